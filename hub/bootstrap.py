@@ -1,4 +1,4 @@
-"""Start and stop of the process: lock, logging, signals, recovery mode and the way out of it."""
+"""Start and stop of the process: lock, logging, signals, recovery mode and leaving it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LEFTOVERS_LIMIT_S = 1.0
 
 
 class StartOptions(Struct, frozen=True):
-    """What the command line says.
+    """The options of the command line.
 
     Attributes:
         home: The home directory; made when it is not there.
@@ -105,7 +105,7 @@ def run(options: StartOptions) -> int:
 
 
 def _allow_files() -> None:
-    """Allow as many open files as the system lets: connections and transcripts together may pass its first bound."""
+    """Raise the limit of open files: connections and transcripts together may exceed the default."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(FILES_WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -126,7 +126,7 @@ class _Deadline:
         self._timer.start()
 
     def clear(self) -> None:
-        """Take the deadline back."""
+        """Cancel the deadline."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -137,7 +137,7 @@ class _Deadline:
 
 
 class _Environment(Struct, frozen=True):
-    """What outlives a hub: the redactor, the log, and the deadline of a stop."""
+    """The parts that outlive a hub: the redactor, the log, and the deadline of a stop."""
 
     redactor: Redactor
     log: LogTail
@@ -181,7 +181,7 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
 async def run_one(
     hub: Hub, lock: InstanceLock, stopping: asyncio.Event, options: StartOptions, stop: Callable[[], None]
 ) -> tuple[_Ending, int]:
-    """Run one hub, with its dashboard, until it is to stop or another is to take its place; return which, and its port.
+    """Run one hub with its dashboard until it stops or must be replaced; return which, and its port.
 
     Args:
         lock: Held; told where the hub listens.
@@ -239,7 +239,7 @@ async def _first_of(*works: Awaitable[object]) -> None:
 
 
 async def _tell(hub: Hub, options: StartOptions) -> None:
-    """Say where the dashboard is; a code that signs in is shown on a terminal only, never in a log."""
+    """Print the dashboard's address; a sign-in code is shown on a terminal only, never in a log."""
     link = await hub.login_link() if options.on_ready is not None or sys.stderr.isatty() else None
     _say(f"\nHomarus {__version__} runs on {hub.home}  (process {os.getpid()})")
     if hub.config.current.recovery:

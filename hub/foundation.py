@@ -1,4 +1,4 @@
-"""What every component is built on: the home, the configuration and the parts of `hub/core`."""
+"""The foundation of every component: the home, the configuration and the parts of `hub/core`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hub.storage.homedir import Home
 
 
 class Foundation(Struct, frozen=True):
-    """The home, its configuration, and what knows nothing of any part.
+    """The home, its configuration, and the services that know no part.
 
     Attributes:
         catalog, schemas: The integrations there are, and what checks know of them.

@@ -1,4 +1,4 @@
-"""The composition root: the list of components, what each of them needs, and their start and stop in order.
+"""The composition root: the components, their dependencies, and their order at start and stop.
 
 Nothing below imports this file; integrations are given an `IntegrationHost`, the dashboard the `Hub`.
 """
@@ -28,6 +28,7 @@ from hub.lifecycle import Lifecycle
 from hub.memory.component import MemoryComponent
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.component.channels import ChannelsComponent
+from hub.messaging.component.chat import ChatComponent
 from hub.messaging.component.chat_commands import CommandEngines
 from hub.messaging.component.device_messages import DeviceMessages
 from hub.messaging.component.messaging import MessagingComponent
@@ -40,11 +41,11 @@ from hub.security.component import SecretsComponent, SecurityComponent
 from hub.security.hub_token import hub_token
 from hub.security.people import People
 from hub.security.redaction import Redactor
-from hub.sessions.component import SessionsComponent
+from hub.sessions.component import SessionMethodsComponent, SessionsComponent
 from hub.skills.component import SkillsComponent
 from hub.storage.component import StorageComponent
 from hub.storage.homedir import Home
-from hub.tools.component import ToolsComponent
+from hub.tools.component import ToolMethodsComponent, ToolsComponent
 
 
 class Hub(Lifecycle):
@@ -163,7 +164,7 @@ class Hub(Lifecycle):
                 sessions=self.sessions,
                 agents=agents,
                 channels=self.channels,
-                outbox=self.outbox,
+                messaging=messaging,
                 registries=RegistryFunctions(entities.registry, self.targets).all(),
                 named=entities.registry.named,
                 reload=self._reload,
@@ -172,7 +173,23 @@ class Hub(Lifecycle):
             ),
         )
         self.automation = automation.engine
-        self.inbox.add_interceptor(self.automation.spoken.interceptor())
+        self.inbox.add_interceptor(messaging.spoken.interceptor())
+        session_methods = SessionMethodsComponent(
+            self.gateway,
+            search=self.transcript_search,
+            runner=self.runner,
+            channels=self.channels,
+            subagents=self.subagents,
+        )
+        tool_methods = ToolMethodsComponent(
+            self.agent_secrets,
+            self.approvals,
+            runner=self.runner,
+            outbox=self.outbox,
+            addresses=messaging.addresses,
+            subagents=self.subagents,
+            tasks=self.tasks,
+        )
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,
@@ -180,19 +197,11 @@ class Hub(Lifecycle):
                 tasks=self.tasks,
                 agents=self.agents,
                 sessions=self.sessions,
-                search=self.transcript_search,
                 models=self.models,
-                tools=self.tools,
                 runner=self.runner,
-                inbox=self.inbox,
                 outbox=self.outbox,
-                addresses=messaging.addresses,
                 redactor=base.redactor,
-                history=self.history,
-                people=people,
                 subagents=self.subagents,
-                approvals=self.approvals,
-                secrets=self.agent_secrets,
                 transcriber=messaging.transcriber,
                 embed=lambda: self.memory.embed,
             )
@@ -220,6 +229,9 @@ class Hub(Lifecycle):
             ModelAccountsComponent(base, models=models, budgets=agents.budgets, history=self.history, apply=self.apply),
             memory,
             clients,
+            session_methods,
+            ChatComponent(self.gateway, sessions=session_methods, inbox=self.inbox, channels=self.channels),
+            tool_methods,
             messaging,
             subagents,
             ChannelsComponent(base, self.channels, self.integrations, self.apply),

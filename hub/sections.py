@@ -80,7 +80,7 @@ def cross_checks() -> dict[str, CrossCheck]:
 
 
 def domains_in_use(config: Config, catalog: Mapping[str, CatalogEntry]) -> set[str]:
-    """Return the integrations that a hub sets up with a configuration."""
+    """Return the integrations that a configuration uses."""
     return in_use(config, catalog, needed_domains(config, catalog))
 
 
@@ -97,12 +97,14 @@ def skill_folders(config: Config, catalog: Mapping[str, CatalogEntry]) -> dict[s
 
 
 def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, CrossCheck]:
-    """Return the checks that need to know what integrations bring."""
+    """Return the checks that depend on integrations."""
 
-    def unused(config: Config) -> dict[str, str]:
-        declared = {name: found.domain for found in integrations.catalog.values() for name in declared_kinds(found)}
-        used = domains_in_use(config, integrations.catalog) if declared else set()
-        return {name: domain for name, domain in declared.items() if domain not in used}
+    def unused(config: Config) -> dict[str, CatalogEntry]:
+        used = domains_in_use(config, integrations.catalog)
+        away = [found for domain, found in integrations.catalog.items() if domain not in used]
+        # The kinds of a default one that comes with the program need nothing of what its set-up makes.
+        needed = [found for found in away if found.custom or not (found.manifest and found.manifest.default)]
+        return {name: found for found in needed for name in declared_kinds(found)}
 
     def folders(config: Config) -> list[Path]:
         return blueprint_folders(config, integrations.catalog)
@@ -138,7 +140,7 @@ def all_sections(integrations: IntegrationSections | None = None) -> Sections:
 def needed_domains(
     config: Mapping[str, Any], catalog: Mapping[str, CatalogEntry], environment: Mapping[str, str] | None = None
 ) -> set[str]:
-    """Return the integrations that sections need without naming them: those that speak the APIs of model providers.
+    """Return the integrations that sections need implicitly: those for the APIs of model providers.
 
     Args:
         config: The checked configuration.

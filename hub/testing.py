@@ -92,7 +92,7 @@ class RunningHub:
             return str(response.read().decode())
 
     def runs(self, automation: str) -> list[dict[str, Any]]:
-        """Return the runs of an automation that have ended, the newest first, once there is one."""
+        """Return the ended runs of an automation, newest first, once there is one."""
 
         def ended() -> list[dict[str, Any]]:
             traces = self.call("automation.trace", {"id": automation})["traces"]
@@ -128,7 +128,7 @@ def running_hub(integration: Path, configuration: Mapping[str, Any]) -> Iterator
 
 
 def until(look: Callable[[], Found]) -> Found:
-    """Look again and again until there is something, and return it.
+    """Poll until a value is found, and return it.
 
     Raises:
         AssertionError: There is nothing for 20 seconds.
@@ -142,7 +142,7 @@ def until(look: Callable[[], Found]) -> Found:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens, below those that the system gives to whoever asks for any."""
+    """Return a free port, below the range that the system assigns."""
     while True:
         port = 20_000 + secrets.randbelow(10_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

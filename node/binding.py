@@ -1,4 +1,4 @@
-"""What a command is bound to: its program, its files and its folder, by what they contain. Blocks while it reads."""
+"""What a command is bound to: its program, files and folder, by their contents. Blocks while it reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class BoundProgram:
 
     @property
     def argv(self) -> list[str]:
-        """What is started."""
+        """The command line to start."""
         words = self.command.words
         return [self.name, *words[1:]] if words else [self.name, "-c", self.command.text]
 
@@ -66,7 +66,7 @@ class BoundProgram:
         return {"argvIndex": 0, "path": self.path, "sha256": self.digest}
 
     def plan(self) -> dict[str, Any]:
-        """Return what an approval of it is bound to."""
+        """Return the binding of an approval."""
         return {
             "argv": self.argv,
             "cwd": self.cwd,
@@ -126,7 +126,7 @@ def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
 
 
 def search_path() -> str:
-    """Return where programs are looked for: the whole paths of PATH."""
+    """Return the search path for programs: the absolute entries of PATH."""
     return os.pathsep.join(each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each))
 
 

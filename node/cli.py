@@ -37,7 +37,7 @@ HELP = {
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What `run` is given; what is empty stays as it was kept."""
+    """The options of `run`; empty ones keep their stored value."""
 
     pair: str = ""
     url: str = ""

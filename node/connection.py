@@ -1,4 +1,4 @@
-"""The connection to the hub's gateway: challenge, `connect`, hello, invocations; and coming back when it ends."""
+"""The connection to the hub's gateway: challenge, `connect`, hello, invocations; and reconnecting."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeCredential:
-    """What is presented to the hub: its key in `auth`, and the secret."""
+    """The credentials presented to the hub: the key in `auth`, and the secret."""
 
     kind: str
     secret: str
@@ -86,7 +86,7 @@ class NodeConnection:
     async def run(
         self, credential: NodeCredential | None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Connect, and again whenever the connection ends, until this is cancelled.
+        """Connect, and reconnect whenever the connection ends, until cancelled.
 
         Args:
             credential: For the first pairing; afterwards the hub's own token is used.
@@ -217,7 +217,7 @@ class NodeConnection:
 
 
 async def probe(settings: NodeSettings) -> str:
-    """Connect far enough to see that a hub answers, and say so.
+    """Connect far enough to see that a hub answers, and report that.
 
     Raises:
         NodeProblem: None does.

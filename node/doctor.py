@@ -1,4 +1,4 @@
-"""What this node can do, what is missing for the rest, and whether it can reach its hub."""
+"""The capabilities of this node, missing requirements, and whether its hub can be reached."""
 
 from __future__ import annotations
 

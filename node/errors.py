@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NodeError(Exception):
-    """A command that was not done.
+    """A command failed or was refused.
 
     Args:
         code: As the protocol names it: `INVALID_PARAMS`, `UNAVAILABLE`, `TIMEOUT`, `SYSTEM_RUN_DENIED`, …

@@ -28,7 +28,7 @@ ANYONE = "*"
 
 
 class RunVerdict(StrEnum):
-    """What is decided of a command."""
+    """The decision about a command."""
 
     RUN = "run"
     ASK = "ask"
@@ -37,7 +37,7 @@ class RunVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunJudgement:
-    """A verdict and, where it is not to run, why; `may_persist` says whether exactly this can be allowed for good."""
+    """A verdict and the reason for a refusal; `may_persist` says whether exactly this can be allowed for good."""
 
     verdict: RunVerdict
     why: str = ""

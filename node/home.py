@@ -1,4 +1,4 @@
-"""The node's own directory: its key, what it is paired with, and the rules for commands; nobody else reads it."""
+"""The node's own directory: its key, its pairing, and the rules for commands; private to its user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NodeProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """What the node keeps of itself.
+    """The node's stored settings.
 
     Attributes:
         url: Of the gateway, `wss://…`, or `ws://` on this machine.
@@ -62,7 +62,7 @@ class NodeHome:
         self.approvals_file = path / "exec-approvals.json"
 
     def settings(self) -> NodeSettings:
-        """Return what is kept.
+        """Return the stored settings.
 
         Raises:
             NodeProblem: The file cannot be read.
@@ -73,7 +73,7 @@ class NodeHome:
         return NodeSettings(**{**found, "deny": tuple(found.get("deny", ()))})
 
     def keep(self, settings: NodeSettings) -> None:
-        """Store what is kept."""
+        """Store the settings."""
         self.write(self.settings_file, asdict(settings))
 
     def read(self, file: Path) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class NodeHome:
 
 
 def read_setup_code(text: str) -> HubInvitation:
-    """Return what a setup code says; it may have `oc-pair://` before it.
+    """Decode a setup code, with or without `oc-pair://`.
 
     Raises:
         NodeProblem: It is none.

@@ -1,4 +1,4 @@
-"""What the hub asks of this node: commands by name, a bound on how many at once, the same answer to the same key."""
+"""Invocations by the hub: commands by name, bounded concurrency, idempotent by key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SendResult = Callable[[dict[str, Any]], Coroutine[Any, Any, None]]
 
 
 class Invocations:
-    """Runs what is asked.
+    """Runs invocations.
 
     Args:
         handlers: By command, all that is offered.
@@ -47,7 +47,7 @@ class Invocations:
         task.add_done_callback(lambda _: self._running.pop(id, None))
 
     def cancel(self, id: str) -> None:
-        """End an invocation that nobody waits for any more."""
+        """Cancel an abandoned invocation."""
         if (task := self._running.get(id)) is not None:
             task.cancel()
 

@@ -33,5 +33,5 @@ def all_offers(home: NodeHome, settings: NodeSettings, backend: Backend) -> list
 
 
 def handlers_of(offers: list[Offer]) -> dict[str, Handler]:
-    """Return by command what works here."""
+    """Return the handlers of the commands that work here, by command."""
     return {each.command: each.handler for each in offers if each.works}

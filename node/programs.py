@@ -1,4 +1,4 @@
-"""Running a program of this machine: no shell, its group ended with it, what it prints bounded."""
+"""Runs programs of this machine: without a shell, killing the whole group, with bounded output."""
 
 from __future__ import annotations
 

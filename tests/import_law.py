@@ -31,6 +31,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
     "commands": (),
     "cli": ("sections", "cli", "bootstrap"),
     "doctor": (),
+    "trigger": (),
 }
 # Folders of that name that are domain: what nodes are asked, and the registry of slash commands.
 DOMAIN = {"hub.nodes.commands", "hub.messaging.commands"}

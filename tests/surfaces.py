@@ -1,4 +1,4 @@
-"""The table of surfaces: what a start knows of methods and slash commands, made from their declarations.
+"""The table of surfaces: what a start knows of methods, slash commands and triggers, made from their declarations.
 
 `script/surfaces` runs this as a program and writes it.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,15 @@ from hub.config.seed import seed
 from hub.core.surface_table import FILE, row_of
 from hub.hub import Hub
 from hub.storage.homedir import Home
+from tests.import_law import PARTS
 
 
 def declared(hub: Hub) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """The table as it must be for a hub: all surfaces that its components declare, by kind and by group."""
+    """The table as it must be for a hub: all surfaces that its parts declare, by kind and by group."""
     methods = [(name, load()) for component in hub.components for name, load in component.methods().items()]
     commands = [(name, group.surfaces()) for name, group in hub.commands.groups.items()]
-    return {"methods": _rows(methods), "commands": _rows(commands)}
+    triggers = {part: kinds for part in sorted(PARTS) if (kinds := _kinds(part))}
+    return {"methods": _rows(methods), "commands": _rows(commands), "triggers": triggers}
 
 
 def written(table: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
@@ -34,6 +38,13 @@ def written(table: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
         shown = (f'    "{name}": [\n' + ",\n".join(map(_line, rows)) + "\n    ]" for name, rows in groups.items())
         kinds.append(f'  "{kind}": {{\n' + ",\n".join(shown) + "\n  }")
     return "{\n" + ",\n".join(kinds) + "\n}\n"
+
+
+def _kinds(part: str) -> list[dict[str, Any]]:
+    """The kinds of triggers that a part has beside its domain."""
+    if find_spec(f"hub.{part}") is None or find_spec(f"hub.{part}.trigger") is None:
+        return []
+    return [{"name": name} for name in import_module(f"hub.{part}.trigger").KINDS]
 
 
 def _rows(groups: Iterable[tuple[str, Iterable[Struct]]]) -> dict[str, list[dict[str, Any]]]:

@@ -16,8 +16,6 @@ OTHER_MEANINGS = frozenset(
         ("agent/workspace/workspace.py", "canvas"),  # a folder of workspaces
         ("core/weak_secrets.py", "demo"),  # a password that everybody guesses
         ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
-        ("automation/definition/kinds.py", "mqtt"),  # a trigger of Home Assistant
-        ("automation/triggers/mqtt.py", "mqtt"),  # the same
         ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
         ("models/vendors.py", "litellm"),  # the name of an API
         ("models/vendors.py", "offline"),  # the name of an API and of the provider that speaks it

@@ -322,7 +322,7 @@ class Dashboard:
         return result
 
     async def _asked(self, event: Event) -> None:
-        """Show what waits in the inbox, and in the conversation that it belongs to."""
+        """Show an approval in the inbox, and in its conversation."""
         self._live.changed("approvals")
         self._live.changed("waiting")
         approval, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]

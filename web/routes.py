@@ -36,7 +36,7 @@ def add_routes(table: RouteTable, renderer: Renderer, routes: Iterable[Route]) -
 
 
 def pages_of_integrations(renderer: Renderer) -> RenderPage:
-    """Return what shows a page of an integration, or an error in its place."""
+    """Return the handler of an integration's page, with its errors shown in place."""
 
     async def render(call: HttpCall, page: Page) -> web.StreamResponse:
         try:

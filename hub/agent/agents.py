@@ -10,10 +10,10 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hub.agent.answer.human_delay import HumanDelay, human_delay
+from hub.agent.budgets.limits import RunLimits
 from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.conversation.old_results import PruningSettings
-from hub.agent.human_delay import HumanDelay, human_delay
-from hub.agent.limits import RunLimits
 from hub.agent.prompt.prompt import PromptSettings
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.agent.subagents.settings import SubagentSettings
@@ -39,7 +39,7 @@ _DEFAULT_MODEL = (None, "auto", "default")
 
 
 class Agent(Struct, frozen=True):
-    """One agent.
+    """An agent, as configured.
 
     Attributes:
         id: Stable; identifies the agent in session keys and storage.
@@ -99,11 +99,11 @@ class Agent(Struct, frozen=True):
         return f"{self.emoji} {self.name}" if self.emoji else self.name
 
     def window(self, info: ModelInfo) -> int:
-        """Return how many tokens of a model's window it uses."""
+        """Return how many tokens of a model's window the agent uses."""
         return info.context_window if self.context_tokens is None else min(self.context_tokens, info.context_window)
 
     def within(self, candidates: Sequence[Resolved]) -> list[Resolved]:
-        """Return models with the part of their windows that it uses."""
+        """Return models with their windows reduced to what the agent uses."""
         if self.context_tokens is None:
             return list(candidates)
         return [replace(each, info=replace(each.info, context_window=self.window(each.info))) for each in candidates]
@@ -111,14 +111,14 @@ class Agent(Struct, frozen=True):
     def policies_in(
         self, session_key: str, authority: Authority, rules: ToolRules, model: str | None
     ) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool in a conversation, which may be in a sandbox; see `policies`."""
+        """Return the policies that must all permit a tool in a conversation, which may be sandboxed; see `policies`."""
         return (*self.policies(rules, model), *self.sandbox.confinement(session_key, authority).policies)
 
     def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool, beside the rules that hold for all, while a model answers.
+        """Return the policies that must all permit a tool while a model answers, beside the rules for everybody.
 
         Args:
-            rules: What the configuration says of tools.
+            rules: The configured rules for tools.
             model: `provider/model`; None while it is not known.
         """
         of_model = (*policies_for_model(rules.by_provider, model), *policies_for_model(self.model_policies, model))
@@ -139,7 +139,7 @@ class Agent(Struct, frozen=True):
 
 
 class Agents:
-    """Knows every agent.
+    """The agents, by id.
 
     Args:
         config: The validated section `agents:`; None or an empty one is one agent, `main`.
@@ -152,7 +152,7 @@ class Agents:
         self.configure(config)
 
     def configure(self, config: Sequence[Mapping[str, Any]] | None) -> None:
-        """Take another section; runs that go on keep the agent they began with."""
+        """Replace the configuration; runs in progress keep the agent they began with."""
         items = AGENTS_SCHEMA([dict(item) for item in config or ()]) or [AGENTS_SCHEMA({"id": IMPLICIT_ID})[0]]
         chosen = next((item["id"] for item in items if item["default"]), items[0]["id"])
         self._agents = {item["id"]: self._agent(item, default=item["id"] == chosen) for item in items}

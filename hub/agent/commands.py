@@ -16,7 +16,7 @@ LISTED = 20
 
 
 class SubagentCommands:
-    """What the command does. People reach the subagents that they asked for, an owner all of the conversation.
+    """Carries out the command. People reach the subagents they asked for, an owner all of the conversation.
 
     Args:
         subagents: The subagents.
@@ -60,7 +60,7 @@ class SubagentCommands:
         return self._info(found[0])
 
     def _mine(self, call: CommandCall) -> list[Subagent]:
-        """Return the subagents of a conversation that its sender may know of."""
+        """Return the subagents of a conversation that its sender may see."""
         authority, found = call.context.authority, self._subagents.below(call.session_key)
         if authority.owner:
             return found

@@ -14,9 +14,9 @@ from typing import Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.draft import AnswerDraft, DraftTurn
-from hub.agent.limits import LimitHit, RunLimits, RunSpent, limit_reached
-from hub.agent.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
+from hub.agent.answer.draft import AnswerDraft, DraftTurn
+from hub.agent.budgets.limits import LimitHit, RunLimits, RunSpent, limit_reached
+from hub.agent.budgets.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
 from hub.models.contract import ContextOverflow, ModelEvent, ToolCallBlock
 from hub.tools.contract import ToolResult
 
@@ -28,10 +28,10 @@ HALVINGS_LIMIT = 4
 
 
 class Ports(Protocol):
-    """What the loop acts through."""
+    """The dependencies of the loop: models, tools and the conversation."""
 
     def stream(self, *, halvings: int) -> AsyncIterator[ModelEvent]:
-        """Ask the model; the conversation is halved once for each time it said that it is too long.
+        """Call the model; the conversation is halved once for each time it was too long.
 
         Raises:
             ModelError: It failed for good.
@@ -39,11 +39,11 @@ class Ports(Protocol):
         ...
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
-        """Do a tool call; errors are results."""
+        """Make a tool call; errors are returned as results."""
         ...
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
-        """Whether the call may go on beside others."""
+        """Whether the call may run concurrently with others."""
         ...
 
     def read_only(self, call: ToolCallBlock) -> bool:
@@ -51,19 +51,19 @@ class Ports(Protocol):
         ...
 
     def of_client(self, call: ToolCallBlock) -> bool:
-        """Whether the call is done by whoever asked for the run."""
+        """Whether the call is for the requester of the run to carry out."""
         ...
 
     def asks_again(self) -> bool:
-        """Whether the model is to answer once more, since its answer does not count."""
+        """Whether the model must answer once more, because its answer does not count."""
         ...
 
     def steered(self) -> bool:
-        """Whether messages wait that are to be heard before anything else is done."""
+        """Whether messages wait that must be heard before anything else is done."""
         ...
 
     async def hear(self) -> None:
-        """Put the messages that wait into the conversation."""
+        """Add the waiting messages to the conversation."""
         ...
 
     async def make_room(self, *, overflow: bool = False) -> bool:
@@ -75,36 +75,36 @@ class Ports(Protocol):
         ...
 
     async def allowed(self) -> LimitHit | None:
-        """Return what forbids another model call beside the limits of the run; may choose another model for it."""
+        """Return the limit beside those of the run that forbids another model call; may choose another model for it."""
         ...
 
     def estimated_tokens(self) -> int:
-        """Return about how many tokens the last model call had, for providers that tell no usage."""
+        """Return the estimated tokens of the last model call, for providers that report no usage."""
         ...
 
 
 class TurnBegun(Struct, frozen=True):
-    """A model is asked; `draft` fills with what it says."""
+    """A model call began; `draft` fills with its output."""
 
     draft: AnswerDraft
 
 
 class TurnEnded(Struct, frozen=True):
-    """A model has spoken; without tool calls this is the answer. Tools are called when the consumer comes back."""
+    """A model call ended; without tool calls this is the answer. Tools are called when the consumer resumes."""
 
     turn: DraftTurn
     spent: RunSpent
 
 
 class ToolEnded(Struct, frozen=True):
-    """A tool call has its result; in the order of the calls."""
+    """A tool call has its result; these come in the order of the calls."""
 
     call: ToolCallBlock
     result: ToolResult
 
 
 class HandedOver(Struct, frozen=True):
-    """These tool calls are for whoever asked for the run; the last event."""
+    """Tool calls for the requester of the run; the last event."""
 
     calls: tuple[ToolCallBlock, ...]
 
@@ -119,7 +119,7 @@ LoopEvent = ModelEvent | TurnBegun | TurnEnded | ToolEnded | HandedOver | Limite
 
 
 async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEvent, None]:
-    """Run turns until the model answers in plain text, calls a tool of whoever asked, or a limit is reached.
+    """Run turns until the model answers in plain text, calls a tool of the requester, or reaches a limit.
 
     Raises:
         ModelError: The model failed for good; a conversation that is too long is compacted once and then halved up to
@@ -186,7 +186,7 @@ def _warned(event: ToolEnded, repeated: Repetition) -> ToolEnded:
 
 
 async def _tools(ports: Ports, calls: Sequence[ToolCallBlock]) -> AsyncGenerator[ToolEnded, None]:
-    """Do the calls of one turn: side by side when all of them may be, else one after the other.
+    """Make the calls of one turn: concurrently if all allow it, else one after the other.
 
     Those that have not begun when a message is to be heard are skipped.
     """

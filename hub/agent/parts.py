@@ -41,7 +41,7 @@ Charge = Callable[[Spender, str, Usage], None]
 
 
 def _nowhere(session_key: str) -> bool:
-    """Default callable: there are no chat apps."""
+    """Default callable: there are no chat platforms."""
     return False
 
 

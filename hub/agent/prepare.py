@@ -1,4 +1,4 @@
-"""Before the first model call of a run: its conversation is opened, its words are stored, its settings are chosen."""
+"""Before the first model call of a run: opens its conversation, stores its words, chooses its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
-from hub.agent.answer_check import asked_form
+from hub.agent.answer.answer_check import asked_form
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.ephemeral import ephemeral_transcript
 from hub.agent.conversation.window import estimate_text
@@ -23,6 +23,7 @@ from hub.agent.run import AgentRun, RunConfig
 from hub.agent.taint.authorship import check_extra_prompt, is_room, speaker
 from hub.hooks.contract import AgentBootstrap, BeforeAgentStart, BeforeModelResolve, BeforePromptBuild
 from hub.models.chat_request import chat_tools, plain
+from hub.sessions.entry import user_entry_id
 from hub.skills.registry import NO_SKILLS, SkillSnapshot
 from hub.tools.policy import belongs_here
 
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 async def prepare(parts: RunDependencies, run: AgentRun) -> RunConfig:
-    """Store the user's words, then decide on prompt, tools, model and limits; return the settings of the run.
+    """Store the user's words, then choose prompt, tools, model and limits; return the settings of the run.
 
     Raises:
         HubError: There is no such agent or model, or the transcript cannot be read.
@@ -66,7 +67,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
     session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
     transcript = await parts.sessions.open_transcript(session)
     # What a crash cut off goes on in the conversation that has heard it.
-    if request.kind == "message" and transcript.get(f"{request.run_id}-user") is None:
+    if request.kind == "message" and transcript.get(user_entry_id(request.run_id)) is None:
         session = run.session = await parts.sessions.hear(request.session_key, request.channel)
         transcript = await parts.sessions.open_transcript(session)
     if not request.results and not parts.conversations.knows(session.session_id, transcript):
@@ -75,8 +76,8 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
 
 
 async def _ask_before(parts: RunDependencies, run: AgentRun) -> None:
-    """Let others put something in front of the user's words, unless an earlier attempt of the run has stored them."""
-    if run.conversation.transcript.get(f"{run.request.run_id}-user") is not None:
+    """Let others insert text before the user's words, unless an earlier attempt of the run has stored them."""
+    if run.conversation.transcript.get(user_entry_id(run.request.run_id)) is not None:
         return
     for before in parts.before:
         try:
@@ -114,7 +115,7 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
 
 
 async def _model(parts: RunDependencies, run: AgentRun, model: str | None) -> str | None:
-    """Return the model that is asked for, or the one that a hook chose instead."""
+    """Return the requested model, or the one a hook chose instead."""
     hooks = parts.hooks
     if hooks is None or not hooks.wants(BeforeModelResolve):
         return model
@@ -130,7 +131,7 @@ async def _skills(parts: RunDependencies, run: AgentRun, agent: Agent) -> SkillS
 
 
 async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> Prompt:
-    """Return the system prompt with its tools, as hooks have changed it."""
+    """Return the system prompt with its tools, as changed by hooks."""
     agent, authority, key = scene.agent, scene.authority, scene.session_key
     tools = parts.tools.available(authority, agent.policies_in(key, authority, parts.tools.rules, scene.model))
     facts = prompt_facts(parts, scene)
@@ -147,7 +148,7 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
 
 
 async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
-    """Return the workspace's files for the prompt, or those that a hook put in their place."""
+    """Return the workspace files for the prompt, or those a hook replaced them with."""
     hooks = parts.hooks
     if hooks is None or not hooks.wants(AgentBootstrap):
         return files
@@ -161,7 +162,7 @@ async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile,
 
 
 async def _extra_prompt(parts: RunDependencies, run: AgentRun, model: str) -> str | None:
-    """Return what the caller and hooks put behind the system prompt."""
+    """Return what the caller and hooks append to the system prompt."""
     hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
     if form is not None:
         extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)

@@ -16,7 +16,7 @@ from hub.agent.taint.authorship import AUTOMATION, is_own, provenance_of
 from hub.core.errors import InvalidRequest
 from hub.hooks.contract import BeforeMessageWrite, ToolResultPersist
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
-from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
+from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry, user_entry_id
 from hub.sessions.repair import pending_calls
 from hub.tools.contract import ToolResult
 from hub.tools.quoting import quote_untrusted
@@ -34,7 +34,7 @@ PROGRAMS = ("token:", "device:")
 
 
 async def hear(parts: RunDependencies, run: AgentRun) -> None:
-    """Store the user's words; those that an earlier attempt of this run had heard are taken up again.
+    """Store the user's words; those that an earlier attempt of this run has stored are used again.
 
     Results of the caller's tools come first. The owner's are taken for the owner's words, all others are data.
 
@@ -61,7 +61,7 @@ async def hear(parts: RunDependencies, run: AgentRun) -> None:
     said = message_entry(
         request.message,
         parts.now_ms(),
-        id=f"{request.run_id}-user",
+        id=user_entry_id(request.run_id),
         run_id=request.run_id,
         inbox_id=request.inbox_id,
         data=data,
@@ -94,7 +94,7 @@ async def _hear_results(parts: RunDependencies, run: AgentRun, *, trusted: bool)
 
 
 async def hear_more(parts: RunDependencies, run: AgentRun, steered: SteeredMessage) -> None:
-    """Store what the user said while the run went on."""
+    """Store what the user said during the run."""
     request = run.request
     came = provenance_of(request.context.authority, request.session_key, run.person)
     data = said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
@@ -112,7 +112,7 @@ async def hear_more(parts: RunDependencies, run: AgentRun, steered: SteeredMessa
 
 
 async def note_program(parts: RunDependencies, run: AgentRun) -> None:
-    """Put on the disk that a program is asked that acts by itself: the run is not run again after a crash."""
+    """Record on disk that an agentic program is called: the run is then not repeated after a crash."""
     run_id = run.request.run_id
     id = f"{run_id}-program"  # asked again, it is there already
     await run.conversation.transcript.append(
@@ -121,7 +121,7 @@ async def note_program(parts: RunDependencies, run: AgentRun) -> None:
 
 
 async def store(parts: RunDependencies, run: AgentRun, entries: Iterable[TranscriptEntry]) -> None:
-    """Append entries, in order, with the texts that hooks chose for them, and publish them.
+    """Append entries in order, with the texts that hooks chose, and publish them.
 
     Raises:
         Unavailable: The disk did not take them.
@@ -142,7 +142,7 @@ def _with_chosen_text(parts: RunDependencies, run: AgentRun, entry: TranscriptEn
 
 
 def _publish(parts: RunDependencies, run: AgentRun, entry: TranscriptEntry) -> None:
-    """Count a stored entry in, and publish it."""
+    """Count a stored entry, and publish it."""
     message = entry.message
     if message is None:
         return
@@ -164,7 +164,7 @@ def _publish(parts: RunDependencies, run: AgentRun, entry: TranscriptEntry) -> N
 def said_entry(
     parts: RunDependencies, run: AgentRun, message: Message, usage: Usage | None, data: Mapping[str, Any]
 ) -> TranscriptEntry:
-    """Return the entry of what the model said; it is derived when words from outside were before it."""
+    """Return the entry of a model's message; it is derived when words from outside came before it."""
     provenance = DERIVED if run.heard_outside else MODEL
     return _entry(parts, run, message, provenance, model=run.model, usage=usage, data=data)
 
@@ -186,12 +186,12 @@ def result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, res
 
 
 def no_result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, why: str) -> TranscriptEntry:
-    """Return the entry that stands for the result that a call never had."""
+    """Return the entry that stands in for a missing tool result."""
     return _entry(parts, run, tool_result(call, why, is_error=True), HUB)
 
 
 def question_entry(parts: RunDependencies, run: AgentRun, text: str) -> TranscriptEntry:
-    """Return the entry of what the hub itself asks the model."""
+    """Return the entry of the hub's own question to the model."""
     return _entry(parts, run, Message(Role.USER, (TextBlock(text),)), HUB)
 
 
@@ -220,7 +220,7 @@ def _entry(
 
 
 def _with_text(message: Message, text: str) -> Message:
-    """Return a message with one text in the place of its text blocks."""
+    """Return a message with its text blocks replaced by one text."""
     at = next((index for index, block in enumerate(message.content) if isinstance(block, TextBlock)), 0)
     rest = tuple(block for block in message.content[at:] if not isinstance(block, TextBlock))
     return replace(message, content=(*message.content[:at], TextBlock(text), *rest))

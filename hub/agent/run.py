@@ -13,12 +13,12 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agent
-from hub.agent.answer_check import unfenced
+from hub.agent.answer.answer_check import unfenced
+from hub.agent.answer.draft import AnswerDraft, DraftTurn
 from hub.agent.budgets.ledger import Spender
+from hub.agent.budgets.limits import RunLimits, RunSpent
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.window import Window
-from hub.agent.draft import AnswerDraft, DraftTurn
-from hub.agent.limits import RunLimits, RunSpent
 from hub.agent.prompt.prompts import Prompt
 from hub.agent.run_request import ActiveRun, RunOutcome, RunRequest, RunResult
 from hub.agent.runs.trace import RunTrace
@@ -32,7 +32,7 @@ from hub.tools.contract import ToolResult
 
 
 class Phase(StrEnum):
-    """How far a run has come; one that is ending can no longer be stopped."""
+    """The phase of a run; one that is ending can no longer be stopped."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -160,34 +160,34 @@ class AgentRun:
         self._stopped: RunOutcome | None = None
 
     def take_failed_models(self) -> dict[str, Any]:
-        """Return the data of an answer's entry that names the models that failed before it."""
+        """Return the data of an answer's entry: the models that failed before it."""
         failed, self.failed_models = self.failed_models, []
         return {"failed_models": failed} if failed else {}
 
     @property
     def person(self) -> str | None:
-        """Whom its session belongs to, when known."""
+        """The owner of its session, when known."""
         return self.session.person if self.session is not None else None
 
     @property
     def spender(self) -> Spender:
-        """Who spends, for budgets."""
+        """The ids that budgets charge."""
         request = self.request
         session_id = self.session.session_id if self.session is not None else None
         return Spender(request.run_id, request.session_key, session_id, request.agent_id, request.channel)
 
     @property
     def context_tokens(self) -> int:
-        """About how many tokens the model was last sent."""
+        """The estimated tokens last sent to the model."""
         return self.fixed_tokens + (self.window.tokens if self.window is not None else 0)
 
     def begin(self) -> RunOutcome | None:
-        """Take the first step; return the outcome that `stop` asked for before there was one."""
+        """Begin the run; return the outcome if `stop` was called before."""
         self._begun = True
         return self._stopped
 
     def stop(self, outcome: RunOutcome) -> bool:
-        """End the run with this outcome; return whether that was still possible."""
+        """Stop the run with this outcome; return whether that was still possible."""
         if self._stopped is not None or self.phase is Phase.ENDING:
             return False
         self._stopped = outcome
@@ -196,7 +196,7 @@ class AgentRun:
         return True
 
     def stopped(self) -> RunOutcome | None:
-        """Return the outcome that `stop` asked for, and take its cancellation back; None when the hub itself stops.
+        """Return the outcome passed to `stop`, and uncancel the task; None when the hub itself stops.
 
         Called in the run's task where it was cancelled.
         """
@@ -219,7 +219,7 @@ class AgentRun:
         )
 
     def result(self, outcome: RunOutcome, error: Mapping[str, Any] | None) -> RunResult:
-        """Return the result of the run with this end; `error` is the outcome's without secrets."""
+        """Return the result for this outcome; `error` is the outcome's without secrets."""
         transcript, form = self.transcript, self.request.form
         entries = transcript.branch() if transcript is not None and self.ephemeral else ()
         return RunResult(

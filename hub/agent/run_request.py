@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from hub.agent.limits import LimitHit
+from hub.agent.budgets.limits import LimitHit
 from hub.core.context import Context
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.lanes import MAIN, Priority
@@ -34,7 +34,7 @@ class RunStatus(StrEnum):
 
 
 class RunResult(Struct, frozen=True):
-    """What happened to a run.
+    """The result of a run.
 
     Attributes:
         run_id: The run.
@@ -90,17 +90,17 @@ class RunOutcome(Struct, frozen=True):
 
     @classmethod
     def failed(cls, error: HubError) -> RunOutcome:
-        """An error ended it."""
+        """Return the outcome of an error."""
         return cls(RunStatus.ERROR, "error", error.as_dict())
 
     @classmethod
     def broken(cls, code: str, message: str, stop: str = "error") -> RunOutcome:
-        """It ended without an error of its own."""
+        """Return the outcome of a failure without an exception."""
         return cls(RunStatus.ERROR, stop, {"code": code, "message": message})
 
     @classmethod
     def aborted(cls) -> RunOutcome:
-        """Somebody stopped it."""
+        """Return the outcome of a run that somebody stopped."""
         return cls(RunStatus.ABORTED, "aborted", {"code": "ABORTED", "message": "The run was stopped on request."})
 
     def of(self, run_id: str, session_key: str) -> RunResult:
@@ -109,13 +109,13 @@ class RunOutcome(Struct, frozen=True):
 
     @classmethod
     def limited(cls, hit: LimitHit) -> RunOutcome:
-        """A limit ended it."""
+        """Return the outcome of a reached limit."""
         error = {"code": "LIMIT_EXCEEDED", "message": hit.message, "details": hit.details}
         return cls(RunStatus.ERROR, "limit", error)
 
     @classmethod
     def timed_out(cls, seconds: float, *, asked_for: bool) -> RunOutcome:
-        """It took longer than the agent's limit, or than was asked for."""
+        """Return the outcome of a run that exceeded the agent's time limit, or the requested one."""
         limit = LimitHit("seconds", seconds, seconds)
         if asked_for:
             message = f"This run was stopped after {seconds:g} seconds, as was asked for."
@@ -128,7 +128,7 @@ Answered = Callable[[RunResult], None]
 
 
 class SteeredMessage(Struct, frozen=True):
-    """A message that a running turn hears before its next step; its sender has the rights of the run."""
+    """A message that a running turn hears before its next step; the run's rights apply."""
 
     inbox_id: str
     message: Message
@@ -138,7 +138,7 @@ class SteeredMessage(Struct, frozen=True):
 
 
 class Steering(Struct, frozen=True):
-    """The messages that a running turn is to hear.
+    """The messages for a running turn.
 
     Attributes:
         waits: Whether there are any: tool calls that have not begun are skipped then.
@@ -162,7 +162,7 @@ class RunRequest(Struct, frozen=True):
         message: The message; without content only `results` are heard.
         load: Called when the run's turn has come; returns the message in place of `message`, such as with what had to
             be fetched first.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         model: Instead of the session's and the agent's.
         thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
         configured_prompt: What the configuration says of the conversation, such as of a group; put behind the agent's
@@ -230,7 +230,7 @@ class RunRequest(Struct, frozen=True):
 
 
 class ActiveRun(Struct, frozen=True):
-    """A run that waits for its turn (`queued`) or goes on (`running`); times in ms since the epoch."""
+    """A run that is queued or running; times in ms since the epoch."""
 
     run_id: str
     session_key: str

@@ -1,4 +1,4 @@
-"""The runner: takes requests, runs each once, and sees every one of them to its end.
+"""The runner: takes requests, runs each once, and sees each to its end.
 
 Order of what is made durable: the user's words are in the transcript before the first model call; the final entry is on
 the disk before the row says that the run has ended; what the request wants done then is in the same transaction.
@@ -22,7 +22,7 @@ from hub.agent.parts import Before, BeforeCompaction, RunDependencies
 from hub.agent.prepare import prepare
 from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Answered, Recovered, RunOutcome, RunRequest, RunResult, RunStatus
-from hub.agent.runs.store import RunState, RunStore
+from hub.agent.runs.store import RunRowState, RunStore
 from hub.agent.runs.trace import RunTrace
 from hub.agent.runs.unfinished import settle_left_open
 from hub.agent.steps import finish, leave, result_of, work
@@ -70,11 +70,11 @@ class AgentRunner:
 
     @property
     def parts(self) -> RunDependencies:
-        """What its runs work with."""
+        """The dependencies of its runs."""
         return self._parts
 
     def on_begin(self, before: Before) -> None:
-        """Add what is asked before each run of a session hears its words: it may put something in front of them.
+        """Add a callback before each run of a session hears its words; it may insert text before them.
 
         They are asked one after the other, in the order in which they were added; one that fails is logged, and the
         run goes on.
@@ -82,11 +82,11 @@ class AgentRunner:
         self._parts = replace(self._parts, before=(*self._parts.before, before))
 
     def on_compaction(self, before: BeforeCompaction) -> None:
-        """Add what is asked before a conversation is compacted."""
+        """Add a callback before a conversation is compacted."""
         self._parts = replace(self._parts, before_compaction=(*self._parts.before_compaction, before))
 
     def compact(self, call: CompactionCall) -> asyncio.Task[Compacted | None]:
-        """Begin to compact a conversation; see `compact_session`. Cancelling who waits for the task leaves it going."""
+        """Begin to compact a conversation; see `compact_session`. Cancelling the awaiter does not stop the task."""
         return self._tasks.spawn(compact_session(self._parts, self._lanes, call), name=f"compact {call.session_key}")
 
     def use_skills(self, skills: SkillRegistry) -> None:
@@ -94,22 +94,22 @@ class AgentRunner:
         self._parts = replace(self._parts, skills=skills)
 
     def on_abort(self, clear: Callable[[str], list[str]]) -> None:
-        """Add what is called with a session that is stopped: it stops what was begun there, and returns those runs."""
+        """Add a callback for a stopped session: it stops what was begun there, and returns those runs."""
         self._clearing.append(clear)
 
     def on_drop(self, drop: Callable[[str | None, str | None], list[str]]) -> None:
-        """Add what drops what waits of a session, or for one run, when that is stopped; it returns those runs."""
+        """Add a callback that drops the waiting messages of a stopped session or run, and returns their runs."""
         self._dropping.append(drop)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
     def insert_queued(self, connection: SqlConnection, request: RunRequest) -> None:
-        """Write the row of a run that `run` is about to be called for; in the caller's transaction and thread."""
-        self._runs.insert(connection, request, request.context, RunState.QUEUED)
+        """Write the row of a run that is about to start; in the caller's transaction and thread."""
+        self._runs.insert(connection, request, request.context, RunRowState.QUEUED)
         self._ended[request.run_id] = None
 
     def start(self, request: RunRequest, answered: Answered | None = None) -> asyncio.Task[RunResult]:
-        """Begin a run whose id is new; `answered` gets its durable result before everybody else hears of it."""
+        """Begin a run with a new id; `answered` gets its durable result before any other listener."""
         run = AgentRun(request, request.context.child(), self._parts.now_ms(), RunTrace(self._parts.clock))
         self._active[request.run_id] = run
         self._parts.bus.fire("run_queued", {**run.facts}, run.context)
@@ -117,7 +117,7 @@ class AgentRunner:
         return run.task
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run once and return the result; errors, limits and aborts are results too.
+        """Run once and return the result; errors, limits and aborts are returned as results.
 
         A run id that is known already is not run again: a caller joins the run that goes on, or gets the result that
         there was; the end of a message's run that the database did not take (STORAGE) is written then.
@@ -136,7 +136,7 @@ class AgentRunner:
         return await asyncio.shield(task)
 
     async def run_until_kept(self, request: RunRequest) -> RunResult:
-        """Run once, and write its end until the database takes it: on a full disk, once there is room again."""
+        """Run once, and retry writing its end until the database accepts it: on a full disk, once there is room."""
         while True:
             try:
                 result = await self.run(request)
@@ -148,7 +148,7 @@ class AgentRunner:
             await self._parts.clock.sleep(KEEP_RETRY_S)
 
     def abort(self, run_id: str | None = None, session_key: str | None = None, *, waiting: bool = True) -> list[str]:
-        """Stop a run, or all of a conversation, or a run if it is of that conversation; return which are stopped.
+        """Stop a run, or the runs of a conversation, or a run if it belongs to that one; return the stopped runs.
 
         They end by themselves soon after: what was said and done until then stays in the transcript. What waits is
         dropped if `waiting`, else it is answered next. Without both, nothing is stopped.
@@ -166,16 +166,16 @@ class AgentRunner:
         return stopped + [each for drop in self._dropping if waiting for each in drop(session_key, run_id)]
 
     def active(self) -> list[ActiveRun]:
-        """Return the runs that wait or go on, oldest first."""
+        """Return the queued and running runs, oldest first."""
         return [active.shown() for active in self._active.values()]
 
     def trace(self, run_id: str) -> dict[str, Any] | None:
-        """Return the trace of a run that waits or goes on, as plain data; None for any other."""
+        """Return the trace of a queued or running run, as plain data; None for any other."""
         active = self._active.get(run_id)
         return active.trace.as_dict() if active is not None else None
 
     async def wait(self, run_id: str, timeout_s: float | None = None) -> RunResult | None:
-        """Return the result of a run once it has ended; None when that takes longer than `timeout_s` seconds.
+        """Return the result of a run when it ends; None after `timeout_s` seconds.
 
         Raises:
             NotFound: There is no such run.
@@ -204,7 +204,7 @@ class AgentRunner:
                     each.cancel()
 
     async def _result(self, run_id: str) -> RunResult | None:
-        """Return the result of a run that has ended, None for one that has not; raises NotFound where there is none."""
+        """Return the result of an ended run, None for an open one; raises NotFound for an unknown one."""
         async with self._asking:
             if (kept := self._ended.get(run_id)) is not None or run_id in self._active:
                 return kept
@@ -214,7 +214,7 @@ class AgentRunner:
         return found if isinstance(found, RunResult) else None
 
     async def recover(self) -> Recovered:
-        """Compare every run that a stop or a crash left open with its transcript, and settle what can be settled here.
+        """Compare every interrupted run with its transcript, and settle what can be settled here.
 
         To be called once, before anything runs, when tools are registered.
 
@@ -225,14 +225,14 @@ class AgentRunner:
         return recovered
 
     def settle(self, result: RunResult, context: Context) -> None:
-        """Tell how a message's run ended that was never begun: another one answered the message, or none does."""
+        """Record the end of a message's run that never began: another run answered the message, or none does."""
         self._remember(result)
         self._parts.bus.fire("run_settled", result.as_event(), context)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
     async def _known(self, request: RunRequest) -> RunResult | None:
-        """Return the result of a run that has ended; delivers one that a crash had cut off from its end."""
+        """Return the result of an ended run; delivers one that a crash interrupted before its end was stored."""
         run_id = request.run_id
         if (answered := self._undelivered.get(run_id)) is not None:
             await self._db.write(self._runs.ended(request, request.context, answered))
@@ -245,7 +245,7 @@ class AgentRunner:
         return found if isinstance(found, RunResult) else None
 
     async def _perform(self, run: AgentRun, answered: Answered | None) -> RunResult:
-        """Do one run; only the hub's stop gets through as an exception."""
+        """Execute one run; only the hub's stop propagates as an exception."""
         try:
             with ExitStack() as held:
                 outcome = await self._queue(run, held) or await self._execute(run)
@@ -260,7 +260,7 @@ class AgentRunner:
         return result
 
     async def _queue(self, run: AgentRun, held: ExitStack) -> RunOutcome | None:
-        """Wait for the run's turn, adding what gives up each place it holds; return how it ended when it never came."""
+        """Wait for the run's turn, adding the release of each place it holds; return the outcome if it never came."""
         request = run.request
         if (stopped := run.begin()) is not None:
             run.phase = Phase.ENDING
@@ -280,7 +280,7 @@ class AgentRunner:
         return None
 
     async def _execute(self, run: AgentRun) -> RunOutcome:
-        """Do the work of a run and return how it ended."""
+        """Execute the run and return its outcome."""
         request, parts = run.request, self._parts
         run.phase = Phase.RUNNING
         run.started_ms = parts.now_ms()
@@ -311,7 +311,7 @@ class AgentRunner:
                 timer.cancel()
 
     def _record_start(self, run: AgentRun) -> Callable[[], Awaitable[None]] | None:
-        """Note in the database that a run has begun; return what puts that on the disk before a tool is started.
+        """Record in the database that a run has begun; return what makes this durable before a tool starts.
 
         An answer without tools shares one commit with it. A message's row is on disk already; so is its session's,
         unless this run created it. Then there are no waiters.
@@ -324,7 +324,7 @@ class AgentRunner:
         return partial(self._db.write, write)  # what was posted is not written twice: it changes nothing then
 
     async def _end(self, run: AgentRun, outcome: RunOutcome) -> RunResult:
-        """Make the end durable: the transcript first, then row and `on_final` together."""
+        """Make the end durable: first the transcript, then row and `on_final` together."""
         parts = self._parts
         try:
             sync = await finish(parts, run, outcome)
@@ -335,7 +335,7 @@ class AgentRunner:
             return await self._keep(run, result_of(parts, run, failed), None)
 
     async def _keep(self, run: AgentRun, result: RunResult, sync: FileSync | None) -> RunResult:
-        """Write a run's end into the database, once the disk has its transcript: one thread waits for both.
+        """Write a run's end into the database once its transcript is on disk; one thread waits for both.
 
         Raises:
             Unavailable: The disk does not have its transcript; nothing was written.
@@ -372,7 +372,7 @@ class AgentRunner:
         return result
 
     def _publish_end(self, run: AgentRun, result: RunResult) -> None:
-        """Announce the end of a run, then do the work that no one waits for."""
+        """Publish the end of a run, then do the work that no one waits for."""
         request, parts = run.request, self._parts
         if parts.budgets is not None:
             parts.budgets.forget(request.run_id)

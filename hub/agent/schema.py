@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.agent.compaction.settings import DEFAULT_KEEP_TOKENS, DEFAULT_RESERVE_TOKENS, DEFAULT_SOFT_TOKENS
-from hub.agent.conversation.old_results import DEFAULT_TTL_S
-from hub.agent.conversation.window_size import WINDOW_MIN
-from hub.agent.exchanges.settings import CROSS_CHECKS as EXCHANGE_CHECKS
-from hub.agent.human_delay import HUMAN_DELAY_SCHEMA
-from hub.agent.limits import (
+from hub.agent.answer.human_delay import HUMAN_DELAY_SCHEMA
+from hub.agent.budgets.limits import (
     DEFAULT_CALLS,
     DEFAULT_COST_USD,
     DEFAULT_REPEATS,
@@ -17,6 +13,10 @@ from hub.agent.limits import (
     DEFAULT_TOKENS,
     DEFAULT_TURNS,
 )
+from hub.agent.compaction.settings import DEFAULT_KEEP_TOKENS, DEFAULT_RESERVE_TOKENS, DEFAULT_SOFT_TOKENS
+from hub.agent.conversation.old_results import DEFAULT_TTL_S
+from hub.agent.conversation.window_size import WINDOW_MIN
+from hub.agent.exchanges.settings import CROSS_CHECKS as EXCHANGE_CHECKS
 from hub.agent.prompt.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, DEFAULT_TOTAL_CHARS, TOTAL_CHARS_MAX
 from hub.agent.subagents.settings import SUBAGENTS_SCHEMA
 from hub.config.sections import Section
@@ -58,7 +58,7 @@ def _directory(value: Any) -> str:
 
 
 def _consistent(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Refuse two agents of one id, two defaults, and two agents in one workspace."""
+    """Refuse duplicate ids, two defaults, and two agents in one workspace."""
     seen: dict[str, set[str]] = {"id": set(), "workspace": set()}
     default: str | None = None
     for index, agent in enumerate(agents):

@@ -1,4 +1,4 @@
-"""A small call of a model: rules and a few messages in, text out, read strictly; no conversation, bounded."""
+"""A small model call outside conversations: rules and a few messages in, strictly parsed text out, bounded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 from hub.agent.agents import Agent
-from hub.agent.draft import AnswerDraft
+from hub.agent.answer.draft import AnswerDraft
 from hub.models.contract import (
     Message,
     ModelEvent,
@@ -30,7 +30,7 @@ REPLY_LIMIT = 16_000
 
 
 class SmallCall:
-    """One call.
+    """One small call.
 
     Args:
         agent: The agent whose parameters are used.
@@ -61,11 +61,11 @@ class SmallCall:
         self._tools = tools
 
     async def run(self, models: ModelRegistry, candidates: list[Resolved]) -> str:
-        """Return the text that was answered; see `ask`."""
+        """Return the answer text; see `ask`."""
         return (await self.ask(models, candidates)).text
 
     async def ask(self, models: ModelRegistry, candidates: list[Resolved]) -> Message:
-        """Return what was answered, its text cut at `REPLY_LIMIT` characters or a little later.
+        """Return the answer, its text cut at about `REPLY_LIMIT` characters.
 
         Raises:
             HubError: No candidate answered.
@@ -102,7 +102,7 @@ class SmallCall:
 
 
 async def real_candidates(models: ModelRegistry, model: str | None) -> list[Resolved]:
-    """Return the models that may answer; empty when none is configured.
+    """Return the models that may answer; empty if none is configured.
 
     Raises:
         HubError: The model is not known.
@@ -111,12 +111,12 @@ async def real_candidates(models: ModelRegistry, model: str | None) -> list[Reso
 
 
 def is_real(candidate: Resolved) -> bool:
-    """Whether a model does small calls: neither the offline one nor a program, which answers in runs only."""
+    """Whether a model can make small calls: neither the offline model nor an agentic program."""
     return candidate.ref.partition("/")[0] != OFFLINE and not candidate.info.program
 
 
 def read_object(reply: str) -> dict[str, Any]:
-    """Return the one JSON object that a reply is; a code fence around it is taken off.
+    """Return the single JSON object in a reply, without a code fence around it.
 
     Raises:
         ValueError: It is anything else.
@@ -134,7 +134,7 @@ def read_object(reply: str) -> dict[str, Any]:
 
 
 def asked_again(reply: str, problem: object, wanted: str) -> list[Message]:
-    """Return what is said to a model whose reply cannot be read, behind what was said before.
+    """Return the request to a model to answer again, after an unreadable reply.
 
     Args:
         reply: What it said.

@@ -1,4 +1,4 @@
-"""The steps of a prepared run: a model is asked, tools are called, what happens is stored, published and counted.
+"""The steps of a prepared run: calls the model and tools, and stores, publishes and counts what happens.
 
 `work` drives the loop to its end, acting through `RunPorts`; `finish` writes the end, `leave` what a stop of the hub
 cuts off. How far a run has come is in the run itself.
@@ -15,13 +15,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent import record
-from hub.agent.answer_check import asked_again, problem_of
+from hub.agent.answer.answer_check import asked_again, problem_of
+from hub.agent.answer.draft import DraftTurn
 from hub.agent.budgets.budgets import Spending
+from hub.agent.budgets.limits import LimitHit
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
 from hub.agent.conversation.old_results import guard, prune
 from hub.agent.conversation.window import budget_for
-from hub.agent.draft import DraftTurn
-from hub.agent.limits import LimitHit
 from hub.agent.loop import HandedOver, Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.parts import RunDependencies
 from hub.agent.run import AgentRun
@@ -44,7 +44,7 @@ from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.models.vendors import OFFLINE
 from hub.security.redaction import RedactedPieces
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import TranscriptEntry, user_entry_id
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.transcript_file import FileSync
 from hub.tools.contract import ToolResult
@@ -121,7 +121,7 @@ async def work(parts: RunDependencies, run: AgentRun, note_start: Callable[[], A
 
 
 async def finish(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> FileSync | None:
-    """Write the end into the transcript; return what waits until the disk has it, if there is anything.
+    """Write the end into the transcript; return a handle to wait until it is on disk, if needed.
 
     Raises:
         HubError: The disk did not take it.
@@ -133,19 +133,19 @@ async def finish(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> 
 
 
 async def leave(parts: RunDependencies, run: AgentRun) -> None:
-    """Make the transcript whole when the hub stops in the middle; the run stays open. Does not wait."""
+    """Complete the transcript when the hub stops mid-run; the run stays open. Does not wait."""
     if run.transcript is not None:
         closed = _closed_calls(parts, run, INTERRUPTED)
         await run.transcript.append([*closed, *_partial(parts, run, "interrupted")])
 
 
 def result_of(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> RunResult:
-    """Return the result of the run with this end."""
+    """Return the result of the run for this outcome."""
     return run.result(outcome, parts.redactor.redact_data(outcome.error))
 
 
 class _Deltas:
-    """Fires `run_delta` and `run_thinking` of a run; what may be the beginning of a secret waits for the next piece."""
+    """Fires `run_delta` and `run_thinking`; what may be the beginning of a secret is held back until the next piece."""
 
     __slots__ = ("_parts", "_pieces", "_run", "_so_far", "_type")
 
@@ -156,7 +156,7 @@ class _Deltas:
         self.begin()
 
     def begin(self) -> None:
-        """Begin another text; nothing of the one before is shown any more."""
+        """Begin another text; the previous one is shown no further."""
         self._pieces.end()
         self._type, self._so_far = SAID, 0
 
@@ -168,7 +168,7 @@ class _Deltas:
         self._fire(self._pieces.add(text))
 
     def end(self) -> None:
-        """Publish what waits: no more comes."""
+        """Publish the held-back text: nothing follows."""
         self._fire(self._pieces.end())
 
     def _fire(self, text: str) -> None:
@@ -199,7 +199,7 @@ def _count_turn(parts: RunDependencies, run: AgentRun, event: TurnEnded) -> None
 
 
 def _charge(parts: RunDependencies, run: AgentRun, spending: Spending) -> None:
-    """Charge to budgets what was spent, with the time since the last charge."""
+    """Charge budgets with the spending and time since the last charge."""
     if parts.budgets is None:
         return
     now = parts.clock.monotonic()
@@ -208,7 +208,7 @@ def _charge(parts: RunDependencies, run: AgentRun, spending: Spending) -> None:
 
 
 async def _ask_again(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -> bool:
-    """Ask the model once more when its answer is not in the form that was asked for; return whether it was."""
+    """Ask the model again if its answer is not in the requested form; return whether it was asked."""
     form, text = run.request.form, turn.message.text
     if form is None or run.asked_again or turn.stop is not StopReason.END or not text.strip():
         return False
@@ -233,7 +233,7 @@ def _answered(run: AgentRun, turn: DraftTurn) -> RunOutcome:
 
 
 async def _store_calls(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -> None:
-    """Store what the model said together with the tool calls it asks for, before any of them begins."""
+    """Store the model's message with its tool calls, before any of them begins."""
     run.results.clear()
     await record.store(parts, run, [record.said_entry(parts, run, turn.message, turn.usage, run.take_failed_models())])
     theirs = {spec.name for spec in run.request.client_tools}
@@ -260,7 +260,7 @@ def _last_entries(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) ->
 
 
 def _closed_calls(parts: RunDependencies, run: AgentRun, why: str) -> list[TranscriptEntry]:
-    """Return results for the calls that have none in the transcript: their own when they had ended."""
+    """Return results for calls without one in the transcript: their own if they had ended."""
     results, calls, run.open_calls = run.results, run.open_calls, []
     return [
         record.result_entry(parts, run, call, results[id(call)])
@@ -271,7 +271,7 @@ def _closed_calls(parts: RunDependencies, run: AgentRun, why: str) -> list[Trans
 
 
 def _partial(parts: RunDependencies, run: AgentRun, status: str) -> list[TranscriptEntry]:
-    """Return what the model had said when it was broken off, marked as such."""
+    """Return the model's output before it was broken off, marked as partial."""
     draft, run.draft = run.draft, None
     message = draft.partial() if draft is not None else None
     if draft is None or message is None:
@@ -289,7 +289,7 @@ def _partial(parts: RunDependencies, run: AgentRun, status: str) -> list[Transcr
 
 
 class RunPorts:
-    """What the loop acts through in a real run (`Ports`): models with failover, and the one way to invoke a tool."""
+    """The loop's dependencies in a real run (`Ports`): models with failover, and `invoke` for tools."""
 
     __slots__ = ("_parts", "_run")
 
@@ -309,7 +309,7 @@ class RunPorts:
         )
 
     async def allowed(self) -> LimitHit | None:
-        """See `Ports.allowed`; a budget that is used up may choose a cheaper model instead.
+        """See `Ports.allowed`; an exhausted budget may choose a cheaper model instead.
 
         Raises:
             HubError: That model is not there.
@@ -335,7 +335,7 @@ class RunPorts:
         return None
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
-        """See `Ports.parallel_safe`; what does not exist does no harm beside others."""
+        """See `Ports.parallel_safe`; an unknown tool counts as safe."""
         tool = self._parts.tools.get(meant_call(call).name)
         return tool is None or tool.annotations.parallel_safe
 
@@ -345,11 +345,11 @@ class RunPorts:
         return tool is None or tool.annotations.read_only
 
     def of_client(self, call: ToolCallBlock) -> bool:
-        """See `Ports.of_client`; a tool of the caller takes the place of one of ours that has its name."""
+        """See `Ports.of_client`; a client's tool takes precedence over ours of the same name."""
         return any(spec.name == call.name for spec in self._run.request.client_tools)
 
     def asks_again(self) -> bool:
-        """See `Ports.asks_again`; an answer that counts has ended the run before this is asked."""
+        """See `Ports.asks_again`; an accepted answer has ended the run before this is called."""
         return self._run.asked_again
 
     def steered(self) -> bool:
@@ -372,7 +372,7 @@ class RunPorts:
         return self._run.context_tokens
 
     async def make_room(self, *, overflow: bool = False) -> bool:
-        """See `Ports.make_room`; what only its caller keeps is not compacted."""
+        """See `Ports.make_room`; conversations that only the caller keeps are not compacted."""
         parts, run = self._parts, self._run
         config, conversation = run.config, run.conversation
         settings, first = config.agent.compaction, config.candidates[0].info
@@ -438,7 +438,7 @@ class RunPorts:
 
 
 def _asks_a_program(run: AgentRun) -> bool:
-    """Return whether a model that is asked next acts by itself (`ModelInfo.program`)."""
+    """Return whether the next model is an agentic program (`ModelInfo.program`)."""
     return any(each.info.program for each in run.config.candidates)
 
 
@@ -468,10 +468,10 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
 
 
 def _for_program(run: AgentRun, request: ModelRequest) -> ModelRequest:
-    """Return a request with what a program is given: the message of the run as it was stored, and whose it is."""
+    """Return a request with the extra data for a program: the stored message of the run, and its session."""
     if run.session is None:
         return request
-    asked, said = run.request, run.conversation.transcript.get(f"{run.request.run_id}-user")
+    asked, said = run.request, run.conversation.transcript.get(user_entry_id(run.request.run_id))
     return replace(
         request,
         said=said.message if said is not None else None,
@@ -492,7 +492,7 @@ def _publish_input(
 
 
 def _specs(parts: RunDependencies, run: AgentRun, ref: str) -> tuple[ToolSpec, ...]:
-    """Return the tools that are offered: those of the hub, and those of the caller behind them."""
+    """Return the offered tools: the hub's, then the caller's."""
     theirs = run.request.client_tools
     if not theirs:
         return _own_specs(parts, run, ref)
@@ -518,7 +518,7 @@ def _own_specs(parts: RunDependencies, run: AgentRun, ref: str) -> tuple[ToolSpe
 
 
 def _shorten_results(parts: RunDependencies, run: AgentRun) -> int:
-    """Shorten old tool results, when the provider's cache has run out or the window is nearly full.
+    """Shorten old tool results when the provider's cache has expired or the window is nearly full.
 
     Returns:
         About how many tokens the next request has.
@@ -537,7 +537,7 @@ def _shorten_results(parts: RunDependencies, run: AgentRun) -> int:
 
 
 def _result_room(parts: RunDependencies, run: AgentRun, call: ToolCallBlock) -> ResultRoom:
-    """Return how long a result may be: at most half the window; longer ones are kept to be read on."""
+    """Return the maximum length of a result: half the window; longer ones are kept for reading in slices."""
     kept, request = parts.kept_results, run.request
     chars = int(run.config.candidates[0].info.context_window * RESULT_SHARE * CHARS_PER_TOKEN)
     if kept is None or run.ephemeral:
@@ -584,12 +584,12 @@ def _attempted(run: AgentRun, attempt: Attempt) -> None:
 
 
 def _fall_back(run: AgentRun, notice: Mapping[str, Any], candidate: Resolved) -> None:
-    """Note that another model answers than the one that was meant first, unless that is asked after all."""
+    """Note that a fallback model answers, unless the first choice is asked after all."""
     meant, name = run.fell_back or notice, _model_name(run, candidate)
     run.fell_back = {**meant, "instead": name} if meant["model"] not in (name, candidate.ref) else None
 
 
 def _model_name(run: AgentRun, candidate: Resolved) -> str:
-    """Return a model's name, with its credential when there are several for it, or it is named."""
+    """Return a model's name, with its credential if there are several or it was named."""
     several = candidate.pinned or sum(each.ref == candidate.ref for each in run.config.candidates) > 1
     return f"{candidate.ref}@{candidate.credential}" if several else candidate.ref

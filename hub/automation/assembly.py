@@ -46,10 +46,6 @@ from hub.automation.services.system_event_queue import SystemEvents
 from hub.automation.services.system_events import register_system_events
 from hub.automation.services.tools import register_tools
 from hub.automation.services.web import register_web
-from hub.automation.sources.file_watch import FileWatch
-from hub.automation.sources.sentence_matcher import Sentences
-from hub.automation.sources.spoken_commands import SpokenCommands
-from hub.automation.sources.webhooks import Webhooks
 from hub.automation.tracing.budgets import watch_limits
 from hub.automation.tracing.spending import SpendingLog
 from hub.automation.tracing.trace import shown_value
@@ -75,6 +71,7 @@ from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
+from hub.storage.file_watch import FileWatch
 from hub.storage.history import HistoryStore
 from hub.storage.homedir import Home
 from hub.template.engine import TemplateEngine
@@ -84,13 +81,14 @@ from hub.tools.registry import ToolRegistry
 
 
 class AutomationDependencies(Struct, frozen=True):
-    """What the engine is built from.
+    """The dependencies of the engine.
 
     Attributes:
         people, zone, language: As configured now.
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
+        sources: What triggers watch that other parts have, by its class.
         registries: Functions of templates over the registries of the home.
     """
 
@@ -118,6 +116,7 @@ class AutomationDependencies(Struct, frozen=True):
     egress: Egress
     people: Callable[[], People]
     kinds: Kinds
+    sources: Mapping[type, Any]
     zone: Callable[[], tzinfo]
     language: Callable[[], str]
     reload: Callable[[], Awaitable[Any]]
@@ -143,8 +142,6 @@ class AutomationEngine:
         self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, bus, clock=clock, tasks=tasks)
         self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock=clock, tasks=tasks)
         self.system_events = SystemEvents(db, needs.sessions, bus, clock)
-        self.webhooks = Webhooks(clock)
-        self.sentences = Sentences(self._tasks)
         needs.runner.on_begin(self.system_events.before)
         self.spending = SpendingLog(bus, needs.history, clock.time)
         self.traces = TraceStore(needs.history, needs.redactor, clock.time, needs.zone)
@@ -175,8 +172,7 @@ class AutomationEngine:
             self.spending,
             needs.history,
             sources={
-                Webhooks: self.webhooks,
-                Sentences: self.sentences,
+                **needs.sources,
                 Egress: needs.egress,
                 FileWatch: FileWatch(needs.home.path, clock, self._tasks),
                 Hooks: needs.runner.parts.hooks,
@@ -225,7 +221,6 @@ class AutomationEngine:
             reload=needs.reload,
             default_agent=lambda: needs.agents.default().id,
         )
-        self.spoken = SpokenCommands(self.sentences, bus, needs.language)
         self.editor = AutomationEditor(
             needs.config,
             AutomationsFile(needs.config),
@@ -284,7 +279,7 @@ class AutomationEngine:
         await self.automations.apply(config, again=True)
 
     async def renew(self, kinds: frozenset[str]) -> None:
-        """Make again what uses the kinds or the blueprints of an integration that was reloaded."""
+        """Rebuild the automations that use kinds or blueprints of a reloaded integration."""
         config = self._needs.config.current
         await self.scripts.apply(config, again=True)
         await self.automations.apply(config, again=True, kinds=kinds)
@@ -292,7 +287,7 @@ class AutomationEngine:
     # --- asking ---
 
     async def render(self, text: str, variables: Mapping[str, Any]) -> Any:
-        """Return what a template gives now.
+        """Return the current result of a template.
 
         Raises:
             TemplateFailed: It cannot be rendered; the message says where.

@@ -21,11 +21,13 @@ from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodCall, MethodGroups, Route
 from hub.foundation import Foundation
 from hub.gateway.connection.server import Gateway
-from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.push.automation_events import AutomationEvents
+from hub.gateway.webhooks.routes import webhook_routes
+from hub.gateway.webhooks.webhooks import Webhooks
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.component.messaging import MessagingComponent
+from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.models.registry import ModelRegistry
 from hub.sections import blueprint_folders
 from hub.security.component import SecurityComponent
@@ -40,12 +42,12 @@ MAKERS_EVERY_S = 0.8
 
 
 class AutomationComponentDependencies(Struct, frozen=True):
-    """What the component needs of others.
+    """The dependencies of the component.
 
     Attributes:
         registries: Functions of templates over the registries of the home.
         named: Returns what an id of another registry is called here.
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
     """
@@ -59,7 +61,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     sessions: SessionStore
     agents: AgentsComponent
     channels: ChannelRegistry
-    outbox: Outbox
+    messaging: MessagingComponent
     registries: Mapping[str, Callable[..., Any]]
     named: Callable[[str], str | None]
     reload: Callable[[], Awaitable[ReloadResult]]
@@ -78,6 +80,7 @@ class AutomationComponent(Component):
         self._base = base
         self._needs = needs
         self._authenticator = needs.gateway.authenticator
+        self._webhooks = Webhooks(base.clock)
         agents, tools = needs.agents, needs.tools
         self.engine = AutomationEngine(
             AutomationDependencies(
@@ -100,11 +103,12 @@ class AutomationComponent(Component):
                 workspaces=agents.workspaces,
                 runner=agents.runner,
                 channels=needs.channels,
-                outbox=needs.outbox,
+                outbox=needs.messaging.outbox,
                 approvals=tools.approvals,
                 egress=needs.security.egress,
                 people=needs.security.current_people,
                 kinds=Kinds(base.schemas.kinds),
+                sources={Webhooks: self._webhooks, Sentences: needs.messaging.sentences},
                 zone=base.zone,
                 language=base.language,
                 reload=needs.reload,
@@ -146,14 +150,14 @@ class AutomationComponent(Component):
 
     def routes(self) -> Iterable[Route]:
         """Return the addresses of webhooks."""
-        return webhook_routes(self._needs.gateway.ingress, self.engine.webhooks)
+        return webhook_routes(self._needs.gateway.ingress, self._webhooks)
 
     async def _open(self) -> None:
         AutomationEvents(self._base.bus, self._needs.gateway.broadcast, self._base.clock)
         await self.engine.open()
 
     def _noting(self, method: Method) -> Method:
-        """Return a method that makes or changes an automation, and remembers with which credentials."""
+        """Wrap a method that makes or changes an automation, to remember the credentials it was made with."""
 
         async def handler(call: MethodCall) -> Any:
             made = await method.handler(call)
@@ -163,7 +167,7 @@ class AutomationComponent(Component):
         return replace(method, handler=handler)
 
     async def _note_scheduled(self, event: Event) -> None:
-        """Remember the token or device for whom an agent scheduled something."""
+        """Remember the token or device on whose behalf an agent scheduled something."""
         data = event.data
         if data["made_by"] is not None and data["action"] != "removed":
             await self._makers.note(data["id"], self._authenticator.links_of(event.context.authority.principal))

@@ -1,7 +1,8 @@
 """The seams of automations: kinds of triggers, conditions and actions, and what each may ask of the hub.
 
-A kind of ours is a module with a constant `KIND`, an integration's is in the `KINDS` of its `trigger.py`,
-`condition.py` or `action.py`; `hub.automation.definition.kinds` finds it by the word used in the YAML.
+A kind of automations themselves is a module with a constant `KIND`; that of another part or of an integration is in
+the `KINDS` of its `trigger.py`, `condition.py` or `action.py`. `hub.automation.definition.kinds` finds it by the word
+used in the YAML.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -61,7 +62,7 @@ class RunOutcome(StrEnum):
 
 
 class NotRun(StrEnum):
-    """Why a firing started no run."""
+    """The reason why a firing started no run."""
 
     CONDITIONS = "conditions"
     PAUSED = "paused"
@@ -117,14 +118,14 @@ Judge = Callable[[JudgeQuestion, Context], Awaitable[JudgeAnswer]]
 
 
 class RunSpending(Protocol):
-    """Recent spending, kept in memory so that a condition may ask at every trigger."""
+    """Recent spending, kept in memory so that conditions can be checked at every trigger."""
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
-        """Return dollars since a time (seconds since the epoch), of an agent or of the runs of an automation."""
+        """Return the dollars spent since a time (seconds since the epoch), by an agent or an automation's runs."""
         ...
 
     def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
-        """Return tokens since a time."""
+        """Return the tokens used since a time."""
         ...
 
 
@@ -132,7 +133,7 @@ class RunSpending(Protocol):
 
 
 class HubParts(Protocol):
-    """What every kind may use of the hub; in a backtest these are its own."""
+    """The hub as every kind may use it; a backtest provides its own."""
 
     @property
     def bus(self) -> EventBus: ...
@@ -151,11 +152,11 @@ class HubParts(Protocol):
 
 
 class TriggerParts(HubParts, Protocol):
-    """What a trigger may use, besides."""
+    """The further dependencies of triggers."""
 
     @property
     def tasks(self) -> TaskOwner:
-        """The owner of whatever it does for longer."""
+        """The owner of its background tasks."""
         ...
 
     @property
@@ -163,7 +164,7 @@ class TriggerParts(HubParts, Protocol):
 
     @property
     def firings(self) -> FiringQueue:
-        """The order in which events that many wait for are decided."""
+        """The queue of events that many triggers wait for."""
         ...
 
     @property
@@ -178,12 +179,12 @@ class TriggerParts(HubParts, Protocol):
     def location(self) -> Callable[[], Location | None]: ...
 
     def source(self, kind: type[T]) -> T | None:
-        """Return what the hub has of a kind to watch (webhooks, files, …); None where there is none."""
+        """Return the hub's source of a kind (webhooks, files, …); None where there is none."""
         ...
 
 
 class ConditionParts(HubParts, Protocol):
-    """What a condition may use, besides; what a model says or what was spent is not known everywhere."""
+    """The further dependencies of conditions; the judge and the spending may be missing."""
 
     @property
     def kinds(self) -> KindTable: ...
@@ -205,7 +206,7 @@ class ConditionParts(HubParts, Protocol):
 
 
 class StepParts(TriggerParts, Protocol):
-    """What a step may use: all that the triggers may that it waits for."""
+    """The dependencies of steps, which include those of triggers."""
 
     @property
     def kinds(self) -> KindTable: ...
@@ -222,6 +223,15 @@ class KindTable(Protocol):
 
 
 # --- triggers ---
+
+
+@runtime_checkable
+class RecordedSource(Protocol):
+    """A source of triggers whose past is in the history."""
+
+    def replayed(self, bus: EventBus, clock: Clock) -> RecordedSource:
+        """Return the source of a backtest, over the bus on which the recorded events go by again."""
+        ...
 
 
 class Firing(Struct, frozen=True):
@@ -280,11 +290,11 @@ class TriggerHost(Protocol):
         ...
 
     def armed(self) -> float | None:
-        """Return when it was first armed in its present form (restarts do not count), or None for just now."""
+        """Return the time when it was first armed in its present form (restarts do not count), or None for just now."""
         ...
 
     def handled(self) -> float | None:
-        """Return the planned time of the last occurrence that was handled, or since when it is armed."""
+        """Return the planned time of the last handled occurrence, or the time since when it is armed."""
         ...
 
     def fire(
@@ -364,7 +374,7 @@ class ConditionContext(Struct, frozen=True):
     templates: bool = True
 
     def render(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
-        """Return a value with the templates in it rendered.
+        """Return a value with its templates rendered.
 
         Args:
             quote: What becomes of each text that a template puts in.
@@ -401,7 +411,7 @@ class ConditionKind(Struct, frozen=True, eq=False):
 
 
 class StepRun(Protocol):
-    """What a step may ask of the run it is handed."""
+    """The run as a step sees it."""
 
     scope: RunScope
     """The variables that are seen here."""
@@ -410,8 +420,6 @@ class StepRun(Protocol):
     memo: dict[int, tuple[Any, Any]]
     """What was worked out of the configuration, by its identity; the configuration is kept with it."""
     position: Position
-    effect: bool
-    """Set by a step that did something although its kind says that it has no effect."""
 
     @property
     def parts(self) -> StepParts: ...
@@ -424,7 +432,7 @@ class StepRun(Protocol):
 
     @property
     def context(self) -> Context:
-        """Why it runs, and what it may do; tainted from when something from outside came in."""
+        """The cause and the authority of the run; tainted as soon as something from outside came in."""
         ...
 
     @property
@@ -469,7 +477,7 @@ class StepRun(Protocol):
         ...
 
     def respond(self, text: str | None) -> None:
-        """Set what is answered to the sentence that set the run off."""
+        """Set the answer to the sentence that triggered the run."""
         ...
 
     # The trace.

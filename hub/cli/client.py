@@ -1,4 +1,4 @@
-"""Calls to the running hub, over plain HTTP from the standard library: importing more would cost more than the answer.
+"""Calls to the running hub over plain HTTP from the standard library, since importing more would dominate the time.
 
 They go over the hub's Unix socket, which needs no token; where it cannot be reached, over TCP with the hub token.
 """
@@ -76,12 +76,12 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def loopback_tls() -> ssl.SSLContext:
-    """Return TLS to the hub on this machine: its certificate names it by its LAN name, not by its loopback address."""
+    """Return the TLS context for the hub on this machine, whose certificate has its LAN name, not loopback."""
     return ssl._create_unverified_context()  # noqa: S323
 
 
 class HubClient:
-    """Speaks to the hub that runs on a home directory, or elsewhere.
+    """A client of the hub that runs on a home directory, or elsewhere.
 
     Args:
         home: The home directory; or a `RemoteHome`.
@@ -157,7 +157,7 @@ class HubClient:
                 Exit.USAGE,
             ) from error
         except ValueError as error:
-            raise CommandFailed("A number that was typed is none (nan, inf) and cannot be sent.", Exit.USAGE) from error
+            raise CommandFailed("A number is not finite (nan, inf), and cannot be sent.", Exit.USAGE) from error
         try:
             self._connection, credential = self._connected(timeout_s)
             prefix = self._home.prefix if isinstance(self._home, RemoteHome) else ""
@@ -214,7 +214,7 @@ def _remote_connection(hub: RemoteHome, timeout_s: float) -> tuple[http.client.H
 
 
 def listening(home: Path) -> Running:
-    """Return the hub that runs on `home`, waiting while it is still starting."""
+    """Return the running hub of `home`, waiting while it starts."""
     deadline = time.monotonic() + START_LIMIT_S
     while (running := read_running(home)) is not None:
         if running.port is not None:

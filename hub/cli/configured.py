@@ -38,7 +38,7 @@ def checked_home(home: Path, overrides: Mapping[str, str] | None = None) -> Chec
 
 
 def editor_of(home: Path) -> FilesEditor:
-    """Return the door to the configuration files of a home on which no hub runs, or for reading."""
+    """Return the editor of the configuration files of a home, for reading or while no hub runs."""
     return FilesEditor(
         Root(home), lambda texts: checked_home(home, texts), lambda: checked_home(home).config, time.time
     )

@@ -19,7 +19,7 @@ class Exit(IntEnum):
 
 
 class CommandFailed(Exception):
-    """A command cannot go on.
+    """A command failed.
 
     Args:
         message: What happened and what to do.

@@ -1,4 +1,4 @@
-"""Commands whose help keeps the lines of its example, and groups that say what was meant."""
+"""Commands whose help keeps the example's lines, and groups that suggest the intended command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CliCommand(click.Command):
 
 
 class Group(click.Group):
-    """A group that names the nearest command to one that does not exist."""
+    """A group that suggests the nearest command for an unknown one."""
 
     command_class = CliCommand
 
@@ -65,13 +65,13 @@ class Group(click.Group):
 
 
 def split_help(text: str | None) -> tuple[str, str]:
-    """Return what a command's help says, and the lines of its example."""
+    """Return the help of a command, and the lines of its example."""
     told, _, example = inspect.cleandoc((text or "").replace(f"{_AS_IT_STANDS}\n", "")).partition(EXAMPLE)
     return told.strip(), inspect.cleandoc(example.strip("\n"))
 
 
 def _first_sentence(text: str | None) -> str | None:
-    """Return what lists of commands say of one; click's own would be cut after 45 characters."""
+    """Return the first sentence of a command's help for lists; click's own would be cut after 45 characters."""
     sentence = " ".join(split_help(text)[0].partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
     return f"{sentence}." if sentence else None
 

@@ -1,4 +1,4 @@
-"""A lasting connection to a hub, here or elsewhere: calls of methods, and the events that the hub pushes."""
+"""A lasting connection to a hub, here or elsewhere: method calls, and pushed events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCOPES = ("operator.read", "operator.write", "operator.approvals", "operator.que
 
 
 class HubLink:
-    """Speaks the hub's protocol over a WebSocket.
+    """A client of the hub's protocol over a WebSocket.
 
     Args:
         home: The home directory of the hub, or a `RemoteHome`.
@@ -123,7 +123,7 @@ class HubLink:
 
 
 def way(home: Path | RemoteHome, path: str) -> tuple[str, str | None, dict[str, Any], Path | None]:
-    """Return the address of a path of the hub, token, further options, and the Unix socket where there is one.
+    """Return the address of a path of the hub, the token, further options, and the Unix socket, if any.
 
     Looks at files.
     """

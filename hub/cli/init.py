@@ -22,7 +22,7 @@ _USUAL = ("anthropic", "openai", "gemini", "openrouter", "mistral", "deepseek")
 
 
 class Choices(Struct, frozen=True):
-    """What a new home is made with.
+    """The choices for a new home.
 
     Attributes:
         name: Of the home.
@@ -106,7 +106,7 @@ def _check(choices: Choices) -> None:
 
 
 def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
-    """Ask on the terminal what was not given on the command line."""
+    """Ask on the terminal for what the command line did not give."""
     import questionary
 
     def answer(question: Any) -> Any:
@@ -116,7 +116,7 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
         return typed
 
     def text(question: str, default: str, valid: Validator) -> str:
-        """Ask for a text; nothing typed means the default, which is shown and not part of what is typed."""
+        """Ask for a text; an empty input means the default, which is shown but not prefilled."""
         typed = questionary.text(f"{question} [{default}]", validate=lambda typed: not typed or valid(typed))
         return answer(typed) or default
 

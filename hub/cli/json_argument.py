@@ -1,4 +1,4 @@
-"""JSON as it is typed on the command line."""
+"""JSON arguments of the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hub.cli.exits import CommandFailed, Exit
 
 
 def json_object(text: str, option: str) -> dict[str, Any]:
-    """Return a JSON object that was given to an option.
+    """Return the JSON object given to an option.
 
     Raises:
         CommandFailed: It is none.

@@ -1,4 +1,4 @@
-"""The manual of the command line as Markdown, from the commands themselves."""
+"""The manual of the command line as Markdown, generated from the commands."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _section(command: click.Command, path: str) -> str:
 
 
 def _help(command: click.Command) -> tuple[str, str]:
-    """Return what a command's help says, its paragraphs each on a line, and its example."""
+    """Return a command's help, one paragraph a line, and its example."""
     told, example = split_help(command.help)
     return "\n\n".join(" ".join(part.split()) for part in told.split("\n\n")), example
 

@@ -1,4 +1,4 @@
-"""What many commands share: where the home is, whether to answer in JSON, and how answers are printed."""
+"""Options that many commands share: the home, JSON output, and printing of answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def print_json(data: Any) -> None:
 
 
 def print_table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> None:
-    """Print rows under a header, in columns as wide as they need; no name in them moves the cursor or makes a row."""
+    """Print rows under a header, in columns as wide as needed; names cannot move the cursor or break lines."""
     lines = [header, *(tuple(map(_on_one_line, row)) for row in rows)]
     widths = [max(_columns(line[column]) for line in lines) for column in range(len(header))]
     for row in lines:
@@ -57,12 +57,12 @@ def command_on(home: Path | RemoteHome, command: str) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text with what is invisible, or would act on a terminal, written out."""
+    """Return a text with invisible and terminal control characters escaped."""
     return "".join(each if each.isprintable() or each == "\u3000" else json.dumps(each)[1:-1] for each in text)
 
 
 def _columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes: Chinese signs and emoji take two."""
+    """Return the width of a text in terminal columns: Chinese characters and emoji take two."""
     return sum(2 if unicodedata.east_asian_width(sign) in ("W", "F") else 1 for sign in text)
 
 

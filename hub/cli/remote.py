@@ -1,4 +1,4 @@
-"""A hub elsewhere: `homarus --url wss://… --token …`, for every command that asks the hub."""
+"""A hub elsewhere: `homarus --url wss://… --token …`, for every command that calls the hub."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEMES = {"wss": True, "https": True, "ws": False, "http": False}
 
 
 class RemoteHome:
-    """In the place of a home directory, for a hub on another machine: it has an address, and no files.
+    """Stands in for a home directory, for a hub on another machine: it has an address, and no files.
 
     Args:
         host: Name or address.
@@ -57,7 +57,7 @@ class RemoteHome:
 
 
 def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
-    """Return the hub that is asked; None for the one of this machine.
+    """Return the remote hub to call; None for the one on this machine.
 
     Raises:
         CommandFailed: The address is none, or would send the token in clear over a network; or there is no token.

@@ -37,7 +37,7 @@ def run_until_stopped(home: Path, host: str | None, port: int | None, *, as_json
 
 
 def run_plainly(arguments: Sequence[str]) -> None:
-    """Run the hub for the arguments of an ordinary `start`; return if they are any others, or a module is missing."""
+    """Run the hub for the arguments of an ordinary `start`; return if there are any others, or a module is missing."""
     if (plain := plain_start(arguments)) is None:
         return
     try:
@@ -71,7 +71,7 @@ def _import_hub() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """End the process without waiting for the threads that watch files: they look up to 200 ms later.
+    """End the process without waiting for the file watcher threads, which wake only every 200 ms.
 
     Everything that is to be kept has been written and closed.
     """

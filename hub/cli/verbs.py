@@ -1,4 +1,4 @@
-"""Commands that ask the hub for one thing and show its answer."""
+"""Commands that call one method and print its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Verb = Callable[..., Answer]
 def verb(
     group: click.Group, *, name: str | None = None, columns: tuple[str, ...] = (), empty: str | None = None
 ) -> Callable[[Verb], Verb]:
-    """Make a function a command of a group; it is called with a `HubClient` and its parameters, and has the help.
+    """Add a function to a group as a command; it gets a `HubClient` and its parameters, and supplies the help.
 
     Args:
         name: Of the command; the function's without it.
@@ -57,7 +57,7 @@ def verb(
 def one_named(
     entries: Iterable[Mapping[str, Any]], given: str, keys: tuple[str, ...], missing: str, see: str
 ) -> dict[str, Any]:
-    """Return the entry of an id, else of the beginning of its first id or of a name.
+    """Return the entry of an id, or of the beginning of an id or a name.
 
     Args:
         keys: The ids of an entry.

@@ -37,7 +37,7 @@ STAYS_FROM = 50_000
 
 
 class CheckCache:
-    """What the last check of the same directory can lend to the next one: items read, items validated."""
+    """Results of the last check of the same directory for reuse: items read, items validated."""
 
     def __init__(self) -> None:
         self.parsed = ParseCache()
@@ -45,18 +45,18 @@ class CheckCache:
         self._next: dict[tuple[str, int], tuple[Any, Section, Validated]] = {}
 
     def validated(self, section: Section, item: Any) -> Validated | None:
-        """Return the value of an item that is the very same object as last time."""
+        """Return the value of an item that is the same object as last time."""
         found = self._last.get((section.name, id(item)))
         if found is None or found[0] is not item or found[1].schema is not section.schema:
             return None
         return found[2]
 
     def keep(self, section: Section, item: Any, found: Validated) -> None:
-        """Keep what an item is, for the next check."""
+        """Remember an item, for the next check."""
         self._next[(section.name, id(item))] = (item, section, found)
 
     def turn(self) -> None:
-        """End a check: what it did not use is forgotten."""
+        """End a check: unused entries are forgotten."""
         self._last, self._next = self._next, {}
 
 
@@ -92,7 +92,7 @@ def check_loaded(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Hold the search for garbage cycles back: what is built here has none, and the search costs half the time.
+    """Suspend garbage collection: what is built here has no cycles, and collecting costs half the time.
 
     It would be made up for at once, with the interpreter held all the while; so what is much is counted as what stays.
     """
@@ -255,7 +255,7 @@ class _Check:
                 _log.exception("the check %s failed", name)
 
     def report(self, keys: KeyPath, message: str, hint: str, *, is_error: bool) -> None:
-        """Take what a second check found; its list indexes count validated items."""
+        """Report the findings of a second check; its list indexes count validated items."""
         name = str(keys[0]) if keys else ""
         kept = self._kept.get(name)
         if kept is not None and len(keys) > 1 and isinstance(keys[1], int) and keys[1] < len(kept):

@@ -1,4 +1,4 @@
-"""The configuration as it was checked: what is valid, and what is broken and so left out."""
+"""The checked configuration: its valid values, and its broken parts, which are left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hub.core.secret import Secret
 
 @dataclass(frozen=True, slots=True)
 class Config(Mapping[str, Any]):
-    """Validated values by section; a section that is broken is not there.
+    """Validated values by section; broken sections are missing.
 
     Attributes:
         sections: Validated values by section.
@@ -92,6 +92,6 @@ class Checked(Struct, frozen=True):
 
 
 def empty_config() -> Config:
-    """Return a configuration without anything, as before the first loading."""
+    """Return an empty configuration, as before the first loading."""
     start = start_of("configuration.yaml")
     return Config({}, {}, ConfigMapping(start), {}, {}, {}, (), True, frozenset(), {}, frozenset(), (), start)

@@ -98,7 +98,7 @@ def _entry(label: str, kind: str, insert: str) -> dict[str, Any]:
 
 
 def _way(lines: list[str], number: int, before: str) -> tuple[KeyPath, dict[str, Any]]:
-    """Return the keys above a line by their indentation, and the keys beside it."""
+    """Return the keys above a line by indentation, and the sibling keys."""
     match = _LINE.match(before)
     assert match is not None  # noqa: S101  the pattern matches every text
     level = len(match["indent"]) + len(match["dashes"])
@@ -131,7 +131,7 @@ def _way(lines: list[str], number: int, before: str) -> tuple[KeyPath, dict[str,
 
 
 def _below(lines: list[str], number: int, level: int, present: dict[str, Any]) -> dict[str, Any]:
-    """Add the keys beside a line, below it."""
+    """Add the sibling keys below a line."""
     for below in lines[number + 1 :]:
         found = _LINE.match(below)
         if found is None or not below.strip():

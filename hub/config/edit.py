@@ -1,4 +1,4 @@
-"""Edits of YAML text by splicing: only what is addressed changes, and every other line stays byte for byte as it was.
+"""Edits of YAML text by splicing: only the addressed part changes, and every other line stays byte for byte.
 
 Each edit is verified before it is returned: the new text is parsed again and must hold exactly the requested change.
 What cannot be edited that way (aliases, merge keys, unusual layouts) is refused, with its line.
@@ -24,7 +24,7 @@ _ENTANGLED = "the value cannot be set without changing what is around it. Edit t
 
 
 class EditRefused(InvalidRequest):
-    """The edit cannot be made without changing something else; the message says where, and a person has to do it."""
+    """The edit is not possible without changing something else; the message says where a person has to do it."""
 
     code = "EDIT_REFUSED"
 
@@ -77,7 +77,7 @@ def remove(text: str, keys: KeyPath) -> str:
 
 
 def get_value(text: str, keys: KeyPath) -> Any:
-    """Return the value at `keys` as written, tags as `Tagged`.
+    """Return the value at `keys` as written, with tags as `Tagged`.
 
     Raises:
         NotFound: There is nothing at `keys`.
@@ -90,7 +90,7 @@ def get_value(text: str, keys: KeyPath) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """Return what a short YAML text means, such as one typed in a terminal; tags are kept as `Tagged`.
+    """Return the value of a short YAML text, such as one typed in a terminal; tags are kept as `Tagged`.
 
     Raises:
         InvalidRequest: It is not YAML.
@@ -311,7 +311,7 @@ class _Edit:
         return position + 1
 
     def _dash(self, node: SpanNode) -> int:
-        """Return where the dash of a list item is; comments may be between the two."""
+        """Return the position of a list item's dash; comments may stand between the two."""
         end = max(node.start, 1)
         while True:
             start = self._line_start(end)

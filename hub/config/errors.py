@@ -1,4 +1,4 @@
-"""Errors of the configuration, with their exact places."""
+"""Errors of the configuration, with their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schema errors in words for the person who wrote the file."""
+"""Explains schema errors to the person who wrote the file."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _got(message: str, value: Any) -> Phrase:
 
 
 def _of_the_library(message: str) -> str:
-    """Return a message of the schema library about a limit as a phrase."""
+    """Return the schema library's message about a limit as a phrase."""
     for start, said in _LIMITS.items():
         if message.startswith(start):
             return said(message.removeprefix(start))
@@ -141,7 +141,7 @@ def _is_choice(message: str) -> bool:
 
 
 def leaks(secret: str, message: str) -> bool:
-    """Return whether a message holds a secret, or its beginning, in more than the words that it always has."""
+    """Return whether a message contains a secret, or its beginning, beyond its fixed words."""
     if isinstance(message, Phrase) and message.template:
         filled = [each for value in message.values.values() for each in as_list(value)]
         # A plain number is a limit of ours, so it says nothing of a secret.

@@ -17,7 +17,7 @@ PRIVATE_FOLDER = ".storage"
 
 
 class FileProblem(HubError):
-    """A file cannot be used: what is wrong, what to do, and where in it when that is known.
+    """A file cannot be used: the problem, the remedy, and the position if known.
 
     Args:
         message: The problem.
@@ -37,7 +37,7 @@ class FileProblem(HubError):
 
 
 def content_hash(data: bytes) -> str:
-    """Return the hash by which a file's content is known to the editor and the history."""
+    """Return the hash that identifies a file's content in the editor and the history."""
     return sha256(data).hexdigest()
 
 
@@ -92,7 +92,7 @@ class HomeFiles:
             raise FileProblem(f"{name} cannot be read: {_reason(error)}") from error
 
     def yaml_files(self, folder: str) -> tuple[list[str], list[str]]:
-        """Return the YAML files in a folder and those below it, sorted, and the folders that were looked into.
+        """Return the YAML files in a folder and its subfolders, sorted, and the folders that were read.
 
         Hidden files and folders are left out.
 
@@ -137,7 +137,7 @@ class HomeFiles:
 
 
 def decode(data: bytes, name: str) -> str:
-    """Return the text of a file, without byte order mark and with plain ends of lines.
+    """Return the text of a file, without byte order mark and with LF line ends.
 
     Raises:
         FileProblem: It is not UTF-8; line and column tell where.

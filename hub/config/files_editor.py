@@ -1,4 +1,4 @@
-"""Reads and writes configuration files for people and programs: checked, conflict-free, with what was kept."""
+"""Reads and writes configuration files for people and programs: checked, conflict-free, with history."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Check = Callable[[Mapping[str, str] | None], Checked]
 
 
 class Saved(Struct, frozen=True):
-    """A file that was written.
+    """A saved file.
 
     Attributes:
         file: Its name.
@@ -62,7 +62,7 @@ class Saved(Struct, frozen=True):
 
 
 class EditPlace(Struct, frozen=True):
-    """Where a value is written.
+    """The place where a value is written.
 
     Attributes:
         file: Its name.
@@ -78,7 +78,7 @@ class EditPlace(Struct, frozen=True):
 
 
 class FilesEditor:
-    """The door to the configuration files.
+    """Reads, checks and writes the configuration files.
 
     Args:
         root: The home directory.
@@ -101,7 +101,7 @@ class FilesEditor:
         return [*found, *sorted(used - set(found))]
 
     def read_file(self, name: str, *, admin: bool = False) -> tuple[str, str]:
-        """Return the text of a file and the hash that `write_file` wants.
+        """Return the text of a file and the hash for `write_file`.
 
         Args:
             name: A YAML file relative to the home directory.
@@ -121,7 +121,7 @@ class FilesEditor:
         return text, content_hash(data)
 
     def write_file(self, name: str, text: str, base_hash: str | None, *, must_be_valid: bool = False) -> Saved:
-        """Replace a file, keeping what it was in the history.
+        """Replace a file, keeping its old version in the history.
 
         Args:
             base_hash: Hash of what the text was made from; None when the file is new.
@@ -148,7 +148,7 @@ class FilesEditor:
         return Saved(name, content_hash(data), checked.errors, checked.warnings, version)
 
     def check_text(self, files: Mapping[str, str]) -> list[ConfigError]:
-        """Return the errors there would be with these texts in place of the files; nothing is written.
+        """Return the errors of a configuration with these texts in place of the files; nothing is written.
 
         Raises:
             InvalidRequest: A name or a text is not allowed.
@@ -159,7 +159,7 @@ class FilesEditor:
         return self._check(files).errors
 
     def where(self, find: Callable[[Mapping[str, Any]], KeyPath]) -> EditPlace:
-        """Return where a value is written, or would be, in the present files.
+        """Return the place where a value is written, or would be, in the present files.
 
         Args:
             find: Is handed what the files say, packages merged in, and returns the path of the value in it.
@@ -222,7 +222,7 @@ class FilesEditor:
         return text
 
     def put_back_secrets(self, text: str) -> None:
-        """Make secrets.yaml what it was."""
+        """Restore the former text of secrets.yaml."""
         self.write_file(SECRETS_FILE, text, self.read_file(SECRETS_FILE, admin=True)[1])
 
     def secret_names(self) -> list[str]:
@@ -234,7 +234,7 @@ class FilesEditor:
         return [str(key.data) for key, _ in root.entries] if root is not None else []
 
     def same_files(self, files: Mapping[str, str], folders: Iterable[str]) -> bool:
-        """Whether files still have these hashes, and the folders hold no YAML file beside them."""
+        """Whether files still have these hashes, and the folders hold no other YAML file."""
         try:
             if any(content_hash(self._files.read(name)) != digest for name, digest in files.items()):
                 return False

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from hub.config.bounds import FILE_SIZE_LIMIT_BYTES
 from hub.config.files import PRIVATE_FOLDER, SECRETS_FILE, content_hash
@@ -22,7 +22,7 @@ _VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})")
 
 
 class ConfigVersion(Struct, frozen=True):
-    """A file as it was.
+    """An earlier version of a file.
 
     Attributes:
         file: Name relative to the home directory.
@@ -40,7 +40,8 @@ class ConfigVersion(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, str | int]:
         """The version as plain data."""
-        return {"file": self.file, "id": self.id, "time": self.time, "hash": self.hash, "size_bytes": self.size_bytes}
+        plain: dict[str, str | int] = to_builtins(self)
+        return plain
 
 
 class ConfigHistory:
@@ -56,7 +57,7 @@ class ConfigHistory:
         self._now = now
 
     def keep(self, file: str, data: bytes) -> ConfigVersion | None:
-        """Keep what a file holds, before it is replaced; None when the newest version is the same."""
+        """Keep a file's present content before it is replaced; None if the newest version is the same."""
         versions = self.versions(file)
         digest = content_hash(data)[:12]
         if versions and versions[0].hash == digest:

@@ -1,4 +1,4 @@
-"""Changes of plain data carried into the YAML text it was read from: only what differs is written, comments stay."""
+"""Carries changes of plain data into the YAML text it was read from: only differences are written, comments stay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hub.config.render import block
 
 
 def with_changes(text: str, old: Any, new: Any) -> str:
-    """Return the text of a mapping with what makes `new` out of `old`.
+    """Return the text of a mapping with the changes from `old` to `new`.
 
     Args:
         text: YAML whose data is `old`; tags are `Tagged` in both.

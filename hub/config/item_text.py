@@ -1,4 +1,4 @@
-"""One item of a YAML list or entry of a mapping as text: taken out with its comments, and put back."""
+"""One YAML list item or mapping entry as text: extracted with its comments, and put back."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ItemText(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """Tells whether the item is still what a draft was made from."""
+        """A hash to detect whether the item changed since a draft was made."""
         return text_hash(self.text)
 
     def put_back(self, file_text: str, text: str) -> str:
-        """Return the file with another text, of a mapping, in place of this item's; nothing else of it differs.
+        """Return the file with another mapping text in this item's place; nothing else changes.
 
         Raises:
             InvalidRequest: The text is not YAML, or not a mapping.
@@ -58,7 +58,7 @@ class ItemText(Struct, frozen=True):
         return mark + new.replace("\n", newline)
 
     def _prove(self, before: str, after: str, wanted: SpanNode) -> None:
-        """Read both again: only this item may differ, and it must be what was given."""
+        """Verify by parsing both again: only this item may differ, and it must equal the given text."""
         old, new = read_spans(before), read_spans(after)
         if old is None or new is None:
             raise EditRefused(f"{format_path(self.keys)} cannot be put back. Edit the file by hand.")
@@ -116,7 +116,7 @@ def entry_text(file_text: str, keys: KeyPath) -> ItemText:
 
 
 def text_hash(text: str) -> str:
-    """Return the hash of an item's text; whitespace at its end does not count."""
+    """Return the hash of an item's text, ignoring trailing whitespace."""
     return sha256(text.rstrip().encode("utf-8", "replace")).hexdigest()
 
 
@@ -135,7 +135,7 @@ def mapping_in(text: str) -> SpanNode:
 
 
 def _cut(body: str, node: SpanNode, keys: KeyPath, column: int, start: int) -> ItemText:
-    """Return a node from `start` on as a text, with the comments below it that are indented more than `column`."""
+    """Return a node from `start` on as text, with the comments below it that are indented more than `column`."""
     end = _with_comments(body, _line_end(body, node.end), column)
     first, *rest = body[start:end].split("\n")
     text = "\n".join([first, *(_moved(line, node.column) for line in rest)]).rstrip("\n") + "\n"

@@ -1,4 +1,4 @@
-"""Two pieces of configuration made one: lists are joined, mappings merged key by key."""
+"""Merges two pieces of configuration: lists are joined, mappings merged key by key."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def joined(base: ConfigList | ConfigMapping, extra: ConfigList | ConfigMapping) 
 
 
 def shell_of(mapping: ConfigMapping) -> ConfigMapping:
-    """Return a mapping of the same values that can be changed by itself."""
+    """Return a shallow copy of a mapping."""
     copy = ConfigMapping(mapping.mark)
     copy.update(mapping)
     copy.key_marks = dict(mapping.key_marks)

@@ -1,4 +1,4 @@
-"""Sections as Home Assistant lets them be written: with a label, `automation kitchen:`, and one item without a dash."""
+"""Sections as Home Assistant writes them: with a label, `automation kitchen:`, and single items without a dash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LABELLED = re.compile(r"^([a-z][a-z0-9_]*) +\S.*$")
 
 
 def join_labelled(data: ConfigMapping, keys: KeyPath, errors: list[ConfigError]) -> ConfigMapping:
-    """Return sections with those of the same name joined, whatever their labels, and single items made lists.
+    """Return sections with those of the same name joined, ignoring labels, and single items made lists.
 
     The given data is not changed.
 

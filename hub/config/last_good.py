@@ -24,7 +24,7 @@ class LastGood:
         self._root = root
 
     def keep(self, files: HomeFiles, hashes: Mapping[str, str]) -> None:
-        """Keep the files with these hashes; one that changed meanwhile is left as it was kept before.
+        """Keep the files with these hashes; one that changed in the meantime keeps its earlier version.
 
         Raises:
             OSError: They cannot be written.

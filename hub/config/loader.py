@@ -50,23 +50,23 @@ class Loaded(Struct, frozen=True):
 
 
 class ParseCache:
-    """Items of long lists as they were read last time, by their text, so that a reload reads only what changed."""
+    """A cache of parsed items of long lists, by their text, so that a reload parses only changed items."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, bytes], list[ConfigList]] = {}
         self._next: dict[tuple[str, bytes], list[ConfigList]] = {}
 
     def take(self, file: str, text: str) -> ConfigList | None:
-        """Return what this text of this file was read as; each is given out once, since it knows its own place."""
+        """Return the parsed item of a text in this file; each only once, since it knows its own position."""
         found = self._last.get(_key(file, text))
         return found.pop() if found else None
 
     def keep(self, file: str, text: str, value: ConfigList) -> None:
-        """Keep what a text was read as, for the next reading."""
+        """Remember a parsed item, for the next reading."""
         self._next.setdefault(_key(file, text), []).append(value)
 
     def turn(self) -> None:
-        """End a reading: what it did not use is forgotten."""
+        """End a reading: unused entries are forgotten."""
         self._last, self._next = self._next, {}
 
 
@@ -187,7 +187,7 @@ class _Loader:
     def _read_parts(
         self, name: str, parts: list[tuple[int, str]], keys: KeyPath, first_index: int
     ) -> ConfigList | None:
-        """Return a list read item by item; None when it must be read as a whole, for instance to tell its errors."""
+        """Return a list parsed item by item; None if it must be parsed whole, for instance to report its errors."""
         state, cache = self._state, self._cache
         errors, values, size = len(state.errors), state.budget.values, 1
         found: ConfigList | None = None

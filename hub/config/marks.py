@@ -1,4 +1,4 @@
-"""Mappings and lists that know where they were written."""
+"""Mappings and lists that know their source positions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ConfigList(list[Any]):
 
 
 def mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
-    """Return the place of a value: its own, or that of its key when it spans the lines below.
+    """Return the position of a value: its own, or that of its key if the value spans the lines below.
 
     Keys that are not there give the place of the nearest value around them.
 
@@ -113,7 +113,7 @@ def mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
 
 
 def key_mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
-    """Return the place of the last key itself; like `mark_of` for a list index or a missing key."""
+    """Return the position of the last key itself; like `mark_of` for a list index or a missing key."""
     way = tuple(keys)
     if not way:
         return start
@@ -146,7 +146,7 @@ def plain(value: Any) -> Any:
 
 
 def has_broken(value: Any) -> bool:
-    """Whether something inside could not be read."""
+    """Whether some part could not be read."""
     if value is BROKEN:
         return True
     if isinstance(value, dict):

@@ -42,7 +42,7 @@ _HASH = AnyOf(None, All(str, Length(max=128)))
 
 
 class ConfigMethods:
-    """The methods about the configuration.
+    """The methods for the configuration.
 
     Args:
         config: The configuration in force, and its files.

@@ -11,7 +11,7 @@ from hub.core.secret import Secret
 
 
 def nested(keys: KeyPath, value: Any) -> Any:
-    """Return a value within the mappings and lists that lead to it."""
+    """Return the value at a path of mappings and lists."""
     for key in reversed(keys):
         if isinstance(key, int):
             if key != 0:

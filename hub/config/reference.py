@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def reference(sections: Sections) -> str:
-    """Return the reference: each section with a table of its keys, in the order in which they may be written.
+    """Return the reference: each section with a table of its keys, in their usual order.
 
     Args:
         sections: The sections of the configuration.
@@ -123,7 +123,7 @@ def _default(schema: JsonSchema) -> str:
 
 
 def _kind(schema: JsonSchema) -> str:
-    """Return in words what a value must be."""
+    """Return the type of a value in words."""
     if schema.get("writeOnly"):
         return "secret"
     if schema.get("format") == "uri":
@@ -150,7 +150,7 @@ def _kind(schema: JsonSchema) -> str:
 
 
 def _kind_of(default: Any) -> str:
-    """Return in words what a default is, where the schema does not say what it takes."""
+    """Return the type of a default in words, where the schema does not describe the value."""
     return "text" if isinstance(default, str) else ""
 
 
@@ -172,10 +172,10 @@ def _bounds(schema: Mapping[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return words for a cell; what looks like a tag of HTML would not be shown."""
+    """Return escaped text for a cell, so that HTML tags stay visible."""
     return _cell(text).replace("<", "&lt;")
 
 
 def _cell(text: str) -> str:
-    """Return text that cannot break out of a cell of a table."""
+    """Return text that is safe inside a table cell."""
     return text.replace("|", "\\|").replace("\n", " ").strip()

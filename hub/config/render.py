@@ -1,4 +1,4 @@
-"""Values as YAML text: short, readable, and read back as exactly the same."""
+"""Values as YAML text: short, readable, and exact when read back."""
 
 from __future__ import annotations
 

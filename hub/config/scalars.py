@@ -23,23 +23,23 @@ _SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 class WrittenInt(int):
-    """A whole number that was not written the usual way (`0123`), which a text field takes as written."""
+    """An integer in an unusual notation (`0123`), which a text field takes as written."""
 
     written: str
 
 
 class WrittenFloat(float):
-    """A number that was not written the usual way (`1.10`), which a text field takes as written."""
+    """A number in an unusual notation (`1.10`), which a text field takes as written."""
 
     written: str
 
 
 class BadScalar(ValueError):
-    """A number that cannot be kept; the message says why."""
+    """A number that cannot be represented; the message says why."""
 
 
 def resolve_plain(text: str) -> Scalar:
-    """Return what an unquoted scalar means.
+    """Return the value of an unquoted scalar.
 
     Raises:
         BadScalar: It is a number that is not finite or too large.

@@ -1,4 +1,4 @@
-"""Finds what a JSON Schema says about one place: which keys are valid there, which values, and how to say so."""
+"""Queries a JSON Schema about one place: the valid keys, the valid values, and how to describe them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_ANOTHER_TYPE, OF_ANOTHER_VALUE = 1_000, 10
 
 
 def schemas_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[JsonSchema]:
-    """Return all that a schema says about the place `keys`; several where it offers alternatives.
+    """Return all schemas of the place `keys`; several where there are alternatives.
 
     Args:
         schema: JSON Schema of the whole.
@@ -45,7 +45,7 @@ def schemas_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Json
 
 
 def _find_anchors(schema: Any, found: dict[str, JsonSchema]) -> None:
-    """Collect the parts that hold themselves, by name: `$ref` leads back to them."""
+    """Collect recursive parts by name: `$ref` leads back to them."""
     if isinstance(schema, dict):
         if "$anchor" in schema:
             found.setdefault(schema["$anchor"], schema)
@@ -66,7 +66,7 @@ def keys_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> dict[str, Js
 
 
 def values_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Any]:
-    """Return the valid values at `keys`, when they are a closed set or have a default."""
+    """Return the valid values at `keys`, if they are a closed set or have a default."""
     found: list[Any] = []
     for each in schemas_at(schema, keys, data):
         options = [*each.get("enum", ())]
@@ -88,7 +88,7 @@ def is_secret_at(schema: JsonSchema, keys: KeyPath) -> bool:
 
 
 def expected_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:
-    """Return in words what is expected at `keys`; empty when nothing is known."""
+    """Return a description of the value expected at `keys`; empty if unknown."""
     words: list[str] = []
     for each in schemas_at(schema, keys, data):
         word = _words(each)
@@ -151,7 +151,7 @@ def _alternatives(schema: JsonSchema, data: Any) -> Iterable[JsonSchema]:
 
 
 def _contradictions(schema: JsonSchema, data: Any) -> int:
-    """Return in how many ways data contradicts an alternative: by its type, or by values where it has constants."""
+    """Return the number of contradictions between data and an alternative: its type, or its constants."""
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [] if kind is None else [kind]
     if kinds and isinstance(data, (dict, list)) and ("object" if isinstance(data, dict) else "array") not in kinds:

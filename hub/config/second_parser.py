@@ -1,4 +1,4 @@
-"""The second opinion on a text that the C parser refuses.
+"""A second parser for texts that the C parser refuses.
 
 libyaml's grammar is older than YAML 1.2: it takes no colon inside plain text within braces and brackets, as in
 `{base_url: http://127.0.0.1:8000/v1}`, and no anchor such as `&light.hall`. The pure parser does, at twenty times the
@@ -19,7 +19,7 @@ OLD_GRAMMAR = ("found unexpected ':'", "did not find expected alphabetic or nume
 
 
 def second_opinion(text: str, refusal: YAMLError) -> list[Any]:
-    """Return the events of a text that the C parser refused by its older grammar.
+    """Return the events of a text that the C parser refused because of its older grammar.
 
     Raises:
         YAMLError: It is no YAML; the refusal, or what says better what is wrong.

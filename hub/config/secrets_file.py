@@ -13,7 +13,7 @@ from hub.core.secret import Secret
 
 
 class SecretsFile:
-    """The secrets, read when the first one is asked for.
+    """The secrets, read on first use.
 
     Args:
         files: Where it is read.
@@ -54,7 +54,7 @@ class SecretsFile:
         raise TagError(phrase("there is no secret {name} in {file}", name=name, file=SECRETS_FILE), hint)
 
     def used(self) -> list[Secret]:
-        """Return all secrets that were read, to be redacted wherever they show up."""
+        """Return all secrets that were read, for redaction."""
         return list((self._secrets or {}).values())
 
     def _load(self) -> dict[str, Secret]:

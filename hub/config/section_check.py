@@ -1,4 +1,4 @@
-"""Validates one section: all its errors at once, and nothing of a secret in them."""
+"""Validates one section: collects all errors, without exposing secrets in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hub.core.secret import Secret, SecretFloat, SecretInt, SecretText, by_origi
 
 
 class Validated(Struct, frozen=True):
-    """What happened to a section or an item: its value and the secrets in it, or why it has none."""
+    """The result of validating a section or an item: its value and secrets, or the reason why it has none."""
 
     value: Any
     errors: tuple[ConfigError, ...] = ()
@@ -87,7 +87,7 @@ class SectionCheck:
         return Validated(None, told, broken=True)
 
     def _follows(self, keys: KeyPath, value: Any) -> bool:
-        """Return whether an error only follows from an unreadable value that was already reported."""
+        """Return whether an error is only a consequence of an unreadable value that was already reported."""
         if not self._may_be_broken:
             return False
         for length in range(len(keys) + 1):
@@ -99,7 +99,7 @@ class SectionCheck:
         return False
 
     def _reveal(self, data: Any, value: Any, errors: list[SchemaError], revealed: dict[KeyPath, str]) -> bool:
-        """Put the text of a secret, then its number, where its schema expects no secret; return whether any was put."""
+        """Replace a secret by its text, then its number, where the schema expects no secret; return whether any was."""
         changed = False
         for error in errors:
             keys = keys_of(error)

@@ -1,4 +1,4 @@
-"""Sections: the top-level keys of the configuration, what each must be, and the checks that span several."""
+"""Sections: the top-level keys of the configuration, their schemas, and the checks that span several."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CheckReport(Protocol):
         ...
 
     def warning(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
-        """Report something that deserves attention but breaks nothing."""
+        """Report a warning, which breaks nothing."""
         ...
 
 
@@ -73,11 +73,11 @@ class SchemaProblem(HubError):
 
 
 class IntegrationSections(Protocol):
-    """What the configuration needs to know of integrations; `hub.integration.schemas` has it."""
+    """The configuration's view of integrations; implemented in `hub.integration.schemas`."""
 
     @property
     def cross_checks(self) -> Mapping[str, CrossCheck]:
-        """Second checks of the integrations whose section was asked for, by a name."""
+        """Further checks of the integrations whose section was used, by name."""
         ...
 
     def domains(self) -> Iterable[str]:
@@ -145,7 +145,7 @@ class Sections:
         return [*self._core, *sorted(set(self.integrations.domains()) - set(self._core))]
 
     def get(self, name: str) -> Section | None:
-        """Return a section, or None when there is none of that name.
+        """Return a section, or None for an unknown name.
 
         Raises:
             SchemaProblem: It belongs to an integration whose schema cannot be used.
@@ -157,5 +157,5 @@ class Sections:
         return None
 
     def is_core(self, name: str) -> bool:
-        """Whether `name` is a section of the hub's own."""
+        """Whether `name` is a core section."""
         return name in self._core

@@ -1,4 +1,4 @@
-"""Where every key, value and item of a YAML text begins and ends, so that an edit can splice exactly there."""
+"""The positions of every key, value and item of a YAML text, so that an edit can splice exactly there."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Tagged(Struct, frozen=True):
 
 
 def as_written(value: Any) -> Any:
-    """Return data with each tag in it as the text that it is written as: `!secret name`."""
+    """Return data with each tag as its text: `!secret name`."""
     if isinstance(value, Tagged):
         return f"{value.tag} {as_written(value.value)}"
     if isinstance(value, dict):
@@ -55,7 +55,7 @@ class SpanNode(Struct):
     """A value and its place.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         start, end: Characters from the beginning of the text; `end` is behind its last own character, before
             whitespace and comments.
         column: Of its start, from 0.
@@ -126,7 +126,7 @@ def child(node: SpanNode, key: Key) -> SpanNode | None:
 
 
 def path_to(root: SpanNode, position: int) -> KeyPath | None:
-    """Return the path of the mapping or list that begins at a character, or of the key or item that does."""
+    """Return the path of the mapping or list, or of the key or item, that begins at a character."""
     if root.start == position and root.kind in {SpanKind.MAPPING, SpanKind.LIST}:
         return ()
     return _path_below(root, position)

@@ -42,7 +42,7 @@ OnReload = Callable[["ReloadResult"], Awaitable[None]]
 
 
 class ReloadResult(Struct, frozen=True):
-    """What happened to a reload.
+    """The result of a reload.
 
     Attributes:
         changed: Sections that are different now: changed, added or removed; to be applied.
@@ -50,7 +50,6 @@ class ReloadResult(Struct, frozen=True):
         errors: The errors in the files.
         applied: Whether the new configuration was applied; otherwise the last good one stays in use.
         removed: Those of `changed` that are no longer in the files.
-        left_recovery: Whether the hub can leave recovery mode.
         warnings: What deserves attention.
         restarting: Whether a restart puts it into force, as `hub: reload` says or because it left recovery mode.
     """
@@ -60,7 +59,6 @@ class ReloadResult(Struct, frozen=True):
     errors: list[ConfigError] = field(default_factory=list)
     applied: bool = True
     removed: set[str] = field(default_factory=set)
-    left_recovery: bool = False
     warnings: list[ConfigError] = field(default_factory=list)
     restarting: bool = False
 
@@ -71,7 +69,6 @@ class ReloadResult(Struct, frozen=True):
             "changed": sorted(self.changed),
             "removed": sorted(self.removed),
             "needs_restart": sorted(self.needs_restart),
-            "left_recovery": self.left_recovery,
             "restarting": self.restarting,
             "errors": [error.as_dict() for error in self.errors],
             "warnings": [warning.as_dict() for warning in self.warnings],
@@ -135,7 +132,7 @@ class ConfigStore:
         return checked
 
     async def reload(self, *, again: bool = False) -> ReloadResult:
-        """Read the files again and put them into force, unless something in them broke that was good.
+        """Read the files again and apply them, unless something that worked broke.
 
         Files that say the same as before change nothing, unless `again` says that schemas changed. Reading happens
         in a thread; cancelling the wait for it changes nothing.
@@ -166,7 +163,7 @@ class ConfigStore:
         self._restarting = self._restarting or old.recovery or bool(decisive)
         self._tell(checked, in_force=True)
         result = ReloadResult(
-            *(changed, needs_restart, checked.errors, True, removed, old.recovery, checked.warnings, self._restarting)
+            *(changed, needs_restart, checked.errors, True, removed, checked.warnings, self._restarting)
         )
         if changed or old.recovery:
             added = sorted(new.present - old.present)
@@ -184,7 +181,7 @@ class ConfigStore:
     # --- for the editor ---
 
     def check_text(self, files: Mapping[str, str]) -> list[ConfigError]:
-        """Return the errors there would be with these texts in place of the files; nothing is written."""
+        """Return the errors of a configuration with these texts in place of the files; nothing is written."""
         return self.editor.check_text(files)
 
     def read_file(self, name: str, *, admin: bool = False) -> tuple[str, str]:
@@ -202,7 +199,7 @@ class ConfigStore:
 
     @property
     def folders_read(self) -> frozenset[str]:
-        """The folders that the last check looked into."""
+        """The folders read by the last check."""
         return self._folders_read
 
     def schema(self) -> dict[str, Any]:
@@ -241,7 +238,7 @@ class ConfigStore:
                 await asyncio.sleep(SAVING_S)
             await before()
             result = await self.reload()
-            if result.changed or result.errors or result.left_recovery:
+            if result.changed or result.errors or result.restarting:
                 await on_reload(result)
 
         return tasks.spawn(watch_files(self._folders, reload), name="watch the configuration")
@@ -258,7 +255,7 @@ class ConfigStore:
         return str(hub.get("reload", "hot")) if isinstance(hub, Mapping) else "hot"
 
     def _folders(self) -> list[Path]:
-        """Return every folder that holds a file of the configuration, or whose files are included."""
+        """Return every folder that holds or includes files of the configuration."""
         names = {str(Path(name).parent) for name in self.files_read} | set(self.folders_read) | {"."}
         return sorted(folder for name in names if (folder := self.home / name).is_dir())
 
@@ -290,7 +287,7 @@ class ConfigStore:
         self.current, self.errors, self.warnings = checked.config, checked.errors, checked.warnings
 
     def _is_unchanged(self) -> bool:
-        """Whether every file that was read last time still holds the same, and no folder holds other files."""
+        """Whether all files are as they were read last time, and no folder holds other files."""
         return self.editor.same_files(self.current.files, self.current.folders)
 
     def _shown_broken(self) -> frozenset[str]:
@@ -309,7 +306,7 @@ class ConfigStore:
         return found
 
     def _tell(self, checked: Checked, *, in_force: bool) -> None:
-        """Open a repair for each error, and close those of errors that are gone."""
+        """Open a repair for each error, and close those that are resolved."""
         wanted: dict[str, dict[str, Any]] = {}
         if not in_force:
             number = len(checked.errors)
@@ -356,7 +353,7 @@ class ConfigStore:
 
 
 def _is_worse(old: Config, new: Config, shown: frozenset[str]) -> bool:
-    """Return whether something is broken now that works in the current configuration.
+    """Return whether something that works in the current configuration is broken in the new one.
 
     Args:
         shown: Sections whose broken items their part shows by itself; those do not count.
@@ -372,7 +369,7 @@ def _key(raw: Mapping[str, Any], section: str, key: str) -> Any:
 
 
 def _changed(old: Config, new: Config) -> set[str]:
-    """Return the sections whose value, or whose being broken, is different."""
+    """Return the sections that differ in value, or in being broken."""
     names = set(old.raw) | set(new.raw)
     changed = {name for name in names if name not in old.raw or name not in new.raw or old.raw[name] != new.raw[name]}
     differ = {

@@ -12,7 +12,7 @@ CUTOFF = 0.6
 
 
 def nearest(word: str, valid: Iterable[str]) -> str | None:
-    """Return the valid word nearest to `word`, or None when none looks alike."""
+    """Return the valid word nearest to `word`, or None if none is similar."""
     choices = [each for each in valid if len(each) <= WORD_LIMIT]
     if not word or len(word) > WORD_LIMIT or not choices:
         return None
@@ -22,7 +22,7 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, valid: Iterable[str], *, known: str = "") -> str:
-    """Return a hint: the nearest valid word, else the list of those that are `known`, when they are few."""
+    """Return a hint: the nearest valid word, else the `known` ones if there are few."""
     choices = sorted(set(valid))
     near = nearest(word, choices)
     if near is not None:

@@ -1,4 +1,4 @@
-"""YAML's syntax errors in words that say what to do."""
+"""Explains YAML syntax errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def position(text: str, index: int) -> tuple[int, int]:
 
 
 def explain_syntax(error: YAMLError, text: str) -> Told:
-    """Return where a syntax error is, what it means and what to do."""
+    """Return the position of a syntax error, its meaning and its remedy."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return 0, 0, phrase("this is not YAML"), ""
     mark, problem, context = error.problem_mark, str(error.problem), str(error.context or "")

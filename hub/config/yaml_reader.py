@@ -1,4 +1,4 @@
-"""YAML text to mappings and lists that know their marks, by the C parser, or the one that knows more, within bounds.
+"""Parses YAML into mappings and lists with marks, by the C parser or a fallback, within bounds.
 
 All errors inside a well-formed text are reported at once, with `BROKEN` in their place; only a syntax error, or a
 bound that is passed, ends the reading of a text.
@@ -38,7 +38,7 @@ _TOO_MANY = phrase("the configuration holds too many values (after aliases are e
 
 
 class TagResolver(Protocol):
-    """Gives the value of a tagged node."""
+    """Resolves the value of a tagged node."""
 
     def __call__(self, tag: str, value: Any, mark: Mark, keys: KeyPath) -> Any:
         """Return the value of `!tag value`.
@@ -99,7 +99,7 @@ class YamlReader:
         """Whether the text could not be read to its end."""
 
     def read(self, text: str) -> Any:
-        """Return what the text holds: None when it is empty, `BROKEN` when it cannot be read."""
+        """Return the value of the text: None if it is empty, `BROKEN` if it cannot be read."""
         found = forbidden_character(text)
         if found is not None:
             line, column, message, hint = found
@@ -124,7 +124,7 @@ class YamlReader:
             parser.dispose()
 
     def _begin_again(self, budget: Budget, errors: int, warnings: int) -> None:
-        """Forget what was read and found up to the place that the C parser refused."""
+        """Discard everything read before the place that the C parser refused."""
         for name in budget.__slots__:
             setattr(self._budget, name, getattr(budget, name))
         del self._errors[errors:], self._warnings[warnings:]
@@ -256,7 +256,7 @@ class YamlReader:
         return found
 
     def _key(self, event: Any, mark: Mark) -> str | None:
-        """Return the key that `event` is; None, after telling why, when it cannot be one."""
+        """Return the key in `event`; None, after reporting why, if it cannot be a key."""
         if event.__class__ is not ScalarEvent:
             brace = event.__class__ is MappingStartEvent and event.flow_style
             self._node(event)
@@ -279,7 +279,7 @@ class YamlReader:
         return key
 
     def _merge(self, found: ConfigMapping, value: Any, mark: Mark) -> None:
-        """Add what `<<` brings and `found` does not have."""
+        """Add the keys of `<<` that `found` lacks."""
         sources = value if isinstance(value, ConfigList) else [value]
         for source in sources:
             if source is BROKEN:
@@ -334,7 +334,7 @@ class YamlReader:
         return self._tagged(tag, text, mark)
 
     def _core_scalar(self, name: str, text: str, mark: Mark) -> Any:
-        """Return `!!int 1` and the like: what it says it is, or an error."""
+        """Return the value of `!!int 1` and the like, or an error."""
         expected: dict[str, tuple[type, ...]] = {
             "int": (int,),
             "float": (float, int),

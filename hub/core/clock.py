@@ -87,7 +87,7 @@ class ManualClock(Clock):
 
 
 async def _settle() -> None:
-    """Let woken tasks run: a bounded number of turns of the event loop, fewer once it is quiet."""
+    """Let woken tasks run for a bounded number of event loop turns."""
     ready = getattr(asyncio.get_running_loop(), "_ready", (None,))  # of other loops it is not known
     quiet = 0
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""The contract of a component: what the hub asks of each of its parts."""
+"""The contract of a component: the interface of each part of the hub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hub.core.surfaces import MethodGroups, Route
 
 
 class Component:
-    """A part of the hub. What it needs comes through its constructor; everything else is optional.
+    """A part of the hub. Dependencies come through its constructor; everything else is optional.
 
     Attributes:
         name: What it is called.
@@ -33,7 +33,7 @@ class Component:
         """Put a changed configuration into force; `changed` names all sections that changed."""
 
     def methods(self) -> MethodGroups:
-        """Return what makes the gateway methods it serves, with the first use of one."""
+        """Return the groups of its gateway methods, made on first use."""
         return {}
 
     def routes(self) -> Iterable[Route]:

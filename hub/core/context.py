@@ -105,7 +105,7 @@ class Authority(Struct, frozen=True):
         )
 
     def meet(self, other: Authority) -> Authority:
-        """Return the rights that both have, in the name of whoever has fewer."""
+        """Return the intersection of two authorities, in the name of the one with fewer rights."""
         least, most = sorted((self, other), key=lambda each: (each.owner, each.person is not None, len(each.scopes)))
         narrowed = least.narrow(scopes=most.scopes, owner=most.owner, tainted=most.tainted)
         further = tuple(policy for policy in most.tool_policies if policy not in least.tool_policies)
@@ -131,7 +131,7 @@ class Authority(Struct, frozen=True):
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Authority:
-        """Read what `as_dict` wrote; what is missing grants nothing."""
+        """Read the result of `as_dict`; missing fields grant nothing."""
         return cls(
             principal=str(stored["principal"]),
             person=stored.get("person"),
@@ -176,10 +176,10 @@ class Context(Struct, frozen=True):
         )
 
     def tainted(self) -> Context:
-        """Return this link with words from outside in what it caused."""
+        """Return this link marked as tainted by words from outside."""
         return Context(self.authority.narrow(tainted=True), self.id, self.parent_id, self.chain)
 
 
 def system_context() -> Context:
-    """Return a new context for what the hub does by itself."""
+    """Return a new context for the hub's own actions."""
     return Context(authority=SYSTEM)

@@ -1,4 +1,4 @@
-"""Bytes and names that the disk has when a call returns."""
+"""Durable writes: bytes and names that are on disk when a call returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_new(path: Path | str, data: bytes, mode: int = 0o600, *, parent: int | None = None) -> None:
-    """Make a file that was not there, and wait until the disk has its contents.
+    """Create a new file, and wait until its contents are on disk.
 
     Args:
         path: The file.
@@ -31,14 +31,14 @@ def write_new(path: Path | str, data: bytes, mode: int = 0o600, *, parent: int |
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of it, however little the system takes at a time; it does not wait for the disk."""
+    """Write all bytes, in as many writes as it takes; does not sync."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until the disk has the names in a directory."""
+    """Wait until the names in a directory are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -64,7 +64,7 @@ class Unauthorized(HubError):
 
 
 class Forbidden(HubError):
-    """The credential is valid but does not reach this far."""
+    """The credential is valid but lacks the rights."""
 
     code = "FORBIDDEN"
     http_status = 403
@@ -78,7 +78,7 @@ class NotFound(HubError):
 
 
 class Conflict(HubError):
-    """The thing changed meanwhile, or exists already."""
+    """The thing changed in the meantime, or already exists."""
 
     code = "CONFLICT"
     http_status = 409
@@ -99,7 +99,7 @@ class Unavailable(HubError):
 
 
 class TimedOut(HubError):
-    """The work did not finish within its limit."""
+    """The work exceeded its time limit."""
 
     code = "TIMEOUT"
     http_status = 504

@@ -57,7 +57,7 @@ class _Subscription:
 
     @property
     def name(self) -> str:
-        """What logs call the listener."""
+        """The name of the listener in logs."""
         callback = self.callback
         return f"{getattr(callback, '__module__', '?')}.{getattr(callback, '__qualname__', repr(callback))}"
 
@@ -227,11 +227,11 @@ class EventBus:
             unsubscribe()
 
     def has_listeners(self, type: str) -> bool:
-        """Return whether anybody listens to this very type."""
+        """Return whether anybody listens to exactly this type."""
         return type in self._topics
 
     def listener_counts(self) -> dict[str, int]:
-        """Return how many listeners each event type has."""
+        """Return the number of listeners by event type."""
         return {
             type: len(topic.plain)
             + len(topic.rest)
@@ -291,7 +291,7 @@ class EventBus:
 
 
 def _index_entries(where: Mapping[str, Any]) -> list[tuple[tuple[str, ...], tuple[Any, ...]]] | None:
-    """Return the (keys, values) under which a `where` is indexed, or None when it cannot be."""
+    """Return the (keys, values) that index a `where`, or None if it cannot be indexed."""
     keys = tuple(sorted(where))
     choices = [
         list(dict.fromkeys(value)) if isinstance(value, (list, tuple, set, frozenset)) and _hashable(value) else [value]

@@ -1,4 +1,4 @@
-"""Separate thread pools for work that could fill the common pool."""
+"""Separate thread pools for work that could fill the shared pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Executor:
-    """A few threads for one kind of work; they begin with the first call.
+    """A few threads for one kind of work; started by the first call.
 
     Args:
         name: Of the kind of work.
@@ -29,7 +29,7 @@ class Executor:
         self._pool: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what blocking work returns, done in one of the threads; like `asyncio.to_thread`."""
+        """Run blocking work in one of the threads and return its result; like `asyncio.to_thread`."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 

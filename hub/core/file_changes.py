@@ -39,7 +39,7 @@ class WatchOptions(Struct, frozen=True):
 async def file_changes(
     folders: Sequence[Path], keep: Keep | None, stop: asyncio.Event, options: WatchOptions
 ) -> AsyncGenerator[set[tuple[Any, str]], None]:
-    """Watch folders, and return the changes from now on: sets of what happened and the path.
+    """Watch folders, and return the changes from now on: sets of kind and path.
 
     This is `watchfiles.awatch`, which would take 1.5 MB for the sake of other event loops.
 

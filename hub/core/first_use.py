@@ -1,4 +1,4 @@
-"""What is imported and made with its first use: most homes run for weeks without most methods, commands and pages."""
+"""Values imported and made on first use: most homes never use most methods, commands and pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class FirstUse(Generic[T]):
-    """Imports and makes something with its first use.
+    """A value that is imported and made on first use.
 
     Args:
         what: For errors.
@@ -29,7 +29,7 @@ class FirstUse(Generic[T]):
         self.made: T | None = None
 
     async def get(self) -> T:
-        """Return it; it is made once, however many ask, and cancelling one of them spoils nothing.
+        """Return the value; it is made once for all callers, and cancelling one of them does no harm.
 
         Raises:
             HubError: It cannot be imported or made; the next use tries again.

@@ -1,4 +1,4 @@
-"""From the schemas that validate to JSON Schema, for models, the editor and the documentation.
+"""Converts validation schemas to JSON Schema, for models, the editor and the documentation.
 
 What a plain function accepts cannot be known: it becomes the empty schema, which accepts everything. A validator that
 should be described carries an attribute `json_schema` (see `hub.core.schema.Described`).
@@ -143,7 +143,7 @@ def _object(schema: Mapping[Any, Any], extra: int, depth: int) -> JsonSchema:
 
 
 def _inner(extra: int) -> int:
-    """How nested mappings treat extra keys: voluptuous hands the setting of a schema down to them."""
+    """Yield nested mappings with their setting for extra keys, which voluptuous passes down."""
     return extra if extra in {ALLOW_EXTRA, PREVENT_EXTRA} else ALLOW_EXTRA
 
 

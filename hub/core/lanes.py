@@ -1,4 +1,4 @@
-"""Lanes: how many runs go on at once, and who waits for whom.
+"""Lanes: how many runs may be active at once, and who waits for whom.
 
 A session's lane admits one run at a time, the lane `main` sixteen, interactive before background. A run never waits for
 a lane that its own context chain holds: that would be waiting for itself.
@@ -66,7 +66,7 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
 
     def set_limits(self, limits: Mapping[str, int]) -> None:
-        """Change limits while runs go on; a lane that is over its new limit empties by itself."""
+        """Change limits during runs; a lane over its new limit drains by itself."""
         self._limits = {**DEFAULT_LIMITS, **limits}
         for lane in self._lanes.values():
             if lane.name in self._limits:
@@ -82,7 +82,7 @@ class Lanes:
 
     @asynccontextmanager
     async def hold(self, name: str, context: Context, priority: Priority = Priority.INTERACTIVE) -> AsyncIterator[None]:
-        """Hold a place in a lane for the time of a block; see `take`."""
+        """Hold a place in a lane for the duration of a block; see `take`."""
         release = await self.take(name, context, priority)
         try:
             yield
@@ -90,7 +90,7 @@ class Lanes:
             release()
 
     async def take(self, name: str, context: Context, priority: Priority = Priority.INTERACTIVE) -> Callable[[], None]:
-        """Wait for a place in the lane `name`, under `context.id`; return what gives it up.
+        """Wait for a place in the lane `name`, under `context.id`; return the function that releases it.
 
         A shared lane that the chain holds already is exchanged for the lane `nested`.
 
@@ -114,7 +114,7 @@ class Lanes:
         return partial(self._release, lane, context.id)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return who holds and how many wait, by lane."""
+        """Return the holders and the number of waiters, by lane."""
         return {
             name: {"running": len(lane.holders), "waiting": lane.waits(), "limit": lane.limit}
             for name, lane in sorted(self._lanes.items())

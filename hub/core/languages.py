@@ -1,4 +1,4 @@
-"""Which of some languages a reader wants: BCP 47 tags, and the header `Accept-Language` (RFC 9110, section 12.5.4)."""
+"""Language negotiation: BCP 47 tags, and the header `Accept-Language` (RFC 9110, section 12.5.4)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ ACCEPT_LANGUAGE_LIMIT = 512
 
 
 def match_language(tag: str, known: Iterable[str]) -> str | None:
-    """Return the first of the known languages that serves a tag, or None."""
+    """Return the first supported language that matches a tag, or None."""
     wanted = tag.strip().lower().split("-")[0]
     return next((each for each in known if each.lower().split("-")[0] == wanted), None)
 
 
 def asked_language(header: str | None, known: Sequence[str], default: str) -> str:
-    """Return the known language that a browser asks for, else that of `default`, else English.
+    """Return the supported language that a browser asks for, else that of `default`, else English.
 
     Args:
         header: `Accept-Language`, if any.
@@ -26,7 +26,7 @@ def asked_language(header: str | None, known: Sequence[str], default: str) -> st
 
 
 def _accepted(header: str) -> Sequence[str]:
-    """Return the tags of an Accept-Language header, the most wanted first."""
+    """Return the tags of an Accept-Language header, by preference."""
     weighted: list[tuple[float, int, str]] = []
     for order, part in enumerate(header[:ACCEPT_LANGUAGE_LIMIT].split(",")):
         tag, _, quality = part.partition(";q=")

@@ -1,4 +1,4 @@
-"""Packages of which the hub uses a few modules at rest: their `__init__`, which imports all, waits until it is needed.
+"""Packages of which an idle hub uses a few modules: their `__init__`, which imports everything, is deferred.
 
 The server of aiohttp uses nothing of its client, whose import reads every certificate that the system trusts.
 """
@@ -21,7 +21,7 @@ _loading: list[ModuleType] = []
 
 
 class LightPackage(ModuleType):
-    """A package whose modules can be imported, and whose own names are there once one of them is asked for."""
+    """A package whose modules can be imported, while its own names are loaded on first access."""
 
     def __getattr__(self, name: str) -> Any:
         if name == "__version__" and (found := _VERSION.search(Path(str(self.__file__)).read_text(encoding="utf-8"))):
@@ -36,7 +36,7 @@ class LightPackage(ModuleType):
 
 
 def make_light(*names: str) -> None:
-    """Make packages light that have not been imported yet."""
+    """Replace packages that are not imported yet by light ones."""
     for name in names:
         spec = None if name in sys.modules else find_spec(name)
         if spec is not None:
@@ -48,7 +48,7 @@ def make_light(*names: str) -> None:
 
 
 def load(package: Any) -> bool:
-    """Import a package in full if it is light; return whether it is in full now."""
+    """Import a light package in full; return whether it is in full now."""
     with _lock:
         if not isinstance(package, LightPackage):
             return True
@@ -64,13 +64,13 @@ def load(package: Any) -> bool:
 
 
 async def load_package(name: str) -> None:
-    """Import a package in full, in a thread, if it is light: it takes too long for the event loop."""
+    """Import a light package in full, in a thread, because it takes too long for the event loop."""
     if isinstance(package := sys.modules.get(name), LightPackage):
         await asyncio.to_thread(load, package)
 
 
 def load_used(prefix: str) -> None:
-    """Import the packages in full that the modules below a prefix name."""
+    """Import in full the packages that the modules below a prefix use."""
     for name, module in tuple(sys.modules.items()):
         if name.startswith(prefix):
             for value in tuple(vars(module).values()):

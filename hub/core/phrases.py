@@ -38,19 +38,19 @@ def phrase(template: str, /, **values: Any) -> Phrase:
 
 
 def in_series(parts: Sequence[str]) -> str:
-    """Return sentences as one, separated by semicolons; nothing for none."""
+    """Return sentences joined by semicolons; empty for none."""
     return reduce(lambda one, other: phrase("{one}; {other}", one=one, other=other), parts) if parts else ""
 
 
 def restored(plain: str, data: object) -> str:
-    """Return the phrase that `as_data` described, or `plain` when `data` describes none."""
+    """Return the phrase in `data` of `as_data`, or `plain` if it holds none."""
     if not isinstance(data, Mapping) or not isinstance(values := data.get("values"), Mapping):
         return plain
     return Phrase(plain, str(data.get("text")), {str(key): _restored(value) for key, value in values.items()})
 
 
 def rewritten(text: str, change: Callable[[str], str]) -> str:
-    """Return a text or a phrase with `change` applied to what is filled in, such as a redaction."""
+    """Return a text or a phrase with `change` applied to its values, such as a redaction."""
     if not isinstance(text, Phrase):
         return change(text)
     return Phrase(change(text), text.template, {key: _rewritten(value, change) for key, value in text.values.items()})

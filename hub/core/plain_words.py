@@ -1,4 +1,4 @@
-"""Words of devices that are too short and plain to tell a model anything but what they are."""
+"""Device values that are too short and plain to carry instructions to a model."""
 
 from __future__ import annotations
 

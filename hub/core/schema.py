@@ -1,4 +1,4 @@
-"""The one door to the schema library, and the validators that the hub's schemas share.
+"""The only import of the schema library, and the validators that the hub's schemas share.
 
 Everything that validates configuration, service data or tool arguments imports from here and nothing third-party, so
 that the library can be swapped and `homarus check` knows a schema whose integration's extra is missing.
@@ -110,7 +110,7 @@ _USER = re.compile(r"(?<=//)[^/?#]*@")
 
 
 class Described:
-    """A validator with the JSON Schema and the words that describe it.
+    """A validator with its JSON Schema and description.
 
     Args:
         check: Returns the valid value or raises `Invalid`.
@@ -131,7 +131,7 @@ class Described:
 
 
 class DescribedLater:
-    """A validator whose JSON Schema is made when it is asked for: what it accepts is much, or holds itself.
+    """A validator whose JSON Schema is made on demand, because it is large or recursive.
 
     Args:
         check: Returns the valid value or raises `Invalid`.
@@ -155,7 +155,7 @@ class DescribedLater:
 
     @property
     def json_schema(self) -> dict[str, Any]:
-        """What it accepts."""
+        """The JSON Schema of accepted values."""
         if self._making:
             return {"type": self._type, "$ref": f"#{self.__name__}"}
         self._making = True
@@ -289,7 +289,7 @@ def secret(value: Any) -> Secret:
 
 
 def own_secret(length_min: int = PASSWORD_LENGTH_MIN) -> All:
-    """Return a validator of a secret by which others get in here; one that can be guessed is refused.
+    """Return a validator for a secret that grants access to this hub; guessable ones are refused.
 
     What this hub shows to others, such as the key of a provider, is `secret`: there others judge.
     """
@@ -309,7 +309,7 @@ def own_secret(length_min: int = PASSWORD_LENGTH_MIN) -> All:
 
 
 def ensure_list(validator: Any) -> All:
-    """Return a validator that takes one item or a list of them and gives a list."""
+    """Return a validator that takes one item or a list of them and returns a list."""
     return All(as_list, [validator])
 
 
@@ -321,7 +321,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def show(value: Any) -> str:
-    """Return a value as an error shows it; secrets are not shown."""
+    """Return a value as shown in errors; secrets are hidden."""
     if isinstance(value, Secret):
         return phrase("a secret")
     if isinstance(value, dict):

@@ -69,7 +69,7 @@ class Schema(_BaseSchema):
             raise MultipleInvalid([error]) from None
 
     def checked(self) -> Self:
-        """Return it compiled, for a schema from outside.
+        """Return the compiled schema, for a schema from outside.
 
         Raises:
             Invalid: It is no schema; the library raises further kinds.
@@ -152,17 +152,17 @@ class Required(_Key, _BaseRequired):
 
     @property
     def is_complex_key(self) -> bool:
-        """Whether it is several alternatives."""
+        """Whether the key has alternatives."""
         return isinstance(self.schema, _FirstOf)
 
     @property
     def candidate_keys(self) -> list[Any]:  # type: ignore[override]
-        """The alternatives."""
+        """The alternatives of the key."""
         return self._extract_candidate_keys(self.schema)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class AnyOf(_FirstOf):
-    """The first alternative that fits; when none does, the errors of the one that was most likely meant.
+    """The first alternative that fits; if none does, the errors of the one that was most likely meant.
 
     That is one whose constant keys (`type: time`) the value has, then the one that got deepest.
     """
@@ -205,7 +205,7 @@ def _in_batches(
 
 
 def _first_valid(validators: list[Callable[[list[Any], Any], Any]], path: list[Any], item: Any) -> Any:
-    """Return what the first validator that accepts an item makes of it, else the likeliest error."""
+    """Return the result of the first validator that accepts an item, else the likeliest error."""
     errors: list[Invalid] = []
     try:
         for validate in validators:

@@ -1,4 +1,4 @@
-"""Secrets: a value that does not print, and text that is not shown because of where it comes from.
+"""Secrets: values that do not print, and text that is hidden because of its origin.
 
 It lives on the ground floor because schemas (`hub.core.schema.secret`) make it; redaction is in `hub/security`.
 """
@@ -27,7 +27,7 @@ class Secret:
         """How the configuration names it (`!secret name`), so that it is written back as a reference."""
 
     def reveal(self) -> str:
-        """Return the value itself, for the one place that needs it."""
+        """Return the value itself, for the single place that needs it."""
         return self._value
 
     def __repr__(self) -> str:
@@ -89,14 +89,14 @@ SHOWN_AS_MASK = (Secret, SecretText, SecretInt, SecretFloat)
 
 
 def by_origin(text: str, number: float | None = None) -> SecretText | SecretInt | SecretFloat:
-    """Return the text of a secret, or the number that it is read as, so that it keeps its origin."""
+    """Return the text of a secret, or its number, marked so that it keeps its origin."""
     if number is None:
         return SecretText(text)
     return SecretInt(number) if isinstance(number, int) else SecretFloat(number)
 
 
 class SecretMask:
-    """Hides the secrets that a piece of configuration uses, also where a template has put them into other text.
+    """Hides the secrets of a piece of configuration, even where a template has inserted them into other text.
 
     Args:
         data: The configuration.
@@ -120,11 +120,11 @@ class SecretMask:
         return text if self._found is None else self._found.sub(MASK, text)
 
     def hides(self, value: float) -> bool:
-        """Whether a number is one of the secrets: templates make a number of a text that looks like one."""
+        """Whether a number is one of the secrets: templates turn number-like texts into numbers."""
         return self._found is not None and self._found.fullmatch(str(value)) is not None
 
     def marked(self, value: Any) -> Any:
-        """Return plain data in which what holds one of the secrets works as before, but is not shown."""
+        """Return plain data in which values that contain a secret still work, but are not shown."""
         if self._found is None or isinstance(value, (bool, *SHOWN_AS_MASK)):
             return value
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Services: what can be done, by name, with validated data."""
+"""Services: named actions with validated data."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ServiceQuestion(Struct, frozen=True):
     Attributes:
         service: `domain.name`.
         data: Exactly what the service would be called with.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
     """
@@ -259,7 +259,7 @@ class ServiceRegistry:
         run_id: str | None = None,
         notes: dict[str, Any] | None = None,
     ) -> Mapping[str, Any] | None:
-        """Call a service on behalf of a model, if its `agent` rule lets it; one with the rule `ask` asks the owner.
+        """Call a service on behalf of a model, if its `agent` rule allows; the rule `ask` asks the owner.
 
         Args:
             approved: Whether a person approved exactly this call.

@@ -1,4 +1,4 @@
-"""Names of a-z, 0-9 and a separator made of any text, as Home Assistant makes entity ids of aliases."""
+"""Names of a-z, 0-9 and a separator made from any text, as Home Assistant derives entity ids from aliases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staged start and stop: named steps in order, each with a time limit that names who is slow."""
+"""Staged start and stop: named steps in order, each with a time limit, so that slow ones can be named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Stage(Struct, frozen=True):
 
 
 class Stages:
-    """Runs stages in order and takes down, in reverse, those that were started."""
+    """Runs stages in order and stops the started ones in reverse."""
 
     def __init__(self, stages: list[Stage]) -> None:
         self._stages = stages
@@ -69,7 +69,7 @@ class Stages:
                 _log.warning("%s was slow to start: %.1f s", stage.name, took)
 
     async def stop(self) -> list[str]:
-        """Stop in reverse order; one that fails or is slow does not keep the others from stopping.
+        """Stop in reverse order; a failing or slow stage does not keep the others from stopping.
 
         Returns:
             The names of the stages that failed or did not stop in time.

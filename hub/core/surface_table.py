@@ -1,4 +1,4 @@
-"""What a start needs to know of methods and slash commands, whose modules are imported on first use.
+"""The start's knowledge of methods, slash commands and triggers, whose modules are imported on first use.
 
 The table is written by `script/surfaces` from the declarations themselves; what differs from it is not served.
 """
@@ -29,7 +29,7 @@ def read_table() -> dict[str, dict[str, list[Row]]]:
 
 
 def row_of(surface: Struct) -> dict[str, Any]:
-    """Return what the table has of a surface: its plain fields, but for those that are as they are by default."""
+    """Return a surface's row in the table: its plain fields that differ from their defaults."""
     defaults = _defaults(type(surface))
     values = {name: getattr(surface, name) for name in surface.__struct_fields__}
     return {
@@ -40,7 +40,7 @@ def row_of(surface: Struct) -> dict[str, Any]:
 
 
 def of_row(kind: type[S], row: Row, **rest: Any) -> S:
-    """Return a surface made of its row and of `rest`, the fields that are not plain."""
+    """Return the surface made of its row and of `rest`, the non-plain fields."""
     defaults = _defaults(kind)
     plain = {
         name: type(defaults[name])(value) if name in defaults else value  # enums, and tuples

@@ -35,7 +35,7 @@ def credential_of(link: str) -> str:
 
 
 class TooLarge(HubError):
-    """The request is larger than its route or method takes."""
+    """The request exceeds the size limit of its route or method."""
 
     code = "TOO_LARGE"
     http_status = 413
@@ -148,7 +148,7 @@ class MethodCall(Struct, frozen=True):
     Attributes:
         method: Name.
         params: Validated parameters.
-        caller: Who.
+        caller: The caller.
         context: Fresh, with the caller's authority.
         respond_later: Sends a second response under the same request id (for `agent`); does nothing when gone.
         connection_id: The WebSocket connection, or None for plain HTTP.

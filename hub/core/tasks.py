@@ -1,4 +1,4 @@
-"""Every task has an owner that names it, reports its death and cancels it at stop."""
+"""Tasks with owners: an owner names them, reports their failures and cancels them at stop."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TaskOwner:
         return task
 
     def names(self) -> list[str]:
-        """Return the names of the tasks that run now."""
+        """Return the names of the running tasks."""
         return sorted(task.get_name() for task in self._tasks)
 
     async def cancel_all(self, *, timeout_s: float = STOP_LIMIT_S) -> list[str]:
@@ -72,7 +72,7 @@ class TaskOwner:
         return names
 
     async def drain(self, *, timeout_s: float) -> bool:
-        """Wait until no task runs; return whether that was so within `timeout_s` seconds."""
+        """Wait until no task runs; return whether that happened within `timeout_s` seconds."""
         current = asyncio.current_task()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s

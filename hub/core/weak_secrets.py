@@ -1,4 +1,4 @@
-"""Which secrets are no secrets: empty, placeholders, too short."""
+"""Weak secrets: empty, placeholders, too short."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WeakSecret(InvalidRequest):
 
 
 def weakness(value: str, length_min: int = TOKEN_LENGTH_MIN) -> str | None:
-    """Return what is wrong with a secret, or None.
+    """Return the weakness of a secret, or None.
 
     Args:
         value: The secret.

@@ -41,7 +41,7 @@ class CheckContext:
 
     @cached_property
     def running(self) -> Running | None:
-        """The hub that runs on it."""
+        """The running hub on it, if any."""
         return read_running(self.home.path)
 
     @cached_property
@@ -56,14 +56,14 @@ class CheckContext:
 
     @cached_property
     def catalog(self) -> Mapping[str, CatalogEntry]:
-        """The integrations there are."""
+        """All available integrations."""
         return find(self.home.path)
 
     @cached_property
     def used(self) -> set[str]:
-        """The integrations that a hub sets up on it: defaults, configured ones, and those that others need."""
+        """The integrations that a hub sets up on it: defaults, configured ones, and their dependencies."""
         return in_use(self.config, self.catalog, self._needed(self.config, self.catalog))
 
     def command(self, text: str) -> str:
-        """Return a `homarus` command as it is typed for this home."""
+        """Return a `homarus` command line for this home."""
         return f"homarus {text} --config {shlex.quote(str(self.home))}"

@@ -26,7 +26,7 @@ def _look(context: CheckContext) -> Iterator[Finding]:
 
 
 def room_findings(free_bytes: int, where: str) -> Iterator[Finding]:
-    """Judge how much room is left."""
+    """Return findings about the free space."""
     told = f"Only {free_bytes // MEGABYTE} MB are free."
     if free_bytes < CRITICAL_FREE_BYTES:
         yield critical(f"{told} The hub cannot keep messages for long.", where, f"df -h {where}")

@@ -76,7 +76,7 @@ def examine(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
 
 
 def mend(report: DoctorReport) -> list[Finding]:
-    """Fix what can be fixed automatically, which is permissions. Return what was fixed.
+    """Fix what can be fixed automatically, which is permissions. Return the fixed findings.
 
     Raises:
         OSError: A permission could not be set.

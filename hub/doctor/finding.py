@@ -60,12 +60,12 @@ class Check(Struct, frozen=True):
 
 
 def critical(what: str, where: str = "", command: str = "") -> Finding:
-    """Return a finding with which the hub cannot run, or is open to others."""
+    """Return a finding that keeps the hub from running, or opens it to others."""
     return Finding(Severity.CRITICAL, what, where, command)
 
 
 def error(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:
-    """Return a finding with which something does not work."""
+    """Return a finding about something that does not work."""
     return Finding(Severity.ERROR, what, where, command, mend)
 
 

@@ -49,7 +49,7 @@ def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
 
 
 def _storage(storage: Path) -> Iterator[Finding]:
-    """Look at all that the hub keeps for itself; links are not followed.
+    """Check everything the hub stores for itself; links are not followed.
 
     What lies in a sandbox is its program's own, under a user of its own; the folder above it lets nobody else in.
     """
@@ -97,12 +97,12 @@ def _owner(path: Path, found: os.stat_result) -> Iterator[Finding]:
 
 
 def _open(tell: Callable[..., Finding], text: str, path: Path, mode: int, wanted: str) -> Finding:
-    """Return the findings about a path that others can reach; `wanted` is the mode for chmod."""
+    """Return findings about a path that others can access; `wanted` is the mode for chmod."""
     return tell(text, f"{path} (mode {mode:o})", f"chmod {wanted} {path}", partial(_narrow, path))
 
 
 def _narrow(path: Path) -> None:
-    """Take every right of group and others away."""
+    """Remove all rights of group and others."""
     path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
 
 

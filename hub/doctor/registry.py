@@ -1,4 +1,4 @@
-"""The checks: the hub's own, in the order in which they are made, and those that integrations declare."""
+"""The checks: the hub's own, in order, and those that integrations declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hub that runs, if one does: whether it answers, and what it says is wrong; else what it left behind."""
+"""The running hub, if any: whether it answers, and its problems; else what a dead one left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ground everything runs on: Python, SQLite, the YAML parser."""
+"""The runtime: Python, SQLite, the YAML parser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _look(_patient: CheckContext) -> Iterator[Finding]:
 
 
 def python_findings(version: tuple[int, ...]) -> Iterator[Finding]:
-    """Judge a version of Python."""
+    """Return findings about the Python version."""
     if version < PYTHON_MIN:
         yield critical(
             f"Python is {_dotted(version)}, and Homarus needs {_dotted(PYTHON_MIN)} or newer.",
@@ -30,7 +30,7 @@ def python_findings(version: tuple[int, ...]) -> Iterator[Finding]:
 
 
 def sqlite_findings(version: tuple[int, ...]) -> Iterator[Finding]:
-    """Judge a version of the SQLite library."""
+    """Return findings about the SQLite version."""
     if version < SQLITE_MIN:
         yield critical(
             f"SQLite is {_dotted(version)}, and Homarus needs {_dotted(SQLITE_MIN)} or newer. "
@@ -40,7 +40,7 @@ def sqlite_findings(version: tuple[int, ...]) -> Iterator[Finding]:
 
 
 def yaml_findings() -> Iterator[Finding]:
-    """Judge whether YAML is read by the C parser."""
+    """Return findings about the YAML parser."""
     try:
         from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]  # noqa: F401
     except ImportError:

@@ -1,4 +1,4 @@
-"""Entities as people know them: their registries, the services of their domains, and what targets mean.
+"""Entities: their registries, the services of their domains, and the resolution of targets.
 
 Not here: the states (`hub.core.states`), nor the protocols that devices speak (integrations).
 """

@@ -20,7 +20,7 @@ from hub.storage.versioned_file import VersionedFile
 
 
 class EntitiesComponent(Component):
-    """Entities as people know them."""
+    """The component of entities."""
 
     name = "entities"
 

@@ -1,4 +1,4 @@
-"""What an integration says of an entity and of its device, and the words in it made safe to show."""
+"""An integration's description of an entity and its device, with its words made safe to show."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class DeviceInfo(Struct, frozen=True):
     """A device as its integration describes it; the words are the device's own.
 
     Attributes:
-        identifiers: What tells it from the other devices of its source.
-        connections: What tells it from all devices, such as `("mac", "02:00:00:00:00:01")`.
+        identifiers: Identify it among the devices of its source.
+        connections: Identify it among all devices, such as `("mac", "02:00:00:00:00:01")`.
         via_device: An identifier of the device that it is reached through.
         suggested_area: The area it is put in when it is seen for the first time.
     """

@@ -51,7 +51,7 @@ class EntityHandle:
         return self._is_available
 
     def set(self, state: str | None, attributes: Mapping[str, Any] | None = None) -> None:
-        """Set the state, None for an unknown one, and the attributes beside those of its description.
+        """Set the state, None if unknown, and the attributes beside those of its description.
 
         Words in them count as words from outside.
 
@@ -62,12 +62,12 @@ class EntityHandle:
         self._write()
 
     def available(self, is_available: bool) -> None:
-        """Set whether its device can be reached; what was set last is shown again when it can."""
+        """Set whether its device can be reached; the last state is shown again when it can."""
         self._is_available = is_available
         self._write()
 
     def update(self, description: EntityDescription, commands: Mapping[str, Command]) -> None:
-        """Describe it again; the domain and the unique id stay the same.
+        """Replace its description; the domain and the unique id stay the same.
 
         Raises:
             Conflict: They do not.
@@ -78,7 +78,7 @@ class EntityHandle:
         self._describe(self._owner.registry.entity_for(self.key[0], description), description)
 
     def remove(self, *, forget: bool = False) -> None:
-        """Remove it; with `forget` from the registry too, where otherwise what people decided about it stays."""
+        """Remove it; with `forget` also from the registry, which otherwise keeps people's decisions about it."""
         self._owner.remove(self, forget=forget)
 
     def _describe(self, entry: EntityEntry, description: EntityDescription) -> None:
@@ -86,7 +86,7 @@ class EntityHandle:
         self.show(entry)
 
     def show(self, entry: EntityEntry) -> None:
-        """Take over what the registry keeps of it now."""
+        """Apply its registry entry."""
         if entry.entity_id != self.entity_id or entry.disabled:
             self.hide()
         self.entity_id = entry.entity_id
@@ -101,7 +101,7 @@ class EntityHandle:
         self._write()
 
     def hide(self) -> None:
-        """Take its state away."""
+        """Remove its state."""
         self._is_shown = False
         self._owner.states.remove(self.entity_id)
 
@@ -170,12 +170,12 @@ class HomeEntities:
         return self._handles.get((entry.source, entry.unique_id)) if entry is not None else None
 
     def is_exposed(self, entity_id: str) -> bool:
-        """Whether agents see and control an entity; those of no registry are the hub's own and exposed."""
+        """Whether agents see and control an entity; entities outside the registry are the hub's own and exposed."""
         entry = self.registry.entities.get(entity_id)
         return entry is None or entry.is_exposed
 
     def is_new(self, entity_id: str) -> bool:
-        """Whether agents may not use an entity only because nobody has said yet that it is theirs."""
+        """Whether agents may not use an entity only because nobody has accepted it yet."""
         entry = self.registry.entities.get(entity_id)
         return entry is not None and entry.is_new
 

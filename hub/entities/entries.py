@@ -1,4 +1,4 @@
-"""The entries of the registries: what is kept of areas, floors, labels, devices and entities."""
+"""The entries of the registries: the stored data of areas, floors, labels, devices and entities."""
 
 from __future__ import annotations
 
@@ -96,22 +96,22 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
 
     @property
     def domain(self) -> str:
-        """Its kind."""
+        """Its domain."""
         return self.entity_id.partition(".")[0]
 
     @property
     def is_exposed(self) -> bool:
-        """Whether agents see and control it: by default what is not new, hidden or for settings and diagnosis."""
+        """Whether agents see and control it: by default, unless it is new, hidden or for settings and diagnosis."""
         return self.exposed if self.exposed is not None else not (self.new or self.hidden or self.entity_category)
 
     @property
     def is_new(self) -> bool:
-        """Whether agents may not use it only because nobody has said yet that it is theirs."""
+        """Whether agents may not use it only because nobody has accepted it yet."""
         return self.new and self.exposed is None
 
 
 class RegistryData(Struct, frozen=True):
-    """The contents of all registries, as they are kept."""
+    """The stored contents of all registries."""
 
     floors: list[FloorEntry] = []
     areas: list[AreaEntry] = []

@@ -1,4 +1,4 @@
-"""Devices that announced themselves, which agents use once a person has said that they are theirs."""
+"""New devices, which agents may use once a person has accepted them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REPAIR = ("entities", "new")
 
 
 def new_ones(registry: HomeRegistry) -> dict[str, str]:
-    """Return what agents may not use yet: the names of devices, and of entities without one, by id."""
+    """Return the entries that agents may not use yet: names of devices, and of entities without one, by id."""
     found: dict[str, str] = {}
     for entry in registry.entities.values():
         if entry.is_new:

@@ -63,7 +63,7 @@ class HomeRegistry:
         """Rises with each change."""
 
     async def open(self) -> None:
-        """Read what is kept.
+        """Load the registries.
 
         Raises:
             StorageError: It was written by a newer program, or could not be read.
@@ -79,12 +79,12 @@ class HomeRegistry:
             self._index(device)
 
     def named(self, id: str) -> str | None:
-        """Return the entity or the device that has this id here, or in another registry such as a bridged one."""
+        """Return the entity or device with this id, here or in another registry such as a bridged one."""
         known = (*self._by_unique_id.items(), *self._by_identifier.items())
         return id if id in self.devices else next((found for (_, each), found in known if each == id), None)
 
     async def close(self) -> None:
-        """Write what is not yet written."""
+        """Write pending changes."""
         if self._saving is not None:
             self._saving.cancel()
             await asyncio.wait({self._saving})
@@ -102,7 +102,7 @@ class HomeRegistry:
                 raise
 
     def create(self, kind: str, name: str, **fields: Any) -> Any:
-        """Add a floor, an area or a label; its id is made of its name.
+        """Add a floor, an area or a label; its id is derived from its name.
 
         Raises:
             InvalidRequest: The name is empty, or a field names what is not there.
@@ -181,7 +181,7 @@ class HomeRegistry:
         return found
 
     def device_for(self, source: str, info: DeviceInfo) -> DeviceEntry:
-        """Return the device that a description is about, as it is now; it is added when it is new.
+        """Return the present device of a description; it is added if it is new.
 
         Raises:
             InvalidRequest: It has neither identifiers nor connections.
@@ -218,7 +218,7 @@ class HomeRegistry:
         return new
 
     def entity_for(self, source: str, description: EntityDescription) -> EntityEntry:
-        """Return the entry that a description is about, as it is now; it is added, with an entity id, when it is new.
+        """Return the present entry of a description; it is added, with an entity id, if it is new.
 
         Raises:
             InvalidRequest: The domain is malformed.
@@ -263,7 +263,7 @@ class HomeRegistry:
         return self._by_unique_id.get((source, unique_id))
 
     def name_of(self, entry: EntityEntry) -> str:
-        """Return the name people see: what its owner called it, else the names of its device and of itself."""
+        """Return the displayed name: the owner's, else the names of its device and of itself."""
         if entry.name:
             return entry.name
         device = self.devices.get(entry.device_id or "") if not entry.is_full_name else None
@@ -369,7 +369,7 @@ def _id(kind: str, entry: Any) -> str:
 
 
 def _keys(source: str, identifiers: frozenset[str], connections: frozenset[tuple[str, str]]) -> set[tuple[str, str]]:
-    """A device is known by its identifiers within its source, and by its connections everywhere."""
+    """Return the keys of a device: its identifiers within its source, and its connections everywhere."""
     return {(source, each) for each in identifiers} | {(f"connection {kind}", value) for kind, value in connections}
 
 
@@ -381,7 +381,7 @@ def _name(text: str) -> str:
 
 
 def _joined(device: str | None, name: str | None) -> str | None:
-    """Return the name of an entity with that of its device, which is not said twice."""
+    """Return an entity's name prefixed with its device's, unless it already is."""
     if device is None or name is None:
         return device or name
     return name if name.casefold().startswith(device.casefold()) else f"{device} {name}"

@@ -1,4 +1,4 @@
-"""Calls of the domains' services: which entities they mean, and what is done to each."""
+"""Calls of domain services: the entities they target, and the commands sent to each."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class EntityServices:
         )
 
     def _prepare(self, domain: str, name: str, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-        """Write out the entities of an agent's call, which are exposed ones; dangerous ones are asked about.
+        """Resolve the entities of an agent's call, which are exposed ones; dangerous ones need approval.
 
         Raises:
             Forbidden: A named entity is new or not exposed, or an agent may not call what it needs.
@@ -118,7 +118,7 @@ class EntityServices:
                 await self._services.call(domain, call.service, data, context=call.context)
 
     def _meant(self, service: str, data: Mapping[str, Any], domain: str | None) -> TargetEntities:
-        """Return the entities that a call means; of a domain when there is one."""
+        """Return the entities that a call targets, within a domain if given."""
         found = self._targets.find(data, domain)
         if domain is None:
             return found
@@ -127,7 +127,7 @@ class EntityServices:
         return TargetEntities(found.named, [each for each in found.meant if each.startswith(f"{domain}.")])
 
     async def _run(self, call: ServiceCall, domain: str, target: TargetEntities) -> None:
-        """Command each entity that can be reached; then say which could not.
+        """Command each reachable entity; then report the unreachable ones.
 
         Raises:
             NotFound: A named entity is not there, or nothing is meant.
@@ -187,7 +187,7 @@ async def _caught(entity_id: str, work: Any) -> HubError | None:
 def _command(
     handle: EntityHandle, service: str, state: EntityState, data: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any]]:
-    """Return the command that does a service for an entity, and its data.
+    """Return an entity's command for a service, and its data.
 
     Raises:
         InvalidRequest: It cannot do this, or not with these values.
@@ -211,7 +211,7 @@ def _command(
 def _derived(
     service: str, state: EntityState, data: Mapping[str, Any], commands: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any]]:
-    """Return a service that the entity has, for one that it has only by means of others."""
+    """Return a service that the entity supports, in place of one that can be derived from it."""
     if service in commands:
         return service, data
     domain, now = state.entity_id.partition(".")[0], state.state
@@ -249,7 +249,7 @@ def _option(service: str, options: list[Any], now: str, data: Mapping[str, Any])
 
 
 def _light(data: Mapping[str, Any], state: EntityState, handle: EntityHandle) -> tuple[str, Mapping[str, Any]]:
-    """Return the command with brightness in 0 to 255 and the colour temperature in kelvin, in whatever was written."""
+    """Return the command with brightness in 0 to 255 and colour temperature in kelvin, whatever units were given."""
     found = dict(data)
     now = state.attributes.get("brightness")
     now = now if isinstance(now, int | float) and state.state == "on" else 0

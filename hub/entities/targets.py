@@ -1,4 +1,4 @@
-"""Targets: the entities that entity, device, area, floor and label ids mean, as Home Assistant finds them."""
+"""Targets: resolves entity, device, area, floor and label ids to entities, as Home Assistant does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TargetEntities(Struct, frozen=True):
 
 
 class _Members(Struct):
-    """Who belongs where; made again when a registry has changed."""
+    """An index of members; rebuilt after registry changes."""
 
     version: int
     of_device: dict[str, list[EntityEntry]] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class Targets:
         self._known = _Members(-1)
 
     def of_device(self, id: str) -> list[EntityEntry]:
-        """Return the entities of a device, by id."""
+        """Return the entity ids of a device."""
         return self._members().of_device.get(id, [])
 
     def of_area(self, id: str) -> list[EntityEntry]:
-        """Return the entities of an area: its own, and those of its devices that are nowhere else."""
+        """Return the entities of an area: its own, and those of its devices without an area of their own."""
         return self._members().of_area.get(id, [])
 
     def of_label(self, id: str) -> list[EntityEntry]:
@@ -76,7 +76,7 @@ class Targets:
         return sorted(area.id for area in self._registry.areas.values() if area.floor_id == id)
 
     def find(self, data: Mapping[str, Any], domain: str | None = None) -> TargetEntities:
-        """Return what the target in a call's data means.
+        """Return the entities targeted by a call's data.
 
         Args:
             domain: The domain of the service, for `entity_id: all`.

@@ -15,7 +15,7 @@ _DEVICE_ATTRS = frozenset(
 
 
 class RegistryFunctions:
-    """The functions over the registries; what is not known is None, or an empty list.
+    """The functions over the registries; unknown things give None, or an empty list.
 
     Args:
         registry: The registries.

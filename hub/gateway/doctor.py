@@ -43,7 +43,7 @@ def _tls(certificate: Path, key: Path) -> Iterator[Finding]:
 
 
 def certificate_findings(certificate: Path, now: datetime) -> Iterator[Finding]:
-    """Judge a certificate by its dates."""
+    """Return findings about the dates of a certificate."""
     from cryptography import x509
 
     try:

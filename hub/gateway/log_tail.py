@@ -1,4 +1,4 @@
-"""The latest lines of the log, in memory: what `logs.tail` and `homarus logs` show. Secrets were taken out before."""
+"""The latest log lines in memory, for `logs.tail` and `homarus logs`. Secrets were removed before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class Tail(Struct, frozen=True):
-    """Lines, the cursor after the last of them, and whether lines between the asked cursor and the first were lost."""
+    """Lines, the cursor after the last of them, and whether lines after the requested cursor were lost."""
 
     lines: list[str]
     cursor: int

@@ -1,4 +1,4 @@
-"""What nodes report: statistics become entities, spoken words a message, everything else the event `node_event`."""
+"""Events of nodes: statistics become entities, spoken words a message, everything else the event `node_event`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NodeEvents:
     """Takes the events of nodes.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         gateway: Has the devices, and sends messages on for those that may.
         sensors: Show statistics.
     """
@@ -31,7 +31,7 @@ class NodeEvents:
         self._sensors = sensors
 
     async def take(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
-        """Do what an event asks for; return the answer as the protocol has it."""
+        """Handle an event; return the protocol's answer."""
         answer = {"ok": True, "event": name, "handled": True}
         if name == "node.host.stats":
             stats = self._sensors.report(self._nodes.surfaces.known(node.id), data)
@@ -51,7 +51,7 @@ class NodeEvents:
         return answer
 
     async def _say(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
-        """Send spoken or typed words on, for a device that is an operator too and may write."""
+        """Forward spoken or typed words, for a device that is also an operator and may write."""
         text = data.get("text" if name == "voice.transcript" else "message") if isinstance(data, Mapping) else None
         caller = self._operator(node)
         if not isinstance(text, str) or not text.strip() or len(text) > TEXT_LIMIT:
@@ -72,7 +72,7 @@ class NodeEvents:
         return {"ok": True, "event": name, "handled": True}
 
     def _operator(self, node: SocketNode) -> Caller | None:
-        """Return the operator that a device is besides, if it may write."""
+        """Return the operator that a device also is, if it may write."""
         gateway, socket = self._gateway, node.connection.caller
         grant = gateway.devices.grant(node.id, "operator") if gateway.devices is not None else None
         if grant is None or socket is None or not gateway.authenticator.all_valid(grant.made_by):

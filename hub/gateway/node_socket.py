@@ -72,7 +72,7 @@ class SocketNode:
         return answer
 
     def settle(self, id: str, result: Mapping[str, Any]) -> bool:
-        """Take what the node answered; return whether somebody waits for it.
+        """Resolve the node's answer; return whether somebody waits for it.
 
         Raises:
             InvalidRequest: Its payload is not JSON.
@@ -95,7 +95,7 @@ class SocketNode:
         return True
 
     def lost(self) -> None:
-        """Fail all that waits: the connection is gone."""
+        """Fail all pending calls: the connection is gone."""
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(NodeRefused(CONNECTION, "the node disconnected", outside=False))
@@ -120,12 +120,12 @@ class SocketNodes:
         self._connect: Connect | None = None
 
     async def start(self, connect: Connect) -> None:
-        """Take the nodes that connect from now on."""
+        """Accept nodes that connect from now on."""
         self._connect = connect
         self._broadcast.on_client(self._client)
 
     async def stop(self) -> None:
-        """Take no more nodes and close those that are connected."""
+        """Accept no more nodes and close the connected ones."""
         self._connect = None
         for node, _ in list(self._nodes.values()):
             node.connection.close(CLOSE_POLICY, "nodes are not taken now")

@@ -96,7 +96,7 @@ class PageTable:
         return remove
 
     def frame(self, origin: FrameOrigin) -> Callable[[], None]:
-        """Let pages show frames and pictures of an origin beside the dashboard's own; return what takes that back.
+        """Allow pages to show frames and pictures of a further origin; return the function that undoes it.
 
         Raises:
             Conflict: Another integration has such an origin.
@@ -111,7 +111,7 @@ class PageTable:
         return remove
 
     def frame_origin(self, request: web.BaseRequest) -> str:
-        """Return the origin that pages may show in a frame; empty for none."""
+        """Return the origin that pages may show in a frame; empty if there is none."""
         return "" if self._frame is None else self._frame(request)
 
     def all(self) -> list[Page]:
@@ -119,7 +119,7 @@ class PageTable:
         return sorted(self._pages, key=lambda page: page.position)
 
     def texts(self, language: str) -> dict[str, tuple[str, ...]]:
-        """Return the translations that pages bring, as a catalogue has them."""
+        """Return the translations of all pages, as a catalogue."""
         found: dict[str, tuple[str, ...]] = {}
         for page in self._pages:
             found.update({id: (text,) for id, text in page.texts.get(language, {}).items()})

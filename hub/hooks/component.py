@@ -1,4 +1,4 @@
-"""The hooks: their registry, those of the home, and what calls those that observe the bus."""
+"""The component of hooks: their registry, the home's hooks, and the observers of the bus."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class HooksComponent(Component):
         await self.hooks.drain(STOP_LIMIT_S)
 
     async def _refresh(self) -> None:
-        """Look at the hooks of the home; damaged pins are a repair, and nothing is called then."""
+        """Reload the hooks of the home; damaged pins raise a repair, and then no hook is called."""
         try:
             await self._home.refresh()
         except HubError as error:
@@ -81,7 +81,7 @@ class HooksComponent(Component):
         return [self._home.folder] if self._watching else []
 
     def _looked(self) -> None:
-        """Raise a repair for each hook that is off since somebody changed it, or that cannot be loaded."""
+        """Raise a repair for each hook that is off because it changed, or that cannot be loaded."""
         repairs = self._base.repairs
         bad = {each.name: each for each in self._home.all() if each.state in (HookState.CHANGED, HookState.BROKEN)}
         repairs.clear("hooks", _DAMAGED)

@@ -1,4 +1,4 @@
-"""The contract for hooks: every point by its name, with what a handler is given and what it may change.
+"""The contract for hooks: every hook by name, with its payload and what it may change.
 
 A handler is called with the payload of its hook. It changes something by returning a mapping of the fields in
 `changes`; one that returns None changes nothing.
@@ -32,7 +32,7 @@ TIMEOUT_S = {HookKind.OBSERVE: 30.0, HookKind.MODIFY: 15.0}
 
 
 class HookPayload(Struct, frozen=True, kw_only=True):
-    """What a handler is given.
+    """The payload of a hook.
 
     Attributes:
         hook: The name of the hook.
@@ -52,7 +52,7 @@ class HookPayload(Struct, frozen=True, kw_only=True):
 
 
 class RunHookPayload(HookPayload, frozen=True, kw_only=True):
-    """What a handler is given about a run."""
+    """The payload of a hook about a run."""
 
     run_id: str
     session_key: str

@@ -1,4 +1,4 @@
-"""Hooks that observe what the bus tells anyway."""
+"""Hooks that observe events of the bus."""
 
 from __future__ import annotations
 

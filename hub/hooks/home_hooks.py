@@ -31,7 +31,7 @@ FOLDERS_LIMIT = 100
 
 
 class HookState(StrEnum):
-    """Whether a hook of the home is called."""
+    """The state of a hook of the home."""
 
     READY = "ready"
     OFF = "off"
@@ -64,7 +64,7 @@ class HomeHook(Struct, frozen=True):
 
 
 class _Loaded(Struct):
-    """The handlers of one hook: of what they were made, why they could not be, and what removes them."""
+    """The handlers of one hook: their source, the error if loading failed, and the function that removes them."""
 
     mark: tuple[HookState, str, tuple[str, ...]]
     error: str = ""
@@ -105,7 +105,7 @@ class HomeHooks:
         return list(self._found.values())
 
     async def refresh(self) -> None:
-        """Look at the files; add the handlers of what is enabled, and remove those of what is not any more.
+        """Reload the files: add the handlers of enabled hooks, and remove all others.
 
         What runs is what was hashed: a handler.py is never read a second time. The guards of what was enabled, and is
         not as it was then, refuse.
@@ -128,7 +128,7 @@ class HomeHooks:
         self._changed()
 
     async def get(self, name: str) -> HomeHook:
-        """Return a hook as it is now.
+        """Return the present hook.
 
         Raises:
             NotFound: There is none of that name.
@@ -139,10 +139,10 @@ class HomeHooks:
         return self._found[name]
 
     async def enable(self, name: str, digest: str, now_ms: int) -> HomeHook:
-        """Call a hook from now on, until its files change.
+        """Enable a hook until its files change.
 
         Args:
-            digest: Of what was looked at.
+            digest: Of the reviewed files.
 
         Raises:
             NotFound: There is none of that name.
@@ -159,7 +159,7 @@ class HomeHooks:
         return await self.get(name)
 
     async def disable(self, name: str) -> HomeHook:
-        """Call a hook no more; one whose folder is gone is forgotten.
+        """Disable a hook; one whose folder is gone is forgotten.
 
         Raises:
             NotFound: There is none of that name.
@@ -170,7 +170,7 @@ class HomeHooks:
         return self._found.get(name, HomeHook(name, HookState.OFF))
 
     def _find(self, pins: Mapping[str, SkillPin], *, doubtful: bool) -> dict[str, HomeHook]:
-        """Return what is there, and what was enabled and is not; `doubtful` is whether anything may have been."""
+        """Return the hooks found, and the enabled ones that are missing; `doubtful` if any may be unknown."""
         unknown = SkillPin(True) if doubtful else SkillPin()
         found = {each.name: _look(each, pins.get(each.name, unknown)) for each in _folders(self.folder)}
         for each in _folders(self._bundled) if self._bundled is not None else ():
@@ -183,12 +183,12 @@ class HomeHooks:
         return found
 
     def _judged(self, hook: HomeHook) -> HomeHook:
-        """Return it as broken when it could not be loaded."""
+        """Return a hook as broken if it could not be loaded."""
         known = self._loaded.get(hook.name)
         return replace(hook, state=HookState.BROKEN, error=known.error) if known is not None and known.error else hook
 
     async def _settle(self, name: str, hook: HomeHook | None) -> None:
-        """Add the handlers of a hook as it is now, then remove those that it had: a guard is never without one."""
+        """Add a hook's present handlers, then remove its former ones, so that a guard never lapses."""
         known, fresh = self._loaded.pop(name, None), None
         if hook is not None and (hook.state is HookState.READY or hook.guards):
             fresh = _Loaded((hook.state, hook.digest, hook.guards))
@@ -201,7 +201,7 @@ class HomeHooks:
             remove()
 
     async def _load(self, hook: HomeHook, fresh: _Loaded) -> None:
-        """Add the handlers of an enabled hook; where it cannot be loaded, or is not as enabled, its guards refuse."""
+        """Add the handlers of an enabled hook; if it cannot be loaded, or has changed, its guards refuse."""
         file, handlers = hook.file, dict[str, HookHandler]()
         if hook.state is HookState.READY and file is not None:
             try:
@@ -260,7 +260,7 @@ def _guards(file: HookFile) -> tuple[str, ...]:
 
 
 def _pinned_guards(pin: SkillPin, file: HookFile | None) -> tuple[str, ...]:
-    """Return the guards that a hook was enabled with; those that it names now where that is not known."""
+    """Return the guards that a hook was enabled with; its present ones if that is unknown."""
     known = pin.origin.get("guards", _guards(file) if file is not None else ())
     return tuple(each for each in known if each in HOOKS and HOOKS[each].guard)
 

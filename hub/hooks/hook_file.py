@@ -27,7 +27,7 @@ _KEYS = frozenset({"name", "description", "events", "priority", "timeout_s"})
 
 
 class HookFile(Struct, frozen=True):
-    """What a HOOK.md says.
+    """The front matter of a HOOK.md.
 
     Attributes:
         description: What the hook is for.
@@ -43,7 +43,7 @@ class HookFile(Struct, frozen=True):
 
 
 def read_hook(text: str, folder: str) -> HookFile:
-    """Return what a HOOK.md says.
+    """Parse a HOOK.md.
 
     Raises:
         InvalidRequest: Its front matter is missing or not valid; the message names the field.

@@ -1,4 +1,4 @@
-"""What a handler's answer changes in a payload. Pure."""
+"""Merges a handler's answer into a payload. Pure."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Hooks:
         return remove
 
     def wants(self, payload: type[HookPayload]) -> bool:
-        """Whether anything handles a hook: nothing needs to be made for it otherwise."""
+        """Whether any handler exists: without one, no payload need be made."""
         return payload.hook in self._hooks
 
     def all(self) -> list[Hook]:
@@ -95,7 +95,7 @@ class Hooks:
         return [each for name in sorted(self._hooks) for each in self._hooks[name]]
 
     def observe(self, payload: HookPayload) -> None:
-        """Call the handlers side by side, and wait for none of them."""
+        """Call the handlers concurrently, without waiting for them."""
         for hook in self._hooks.get(payload.hook, ()):
             if self._observing >= OBSERVING_LIMIT or self._tasks.closed:
                 _log.warning("%s of %s is not called: %d run already", hook.name, hook.source, self._observing)
@@ -105,7 +105,7 @@ class Hooks:
             task.add_done_callback(self._done)
 
     async def modify(self, payload: P) -> P:
-        """Ask the handlers one after the other, and return the payload with what they changed.
+        """Call the handlers in order, and return the payload with their changes.
 
         One that fails or is late is named in the log and skipped; of a guard, it refuses.
 
@@ -126,7 +126,7 @@ class Hooks:
         return payload
 
     def settle(self, payload: P) -> P:
-        """Ask the handlers of a synchronous hook, and return the payload with what they changed."""
+        """Call the handlers of a synchronous hook, and return the payload with their changes."""
         for hook in self._hooks.get(payload.hook, ()):
             try:
                 answer = hook.handler(payload)
@@ -142,7 +142,7 @@ class Hooks:
         return payload
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait a while for the handlers that observe, then cancel those that are left."""
+        """Wait a while for observing handlers, then cancel the rest."""
         await self._tasks.drain(timeout_s=timeout_s)
         await self._tasks.cancel_all(timeout_s=1.0)
 
@@ -164,7 +164,7 @@ async def _called(hook: Hook, payload: HookPayload) -> Any:
 
 
 def _name(hook: Hook, error: Exception) -> None:
-    """Name a handler that failed in the log."""
+    """Return a handler's name for the log."""
     if isinstance(error, TimeoutError):
         _log.warning("the hook %s of %s took too long and is skipped", hook.name, hook.source)
     elif isinstance(error, HubError):

@@ -1,4 +1,4 @@
-"""The hooks around a tool call, as `hub.tools.invoke` asks them."""
+"""The hooks around a tool call, as called by `hub.tools.invoke`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hub.tools.contract import ToolCall, ToolResult
 
 
 class ToolCallHooks:
-    """Asks `before_tool_call`, and tells `after_tool_call`; see `hub.tools.contract.AroundCalls`."""
+    """Calls `before_tool_call` and `after_tool_call`; see `hub.tools.contract.AroundCalls`."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks

@@ -1,4 +1,4 @@
-"""What an integration is given: the seams of the hub, each registration undone when the integration goes.
+"""The hub as an integration sees it; every registration is undone when the integration is unloaded.
 
 Not here: the record of registrations and the integrations' set-up (`hub.integration`).
 """

@@ -1,4 +1,4 @@
-"""What an integration is given: the seams of the hub, each registration undone when the integration goes.
+"""The hub as an integration sees it; every registration is undone when the integration is unloaded.
 
 `setup(host, config)` registers; nothing has to be taken back by hand.
 """
@@ -193,12 +193,12 @@ class IntegrationHost:
 
     @property
     def attempts(self) -> AttemptLimiter:
-        """Counts failed attempts at a door, for whoever opens one of its own."""
+        """Counts failed attempts, for integrations that check credentials of their own."""
         return self._hub.gateway.authenticator.attempts
 
     @property
     def http(self) -> HttpSettings:
-        """How the gateway is served."""
+        """The settings of the gateway."""
         return self._hub.gateway.settings
 
     @property
@@ -208,7 +208,7 @@ class IntegrationHost:
 
     @property
     def system_events(self) -> SystemEvents:
-        """What happened, for agents to look at."""
+        """The queue of system events for agents."""
         return self._hub.automation.system_events
 
     async def started(self) -> None:
@@ -217,7 +217,7 @@ class IntegrationHost:
             await self.bus.wait_for("hub_started")
 
     async def configure(self, keys: KeyPath, value: Any, secrets: Mapping[str, str] | None = None) -> None:
-        """Write a value into the configuration, as a person with the right to it asked, and put it into force.
+        """Write a value into the configuration, on behalf of a person with the right to it, and apply it.
 
         Args:
             keys: Where.

@@ -41,7 +41,7 @@ class HostChannels:
 
     @property
     def registry(self) -> ChannelRegistry:
-        """All channels, to look at."""
+        """All channels, for reading."""
         return self._registry
 
     async def add(
@@ -83,7 +83,7 @@ class HostTools:
         self._registry, self._registrations = registry, registrations
 
     def add(self, *tools: Tool) -> Callable[[], Any]:
-        """Offer tools to the agents; return a function that takes the last of them back.
+        """Offer tools to the agents; return a function that removes the last of them.
 
         Raises:
             Conflict: There is a tool of that name already.
@@ -92,7 +92,7 @@ class HostTools:
 
     @property
     def registry(self) -> ToolRegistry:
-        """All tools, to look at and to invoke."""
+        """All tools, for reading and calling."""
         return self._registry
 
 
@@ -108,18 +108,18 @@ class HostModels:
 
     @property
     def registry(self) -> ModelRegistry:
-        """All models, to look at."""
+        """All models, for reading."""
         return self._registry
 
 
 class HostMemory:
-    """The memory, which one integration keeps."""
+    """The hub's memory, provided by one integration."""
 
     def __init__(self, registry: MemoryRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
     def add(self, memory: Memory, embed: Embed | None = None) -> Callable[[], Any]:
-        """Keep the hub's memory; `embed` makes its vectors.
+        """Provide the hub's memory; `embed` makes its vectors.
 
         Raises:
             Conflict: Another integration keeps it.
@@ -156,7 +156,7 @@ class HostNodes:
 
     @property
     def registry(self) -> NodeRegistry:
-        """All nodes, to look at and to ask."""
+        """All nodes, for reading and calling."""
         return self._registry
 
 
@@ -181,11 +181,11 @@ class HostSandboxes:
         return self._registrations.keep(remove)
 
     async def of(self, call: ToolCall) -> Sandbox | None:
-        """Return where the programs of a call must run; None is the hub. See `Sandboxes.of`."""
+        """Return the sandbox that a call's programs must run in; None for the hub. See `Sandboxes.of`."""
         return await self._sandboxes.of(call)
 
     async def open(self, call: ToolCall) -> Sandbox:
-        """Return the sandbox of a call's conversation, whether it must use it or not. See `Sandboxes.open`."""
+        """Return the sandbox of a call's conversation, even if it need not use one. See `Sandboxes.open`."""
         return await self._sandboxes.open(call.agent_id, call.session_key)
 
     @property
@@ -238,7 +238,7 @@ class HostServices:
 
     @property
     def registry(self) -> ServiceRegistry:
-        """All services, to look at."""
+        """All services, for reading."""
         return self._registry
 
 
@@ -269,7 +269,7 @@ class HostMethods:
         return self._registrations.keep(self._gateway.methods.add(method))
 
     async def call(self, caller: Caller, name: str, params: Mapping[str, Any]) -> Any:
-        """Return what a method answers to a caller, within what the caller may do.
+        """Call a gateway method with the rights of a caller, and return its answer.
 
         Raises:
             HubError: What the method raises; the caller lacks its scope, or a credential of the caller has ended.
@@ -280,11 +280,11 @@ class HostMethods:
         return await self._gateway.dispatcher.run(method, prepared)
 
     def links(self, caller: Caller) -> frozenset[str]:
-        """Return the credentials that what a caller makes depends on; none for the owner."""
+        """Return the credentials that a caller's creations depend on; none for the owner."""
         return self._gateway.authenticator.links(caller)
 
     def authority_of(self, principal: str) -> Authority:
-        """Return the rights by now of a principal whose credential is still valid."""
+        """Return the present rights of a principal whose credential is still valid."""
         return self._gateway.authenticator.authority_of(principal)
 
     def all_valid(self, links: Iterable[str]) -> bool:
@@ -400,5 +400,5 @@ class HostStates:
 
     @property
     def machine(self) -> StateMachine:
-        """All states, to look at."""
+        """All states, for reading."""
         return self._machine

@@ -25,7 +25,7 @@ class IntegrationsComponent(Component):
 
     Args:
         make_host: Makes the host of an integration.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
         renew_automations: Makes again what uses the kinds or the blueprints of an integration.
     """
 
@@ -64,7 +64,7 @@ class IntegrationsComponent(Component):
         return IntegrationMethods(self.control).methods()
 
     async def _start(self) -> None:
-        """Set integrations up; those that take long go on beside a hub that is open already."""
+        """Set integrations up; slow ones continue after the hub has opened."""
         work = self.manager.start(self._base.config.current, self._needed())
         task = self._base.tasks.spawn(work, name="set up integrations")
         done, _ = await asyncio.wait({task}, timeout=SETUP_WAIT_S)

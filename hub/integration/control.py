@@ -25,7 +25,7 @@ class IntegrationControl:
         config: The configuration; `hub.disabled` is written into its files.
         schemas: What checks know of integrations.
         manager: The integrations in use.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
         renew: Makes again the automations that use these kinds, or a blueprint.
     """
 
@@ -87,7 +87,7 @@ class IntegrationControl:
         return catalog
 
     async def reload(self, domain: str) -> dict[str, Any]:
-        """Read an integration's files again and set it up again; return what it is then.
+        """Read an integration's files again and set it up again; return its status.
 
         A new one, one that has failed and one whose code, schema or manifest changed are all taken up.
 
@@ -99,7 +99,8 @@ class IntegrationControl:
             before = self._manager.catalog.get(domain)
             catalog = await self._find()
             self.get(domain)
-            kinds = declared_kinds(before) | declared_kinds(catalog.get(domain))
+            custom = [each for each in (before, catalog.get(domain)) if each is not None and each.custom]
+            kinds = frozenset[str]().union(*map(declared_kinds, custom))
             result = await self._config.reload(again=True)
             if not result.applied:
                 raise InvalidRequest(f"{domain} was not reloaded: {result.errors[0]}")
@@ -114,11 +115,11 @@ class IntegrationControl:
             return self.get(domain)
 
     async def enable(self, domain: str) -> dict[str, Any]:
-        """Take an integration out of `hub: disabled`; return what it is then."""
+        """Take an integration out of `hub: disabled`; return its status."""
         return await self._set_disabled(domain, disabled=False)
 
     async def disable(self, domain: str) -> dict[str, Any]:
-        """Unload an integration and name it in `hub: disabled`; return what it is then."""
+        """Unload an integration and name it in `hub: disabled`; return its status."""
         return await self._set_disabled(domain, disabled=True)
 
     async def _set_disabled(self, domain: str, *, disabled: bool) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _custom(context: CheckContext) -> Iterator[Finding]:
 
 
 def _source(found: CatalogEntry) -> Iterator[Finding]:
-    """Judge the code of an integration by reading it."""
+    """Check the code of an integration statically."""
     path = found.path / ENTRY
     if not path.is_file():
         yield error(f"The integration has no {ENTRY}.", str(found.path))

@@ -1,4 +1,4 @@
-"""What can go wrong with an integration."""
+"""Errors of integrations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hub.core.errors import HubError, Unavailable
 
 
 class NotReady(Unavailable):
-    """What the integration reaches is not there yet; it is tried again with growing pauses."""
+    """A dependency of the integration is not ready; set-up is retried with growing pauses."""
 
     code = "NOT_READY"
 

@@ -41,7 +41,7 @@ def import_integration(found: CatalogEntry) -> ModuleType:
 
 
 def what_failed(error: BaseException, found: CatalogEntry) -> str:
-    """Return what an exception says, and in which line of the integration's own files it came up."""
+    """Return an exception's message, and the line of the integration's own files that raised it."""
     text = f"{type(error).__name__}: {error}"
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename.startswith(f"{found.path}/")]
     if not frames or isinstance(error, SyntaxError):  # which says its place itself

@@ -1,4 +1,4 @@
-"""Which integrations a configuration puts to use."""
+"""Which integrations a configuration uses."""
 
 from __future__ import annotations
 

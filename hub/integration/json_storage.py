@@ -25,7 +25,7 @@ class JsonStorage:
         self._saving = asyncio.Lock()
 
     async def load(self, default: Any = None) -> Any:
-        """Return what was saved last, or `default` when nothing was.
+        """Return the saved data, or `default` if there is none.
 
         Raises:
             HubError: The file is damaged or too large.
@@ -40,7 +40,7 @@ class JsonStorage:
             raise HubError(f"{self.path} is damaged: {error}") from error
 
     async def save(self, data: Any) -> None:
-        """Replace what is kept; it is on disk when this returns.
+        """Save data; it is on disk when this returns.
 
         Raises:
             HubError: It is larger than 4 MiB, or the disk refuses it.

@@ -139,7 +139,7 @@ class IntegrationManager:
     async def apply(
         self, changed: Iterable[str], config: Config | None = None, needed: Iterable[str] | None = None
     ) -> None:
-        """Bring what runs in line with a changed configuration; what did not change keeps running.
+        """Apply a changed configuration; unchanged integrations keep running.
 
         Args:
             changed: Names of sections that changed, came or went.
@@ -162,11 +162,11 @@ class IntegrationManager:
             await self._again(set(changed) & running & wanted, wanted - running)
 
     def statuses(self) -> list[dict[str, Any]]:
-        """Return what is known of every integration in use, by domain."""
+        """Return the status of every integration in use, by domain."""
         return [self._statuses[domain].as_dict() for domain in sorted(self._statuses)]
 
     def status(self, domain: str) -> Status | None:
-        """Return what is known of one integration; None when it is not in use."""
+        """Return the status of one integration; None if it is not in use."""
         return self._statuses.get(domain)
 
     def _wanted(self) -> set[str]:
@@ -195,7 +195,7 @@ class IntegrationManager:
         await self._set_up_all(affected | new)
 
     async def _set_up_all(self, domains: set[str]) -> None:
-        """Set up in parallel, each after what it waits for."""
+        """Set up in parallel, each after its dependencies."""
         for domain in domains:
             self._statuses.setdefault(domain, Status(self._catalog[domain]))
         ordered, circle = in_order(domains, self._catalog)
@@ -245,7 +245,7 @@ class IntegrationManager:
             self._wake_dependents(domain)
 
     def _require_dependencies(self, status: Status) -> None:
-        """Check what must be there before an integration's own code runs."""
+        """Check the prerequisites of an integration before its own code runs."""
         found = status.found
         if found.manifest is None:
             raise HubError(found.error)
@@ -320,7 +320,7 @@ class IntegrationManager:
             await self._set_up(status)
 
     def _wake_dependents(self, domain: str) -> None:
-        """Try at once those that waited for an integration that is ready now."""
+        """Retry at once the integrations that waited for one that is ready now."""
         for status in self._statuses.values():
             manifest = status.found.manifest
             if manifest is None or domain not in manifest.dependencies or status.state is not IntegrationState.RETRYING:

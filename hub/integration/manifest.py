@@ -84,7 +84,7 @@ MANIFEST_SCHEMA = Schema(
 
 
 class ServiceMatcher(Struct, frozen=True):
-    """A type of services that are found in the local network; see `ZEROCONF_SCHEMA`."""
+    """A type of services discovered in the local network; see `ZEROCONF_SCHEMA`."""
 
     type: str
     name: str
@@ -94,7 +94,7 @@ class ServiceMatcher(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """What an integration says of itself; see `MANIFEST_SCHEMA`."""
+    """The contents of a manifest; see `MANIFEST_SCHEMA`."""
 
     domain: str
     name: str

@@ -1,4 +1,4 @@
-"""In which order integrations are set up: what they depend on comes first."""
+"""The order in which integrations are set up: dependencies first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hub.integration.catalog import CatalogEntry
 
 
 def with_dependencies(domains: Iterable[str], catalog: Mapping[str, CatalogEntry]) -> set[str]:
-    """Return the domains and all they depend on, as far as the catalog knows them."""
+    """Return the domains and all their dependencies in the catalog."""
     wanted: set[str] = set()
     waiting = list(domains)
     while waiting:
@@ -31,7 +31,7 @@ def before(domain: str, among: set[str], catalog: Mapping[str, CatalogEntry]) ->
 
 
 def in_order(domains: Iterable[str], catalog: Mapping[str, CatalogEntry]) -> tuple[list[str], list[str]]:
-    """Return the domains so that each comes after what it waits for, and those that wait for each other in a circle."""
+    """Return the domains in dependency order, and those in a dependency cycle."""
     left = {domain: before(domain, set(domains), catalog) for domain in sorted(set(domains))}
     ordered: list[str] = []
     while ready := [domain for domain, waits in left.items() if not waits]:

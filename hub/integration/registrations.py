@@ -43,7 +43,7 @@ class Registrations:
         return self._closed
 
     def keep(self, undo: Callable[[], Any]) -> Callable[[], Any]:
-        """Remember how to undo a registration.
+        """Keep the function that undoes a registration.
 
         Args:
             undo: A function or coroutine function that undoes it.
@@ -61,7 +61,7 @@ class Registrations:
         return lambda: undo() if forget() else None
 
     def forgettable(self, undo: Callable[[], Any]) -> Callable[[], bool]:
-        """Remember how to undo something that may end by itself.
+        """Keep the function that undoes a registration which may also end by itself.
 
         Returns:
             A function that forgets it; it returns False when it was undone or forgotten before.

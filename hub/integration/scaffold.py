@@ -30,7 +30,7 @@ _NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{NAME_LIMIT - 1}}}")
 
 
 class ExamplePiece(Struct, frozen=True):
-    """A kind of what integrations bring: the module of that name in an example, and its test.
+    """A kind of thing that integrations bring: the module of that name in an example, and its test.
 
     Attributes:
         help: What it is, in a line.
@@ -164,7 +164,7 @@ def _manifest(name: str, wanted: list[str]) -> str:
 
 
 def _pruned(source: str, words: Iterable[str]) -> str:
-    """Return a module without the lines that have one of some words, and without imports that nothing needs then."""
+    """Return a module without lines that contain given words, and without the imports that become unused."""
     left = [line for line in source.splitlines() if not any(word in line for word in words)]
     tree = ast.parse("\n".join(left))
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

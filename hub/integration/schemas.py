@@ -1,4 +1,4 @@
-"""What checks need of integrations, each from one module: `schema.py`, `trigger.py` and the like.
+"""The parts of integrations that checks need, each from one module: `schema.py`, `trigger.py` and the like.
 
 The integration itself is not imported.
 """
@@ -66,7 +66,7 @@ class IntegrationSchemas:
         return self._sections[domain]
 
     def refresh(self, catalog: Mapping[str, CatalogEntry]) -> None:
-        """Use another catalog, and read every schema and kind again when it is next asked for."""
+        """Use another catalog, and reload every schema and kind on its next use."""
         self._catalog = catalog
         self._sections.clear()
         self._cross_checks.clear()
@@ -76,7 +76,7 @@ class IntegrationSchemas:
             clear_bytecode(found)
 
     def kinds(self, sort: str) -> Mapping[str, Callable[[], Any]]:
-        """Return what loads each kind of automation that manifests declare.
+        """Return the loader of each automation kind in the manifests.
 
         Args:
             sort: `trigger`, `condition` or `action`: the module beside `schema.py` that has them, as `KINDS` by name.
@@ -132,7 +132,7 @@ def schemas(catalog: Mapping[str, CatalogEntry]) -> IntegrationSchemas:
 
 
 def read_module(domain: str, path: Path) -> ModuleType:
-    """Run one module of an integration by itself, under its own name, so that the package is not imported."""
+    """Run one module of an integration under its own name, without importing the package."""
     name = f"homarus_{path.stem}_{domain}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""The states of an integration, and what is known of each."""
+"""The states of an integration, and its status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hub.integration.registrations import Registrations
 
 
 class IntegrationState(StrEnum):
-    """What an integration is doing."""
+    """The state of an integration."""
 
     SET_UP = "set_up"
     RETRYING = "retrying"
@@ -24,7 +24,7 @@ class IntegrationState(StrEnum):
 
 
 class Status(Struct):
-    """One integration while the hub runs.
+    """The status of one integration.
 
     Attributes:
         found: Where it is and what its manifest says.

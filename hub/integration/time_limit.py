@@ -18,7 +18,7 @@ CANCEL_LIMIT_S = 2.0
 
 
 class TimeLimit:
-    """Ends what takes too long, and logs what is slow.
+    """Cancels work that takes too long, and logs slow work.
 
     Args:
         clock: Measures the limits.
@@ -58,7 +58,7 @@ class TimeLimit:
 
 
 async def _outcome(work: Coroutine[Any, Any, Any]) -> Exception | None:
-    """Return what a coroutine raised, so that its task does not die of it."""
+    """Return a coroutine's result or exception, so that its task does not fail."""
     try:
         await work
     except Exception as error:  # handed to whoever waits

@@ -1,4 +1,4 @@
-"""How two entries relate, by their words alone: the same, worth asking a model about, or different. Pure."""
+"""How two entries relate by their words alone: the same, worth asking a model about, or different. Pure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _BEGINS = LazyPattern(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")
 
 
 class Relation(StrEnum):
-    """How two entries stand to each other."""
+    """The relation of two entries."""
 
     SAME = "same"
     """They say the same."""
@@ -79,7 +79,7 @@ class Relation(StrEnum):
 
 
 class Gist(Struct, frozen=True):
-    """What of an entry is compared.
+    """The compared parts of an entry.
 
     Attributes:
         words: All of them, as stems.
@@ -102,22 +102,22 @@ class Gist(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What two entries share that say the same."""
+        """The parts that are equal in entries that say the same."""
         return self.order, self.dates
 
     @property
     def values(self) -> tuple[object, ...]:
-        """What entries differ in that are readings or occasions of one row."""
+        """The parts that differ between readings or occasions of one series."""
         return self.numbers, self.weekdays, self.days
 
 
 def fact_key(text: str) -> str:
-    """Return what two texts share that say the same word for word, but for case, punctuation and the mark of a list."""
+    """Return the key of a text: its words without case, punctuation and list marks."""
     return " ".join(_TELLING.findall(fold(_MARK.sub("", text, count=1))))
 
 
 def gist_of(text: str) -> Gist:
-    """Return what of a text is compared."""
+    """Return the compared parts of a text."""
     plain = fold(text)
     undated, _ = named_in(text)
     rest = _WEEKDAY.sub(" ", undated)
@@ -140,7 +140,7 @@ def gist_of(text: str) -> Gist:
 
 
 def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0) -> Relation:
-    """Return how two texts relate, as far as words tell: `SAME`, `UNSURE` or `DIFFERENT`, in either order.
+    """Return the relation of two texts, as far as words tell: `SAME`, `UNSURE` or `DIFFERENT`; symmetric.
 
     Args:
         mine, theirs: What of them is compared.
@@ -166,7 +166,7 @@ def _number(text: str) -> str:
 
 
 def _names_in(text: str) -> list[str]:
-    """Return words that are written like names; the first word of a sentence always is, and tells nothing."""
+    """Return words spelt like names; the first word of a sentence is always capitalised, and does not count."""
     found = []
     for match in _WORD.finditer(text):
         word = match[0]

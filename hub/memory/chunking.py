@@ -59,7 +59,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def embed_text(self) -> str:
-        """What is turned into a vector: the passage with what it stands under; a date for a title says nothing."""
+        """The text that is embedded: the passage with its headings, without titles that are dates."""
         above = [self.title, *self.headings[-EMBEDDED_HEADINGS:]]
         head = " › ".join(each for each in above if each and not _DATE.fullmatch(each))
         return f"{head}\n{self.text}" if head else self.text
@@ -121,7 +121,7 @@ def tokens_in(text: str) -> int:
 
 
 class _Whole(Struct, frozen=True):
-    """What holds for all passages of a file; in a place nobody vouches for, entries tell nothing of themselves."""
+    """Facts about all passages of a file; in an untrusted file, entries cannot vouch for themselves."""
 
     title: str
     day: date | None
@@ -163,7 +163,7 @@ class _Whole(Struct, frozen=True):
 
 
 def _entries(lines: Sequence[str]) -> dict[int, Passage]:
-    """Return entries and what was struck, by the line they begin at."""
+    """Return entries and struck items, by the line they begin at."""
     # A heading is looked at with care for its end, which takes long for a long one.
     bounded = [line[:HEADING_LIMIT] if line.startswith("#") else line for line in lines]
     items = whole_items("\n".join(bounded))

@@ -168,7 +168,7 @@ def _project(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _message(message: Mapping[str, Any]) -> str:
-    """Return what was said: the text, or the text blocks; what tools were asked and answered is left out."""
+    """Return the words of a message: the text, or the text blocks; tool calls and results are left out."""
     if text := _text(message.get("text")):
         return text
     content = message.get("content")

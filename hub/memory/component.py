@@ -1,4 +1,4 @@
-"""The memory, and what agents remember by themselves."""
+"""The memory, and what agents remember automatically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hub.storage.database import Database
 
 
 class MemoryComponent(Component):
-    """The registry of the memory, and recall, notes, intents and tidying up; these read their section each time."""
+    """The registry of the memory, and recall, flushing, intents and tidying; these read their section each time."""
 
     name = "memory"
     sections = frozenset({"memory"})

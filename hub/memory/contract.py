@@ -35,7 +35,7 @@ FILES_ENGINE = "grep"
 
 
 class MemoryKind(StrEnum):
-    """What sort of thing is remembered."""
+    """The kind of a memory."""
 
     FACT = "fact"
     PREFERENCE = "preference"
@@ -49,7 +49,7 @@ class MemoryEntry(Struct, frozen=True):
 
     Attributes:
         text: One sentence that can be understood on its own.
-        kind: What sort of thing it is.
+        kind: Its kind.
         provenance: Where it came from.
         replaces: Words of the entry that holds no longer; it is struck, not deleted.
         shared: Whether everybody in this home may know it.
@@ -68,7 +68,7 @@ class Filters(Struct, frozen=True):
     Attributes:
         person: The speaker.
         session: Key of the session it was said in.
-        kind: What sort of thing it is.
+        kind: Its kind.
         trusted: Whether it came from this home's people.
     """
 
@@ -116,7 +116,7 @@ class Hit(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The passage with what is beside it."""
+        """The passage with its surroundings."""
         return "\n".join(each for each in (self.before, self.text, self.after) if each is not None)
 
 
@@ -137,7 +137,7 @@ class SearchAnswer(Struct, frozen=True):
 
 
 class Added(Struct, frozen=True):
-    """An entry as it was written: where it is, whether it was there before, and what was struck for it."""
+    """A written entry: its place, whether it existed before, and the entry it replaced."""
 
     hit: Hit
     known: bool = False
@@ -161,7 +161,7 @@ class Forget(Struct, frozen=True):
 
 
 class Synced(Struct, frozen=True):
-    """What bringing an index up to date took.
+    """The result of an index update.
 
     Attributes:
         files, chunks: How many there are now.
@@ -182,7 +182,7 @@ class Synced(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """Files against index.
+    """The result of comparing files and index.
 
     Attributes:
         files, chunks: How many were compared.
@@ -229,7 +229,7 @@ class Memory(Protocol):
         ...
 
     def is_empty(self, *, agent_id: str, scope: MemoryScope) -> bool | None:
-        """Whether there is nothing to find in a scope, as far as it is known without looking; None when it is not."""
+        """Whether a scope has no memories, as far as known without looking; None if unknown."""
         ...
 
     async def get(self, path: str, *, agent_id: str, scope: MemoryScope, start: int = 1, lines: int = 200) -> str:
@@ -254,7 +254,7 @@ class Memory(Protocol):
         ...
 
     async def forget(self, what: Forget, *, agent_id: str, scope: MemoryScope, dry_run: bool = False) -> list[Hit]:
-        """Remove the entries that match, from files, history, index and cache, and return what was removed.
+        """Remove matching entries from files, history, index and cache, and return the removed ones.
 
         Raises:
             InvalidRequest: It names nothing, or a query names too many; nothing is removed then.
@@ -266,13 +266,13 @@ class Memory(Protocol):
         ...
 
     async def left_out(self, session_id: str, *, agent_id: str) -> frozenset[str] | None:
-        """Return the ids of what was forgotten of a conversation's transcript, which is in no note of it; None: all."""
+        """Return the ids of forgotten entries of a conversation's transcript that are in no note; None for all."""
         ...
 
     async def similar(
         self, *, agent_id: str, scope: MemoryScope, threshold: float, limit: int = 200
     ) -> list[tuple[Hit, Hit, float]]:
-        """Return pairs of entries that are alike, with their likeness 0 to 1 (cosine, or shared words), most first."""
+        """Return pairs of similar entries, with their similarity 0 to 1 (cosine, or shared words), highest first."""
         ...
 
     async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
@@ -280,7 +280,7 @@ class Memory(Protocol):
         ...
 
     async def verify(self, *, agent_id: str) -> Verified:
-        """Compare files and index; what does not agree is repaired."""
+        """Compare files and index; differences are repaired."""
         ...
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Dates that people write, as marks by which passages are found: `@2026-05-12`, `@05-12`, `@2026-05`, `@05`.
+"""Dates as search marks: `@2026-05-12`, `@05-12`, `@2026-05`, `@05`.
 
 `@--05-12` is a day that was named without a year, and may be of any; `@05-12` is of every year.
 """
@@ -48,12 +48,12 @@ _BARE_MONTHS = (
 
 
 def marks_of_day(day: date) -> list[str]:
-    """Return the marks of something that belongs to a day."""
+    """Return the marks of a day."""
     return [f"@{day:%Y}", f"@{day:%Y-%m}", f"@{day:%Y-%m-%d}", f"@{day:%m-%d}", f"@{day:%m}"]
 
 
 def marks_in(text: str) -> list[str]:
-    """Return the marks of all dates that a text names."""
+    """Return the marks of all dates in a text."""
     text, found = simplified(text), list[str]()
     if _MAY_BE_ONE.search(text):
         for year, month, day in _dates_in(text):
@@ -67,7 +67,7 @@ def marks_in(text: str) -> list[str]:
 
 
 def marks_by_which(text: str) -> list[str]:
-    """Return the marks by which a text is found: of all dates it names, and of days without a year as such."""
+    """Return the search marks of a text: of all dates in it, and of days without a year as such."""
     text, found = simplified(text), marks_in(text)
     if _MAY_BE_ONE.search(text):
         found += [f"@--{month:02}-{day:02}" for year, month, day in _dates_in(text) if year is None]
@@ -75,7 +75,7 @@ def marks_by_which(text: str) -> list[str]:
 
 
 def named_in(text: str) -> tuple[str, list[frozenset[str]]]:
-    """Return a text without the dates it names, and for each of them the marks of which one must be there.
+    """Return a text without its dates, and for each date the marks of which one must match.
 
     What is no day of any calendar stays in the text: asking for the 31st of February is not asking for nothing.
     """
@@ -100,7 +100,7 @@ def named_in(text: str) -> tuple[str, list[frozenset[str]]]:
 
 
 def number_of(text: str) -> int:
-    """Return the number that digits, or Chinese characters for them, are: `12`, 十二, 二〇二六."""
+    """Return the value of digits or Chinese numerals: `12`, 十二, 二〇二六."""
     if text.isdecimal():
         return int(text)
     tens, ten, ones = text.rpartition("十")

@@ -1,4 +1,4 @@
-"""Days that people ask for as seen from today, as marks (`hub.memory.dates`): "yesterday", "two weeks ago", 下周二."""
+"""Relative days in queries, as marks (`hub.memory.dates`): "yesterday", "two weeks ago", 下周二."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WEEKEND = 5
 
 
 def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
-    """Return a query without its dates, and for each date the marks of which one must be there.
+    """Return a query without its dates, and for each date the marks of which one must match.
 
     Args:
         query: What somebody asks.
@@ -56,7 +56,7 @@ def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
 
 
 def _ago(match: re.Match[str], today: date) -> list[str]:
-    """Return the day, or the marks of the week, month or year, that is some time back."""
+    """Return the day, or the marks of the week, month or year, that lies some time back."""
     number = (match[1] or match[3]).lower()
     count = 1 if number in {"a", "an"} else _counted(number)
     match (match[2] or match[4]).lower():
@@ -113,7 +113,7 @@ def _unit(unit: str, side: int, today: date) -> list[str]:
 
 
 def _weekday(side: str, number: int, today: date) -> list[str]:
-    """Return the days that may be meant: of "on Tuesday" the last one and the coming one."""
+    """Return the possible days: "on Tuesday" is the last one or the next one."""
     back = (today.weekday() - number) % 7
     last = _days(today - timedelta(days=back or (7 if side == "last" else 0)), 1)
     coming = _days(today + timedelta(days=7 - back), 1)
@@ -139,13 +139,13 @@ def _month(today: date, months: int) -> str:
 
 
 def _next_month(month: int, side: int, today: date) -> str:
-    """Return the month of that name before this one, in this year, or after this one."""
+    """Return the possible months of a name: before, in or after this one."""
     passed = month < today.month if side < 0 else month <= today.month
     years = (0 if passed else -1) if side < 0 else (1 if passed else 0) if side > 0 else 0
     return f"@{today.year + years:04}-{month:02}"
 
 
 def _days(first: date, count: int) -> list[str]:
-    """Return the marks of some days in a row, also as they are named without a year (a birthday)."""
+    """Return the marks of consecutive days, with and without a year (a birthday)."""
     days = [first + timedelta(days=number) for number in range(count)]
     return [form.format(day) for day in days for form in ("@{:%Y-%m-%d}", "@--{:%m-%d}")]

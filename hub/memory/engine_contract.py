@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class IndexDamaged(Exception):
-    """An index cannot be read, or is not what was written; it is deleted and built again."""
+    """An index is unreadable, or not what was written; it is deleted and rebuilt."""
 
 
 class EngineMissing(Exception):
@@ -41,7 +41,7 @@ class EngineMissing(Exception):
 
 
 class EngineUnavailable(Exception):
-    """An engine that runs elsewhere does not answer; `text` says where and what to do. Nothing has to be rebuilt."""
+    """A remote engine does not answer; `text` says where and what to do. Nothing has to be rebuilt."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -49,7 +49,7 @@ class EngineUnavailable(Exception):
 
 
 class KeywordDocument(msgspec.Struct, frozen=True):
-    """A passage as the engine for words gets it.
+    """A passage in the form of the keyword engine.
 
     Attributes:
         id: Number of the passage, never used again.
@@ -72,7 +72,7 @@ class KeywordIndex(Protocol):
     name: str
 
     def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
-        """Take passages out and put others in, durably; ids that exist already are replaced. Idempotent.
+        """Remove passages and add others, durably; existing ids are replaced. Idempotent.
 
         Raises:
             IndexDamaged: The index cannot be read.
@@ -101,7 +101,7 @@ class KeywordIndex(Protocol):
         ...
 
     def purge(self) -> None:
-        """Leave nothing in the files of passages that were taken out, as far as the engine can; takes its time.
+        """Erase removed passages from the files, as far as the engine can; slow.
 
         Raises:
             IndexDamaged: The index cannot be read.
@@ -120,7 +120,7 @@ class VectorIndex(Protocol):
     name: str
 
     def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
-        """Take passages out and put others (id, area, vector) in, durably; see `KeywordIndex.apply`."""
+        """Remove passages and add others (id, area, vector), durably; see `KeywordIndex.apply`."""
         ...
 
     def search(
@@ -130,7 +130,7 @@ class VectorIndex(Protocol):
         ...
 
     def cosines(self, vector: Vector, ids: Iterable[int]) -> dict[int, float]:
-        """Return the true cosine of each of these passages that has a vector."""
+        """Return the exact cosine of each of these passages that has a vector."""
         ...
 
     def vectors(self, ids: Iterable[int]) -> dict[int, Vector]:
@@ -142,7 +142,7 @@ class VectorIndex(Protocol):
         ...
 
     def purge(self) -> None:
-        """Leave nothing in the files of passages that were taken out; see `KeywordIndex.purge`."""
+        """Erase removed passages from the files; see `KeywordIndex.purge`."""
         ...
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class EngineModule(Protocol):
         ...
 
     def discard(self, directory: Path, settings: Mapping[str, Any]) -> None:
-        """Delete what is kept outside of a directory that is given up.
+        """Delete data outside a directory that is abandoned.
 
         Raises:
             EngineMissing, EngineUnavailable: It cannot be deleted now.
@@ -214,7 +214,7 @@ class EngineModule(Protocol):
 
 @contextlib.contextmanager
 def package(name: str, extra: str, instead: str) -> Iterator[None]:
-    """Raise EngineMissing for an import inside that fails.
+    """Raise EngineMissing if an import in this context fails.
 
     Args:
         name: The module that must be there.
@@ -233,7 +233,7 @@ def package(name: str, extra: str, instead: str) -> Iterator[None]:
 
 
 def checked_vector(vector: Vector, dimensions: int) -> Vector:
-    """Return a vector as engines take it.
+    """Return a vector in the form that engines take.
 
     Raises:
         ValueError: It has another length, or numbers that are not finite.

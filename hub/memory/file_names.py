@@ -1,4 +1,4 @@
-"""Names of memory files: a part of one out of words, and one that is not taken. Pure."""
+"""Names of memory files: slugs made of words, and free names. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _NOT_SLUG = re.compile(r"[\W_]+")
 
 
 def slug_of(text: str, otherwise: str) -> str:
-    """Return words as a part of a file name, in small letters of any script; `otherwise` when there are none."""
+    """Return words as a part of a file name, in lower case of any script; `otherwise` if nothing is left."""
     return _NOT_SLUG.sub("-", text.lower()).strip("-")[:SLUG_LIMIT].strip("-") or otherwise
 
 
 def free_name(taken: Container[str], name: str) -> str:
-    """Return a name of a Markdown file; one that is taken gets a number."""
+    """Return a free name for a Markdown file; a taken one gets a number."""
     stem, number, free = name.removesuffix(".md"), 1, name
     while free in taken:
         number += 1

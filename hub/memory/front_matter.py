@@ -1,4 +1,4 @@
-"""Front matter: what a memory file says, before everything else, of all that is in it. Pure.
+"""Front matter: facts at the head of a memory file that hold for all of it. Pure.
 
 ---
 trusted: false
@@ -43,7 +43,7 @@ NO_FRONT_MATTER = FrontMatter()
 
 
 def front_matter(text: str) -> tuple[FrontMatter, int]:
-    """Return what a file says of itself, and the number of the line, from 1, at which the rest begins."""
+    """Return the front matter of a file, and the number of the first line after it, from 1."""
     if not text.startswith(("---", "\ufeff---")):
         return NO_FRONT_MATTER, 1
     first, *lines = text.split("\n", LINES_LIMIT + 1)
@@ -62,7 +62,7 @@ def front_matter(text: str) -> tuple[FrontMatter, int]:
 
 
 def with_front_matter(front: FrontMatter, text: str) -> str:
-    """Return a file that begins with front matter; nothing in the text can add to it."""
+    """Return a file with front matter at its head; nothing in the text can add to it."""
     said = {
         "title": front.title,
         "source": front.source,
@@ -83,7 +83,7 @@ def holds_outside_words(text: str) -> bool:
 
 
 def says_untrusted(text: str) -> bool:
-    """Whether text names words from outside as such, in whatever form a formatter or a person left that line."""
+    """Whether a text marks words from outside, in whatever form a formatter or a person left that line."""
     return _MARK in text
 
 

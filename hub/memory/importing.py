@@ -37,7 +37,7 @@ _CLAUDE_IMPORT = re.compile(r"^\s*(?:[-*]\s+)?@[\w~./-]+\s*$", re.MULTILINE)
 
 
 class BroughtIn(Struct):
-    """What was read.
+    """The imported files.
 
     Attributes:
         files: Markdown by relative name.
@@ -48,7 +48,7 @@ class BroughtIn(Struct):
     left_out: list[str] = field(default_factory=list)
 
     def leave_out(self, name: str, why: str) -> None:
-        """Note that something was not read."""
+        """Note that something was not imported."""
         shown = name if name.isprintable() else ascii(name)[1:-1]
         if len(self.left_out) < NOTES_LIMIT:
             self.left_out.append(f"{shown[:200]}: {why.removeprefix(name).lstrip()}")
@@ -169,7 +169,7 @@ def _claude_files(root: Root, found: BroughtIn) -> None:
 
 
 def _markdown(root: Root, below: str, found: BroughtIn, hidden: frozenset[str] = frozenset()) -> Iterable[str]:
-    """Yield the names of the Markdown files below a folder, sorted; hidden folders are left out but those named."""
+    """Yield the names of the Markdown files below a folder, sorted; hidden folders are skipped unless named."""
     waiting, seen = [below.rstrip("/") or "."], 0
     while waiting:
         folder = waiting.pop()

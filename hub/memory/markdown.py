@@ -1,4 +1,4 @@
-"""Memory files: Markdown that people write and read, parsed into passages; entries have their own form.
+"""Memory files: Markdown for people, parsed into passages; entries have their own form.
 
 An entry is a list item whose last line says where it came from; one that holds no longer is struck and says since when:
 
@@ -81,7 +81,7 @@ class Passage(Struct, frozen=True):
 
 
 def passages(text: str) -> list[Passage]:
-    """Take a memory file apart; headings are no passages but stand with those below them."""
+    """Split a memory file into passages; headings are attached to the passages below them."""
     found: list[Passage] = []
     heading = ""
     front, first = front_matter(text)
@@ -105,7 +105,7 @@ def passages(text: str) -> list[Passage]:
 
 
 def whole_items(text: str) -> list[Passage]:
-    """Return the list items of a file, each whole, also those that are longer than a passage."""
+    """Return the list items of a file, unsplit even if they are longer than a passage."""
     found: list[Passage] = []
     for passage in passages(text):
         if not passage.is_item:
@@ -127,12 +127,12 @@ def format_entry(entry: MemoryEntry, zone: tzinfo) -> str:
 
 
 def without_sources(text: str) -> str:
-    """Return a text in which no line can be taken for the source of an entry."""
+    """Return a text in which no line can be mistaken for the source of an entry."""
     return "\n".join(f"{line[: len(line) - len(line.lstrip())]}{_harmless(line.lstrip())}" for line in text.split("\n"))
 
 
 def struck(text: str, wanted: Iterable[Passage], day: date) -> str:
-    """Return a file in which list items are struck, each with the day since when; every other byte stays.
+    """Return a file with list items struck, each with the date; every other byte stays.
 
     Args:
         text: The file.
@@ -156,7 +156,7 @@ def struck(text: str, wanted: Iterable[Passage], day: date) -> str:
 
 
 def noted_also(item: str, days: Iterable[str]) -> str:
-    """Return an entry of ours, as Markdown, whose source names further days on which the same was noted.
+    """Return an entry as Markdown, with further days of the same note in its source.
 
     Args:
         item: The entry, with the line that tells its source; without one nothing is changed.
@@ -229,7 +229,7 @@ def _harmless(line: str) -> str:
 
 
 def _through(line: str, *, is_first: bool) -> str:
-    """Return a line of an item with a stroke through what it says."""
+    """Return a line of an item with its text struck."""
     mark = _ITEM.match(line) if is_first else None
     begin = mark.end() if mark else 0
     said = _SAID.match(line, begin)
@@ -239,7 +239,7 @@ def _through(line: str, *, is_first: bool) -> str:
 
 
 def _whole(line: str) -> str:
-    """Return a line without the stroke through it."""
+    """Return a line without its strike-through."""
     found = _TILDES.fullmatch(line)
     return found[1] + found[2] if found else line
 

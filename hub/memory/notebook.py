@@ -30,7 +30,7 @@ class MemoryFile(Struct, frozen=True):
 
 
 class MemoryText(Struct, frozen=True):
-    """A memory file's whole text, and the hash by which a change in between is noticed."""
+    """A memory file's whole text, and the hash by which concurrent changes are detected."""
 
     path: str
     text: str
@@ -46,7 +46,7 @@ class Edit(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """What was changed together, and can be undone together.
+    """A set of changes that can be undone together.
 
     Attributes:
         id: By which it is named.
@@ -70,10 +70,10 @@ class Change(Struct, frozen=True):
 
 
 class Notebook(Protocol):
-    """The files of memory as people read and edit them; every change is kept and can be undone."""
+    """The files of memory, to be read and edited by people; every change is kept and can be undone."""
 
     async def files(self, *, agent_id: str, scope: MemoryScope) -> list[MemoryFile]:
-        """Return the files that are seen in a scope, the curated first, then the newest days."""
+        """Return the files visible in a scope, curated ones first, then the newest days."""
         ...
 
     async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
@@ -109,11 +109,11 @@ class Notebook(Protocol):
         ...
 
     async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
-        """Return what was changed, the newest first."""
+        """Return the changes, newest first."""
         ...
 
     async def undo(self, change_id: str, *, agent_id: str, scope: MemoryScope, who: str) -> Change:
-        """Take a change back.
+        """Undo a change.
 
         Raises:
             NotFound: There is no such change within `scope`.

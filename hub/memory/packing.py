@@ -1,4 +1,4 @@
-"""Packs lines of prose into pieces of about the same size, cut where it hurts least; each repeats the end of the last.
+"""Packs lines of prose into pieces of similar size, cut at the best places, with overlap.
 
 Sizes are weights: four for a token, so one for most characters and four for a Chinese one.
 """
@@ -22,7 +22,7 @@ _PAUSES = " ，、"
 
 
 class PackedCut(IntEnum):
-    """How much it hurts to cut before an atom."""
+    """The cost of a cut before an atom."""
 
     PARAGRAPH = 0
     LINE = 1
@@ -50,7 +50,7 @@ class Atom(Struct, frozen=True):
 
 
 class Piece(Struct, frozen=True):
-    """Lines that were packed together, from 1, inclusive."""
+    """A range of packed lines, from 1, inclusive."""
 
     start_line: int
     end_line: int
@@ -63,7 +63,7 @@ def weight_of(text: str) -> int:
 
 
 def atoms_of(text: str, line: int, cut: PackedCut, largest: int, block: int = 0) -> list[Atom]:
-    """Return a line as atoms of at most `largest`: itself, its sentences, or what is left between words.
+    """Return a line as atoms of at most `largest`: the line, its sentences, or its words.
 
     What has no sentences is cut small, so that as much of it is repeated as of any other text: Chinese often has none.
     """
@@ -79,7 +79,7 @@ def atoms_of(text: str, line: int, cut: PackedCut, largest: int, block: int = 0)
 
 
 def pack(atoms: Sequence[Atom], limit: int, overlap: int) -> Iterator[Piece]:
-    """Pack atoms into pieces of at most `limit`, of which each begins with up to `overlap` of the one before."""
+    """Pack atoms into pieces of at most `limit`, each beginning with up to `overlap` of the previous one."""
     begin = fresh = 0
     while fresh < len(atoms):
         end = _cut_before(atoms, begin, fresh, limit)
@@ -97,7 +97,7 @@ def pack(atoms: Sequence[Atom], limit: int, overlap: int) -> Iterator[Piece]:
 
 
 def _cut_before(atoms: Sequence[Atom], begin: int, fresh: int, limit: int) -> int:
-    """Return where a piece that begins at `begin` and must reach beyond `fresh` ends."""
+    """Return the end of a piece that begins at `begin` and must extend beyond `fresh`."""
     end, size = begin, 0
     halfway = None
     while end < len(atoms) and (end <= fresh or size + atoms[end].weight <= limit):
@@ -122,7 +122,7 @@ def _piece(atoms: Sequence[Atom]) -> Piece | None:
 
 
 def _parts(text: str, largest: int) -> Iterator[str]:
-    """Yield a text that is too long in parts, cut between words where a word is not longer than a part."""
+    """Yield an overlong text in parts, cut between words where possible."""
     if weight_of(text) <= largest:
         yield text
         return

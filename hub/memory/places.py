@@ -73,7 +73,7 @@ def place_for(
     What was not said by people of this home alone gets neither into the curated file nor into the shared one.
 
     Args:
-        kind: What sort of thing it is.
+        kind: Its kind.
         scope: Whose memory.
         today: The day in this home.
         trusted: Whether it comes from people of this home alone.
@@ -98,7 +98,7 @@ def place_for(
 
 
 def section_for(kind: MemoryKind | None) -> str:
-    """Return the section of a curated file in which things of a kind stand."""
+    """Return the section of a curated file for a kind."""
     return _SECTIONS.get(kind, _FACTS) if kind is not None else _FACTS
 
 
@@ -124,7 +124,7 @@ def own_folder(scope: MemoryScope) -> str:
 
 
 def areas_of(scope: MemoryScope) -> tuple[str, ...]:
-    """Return the areas that a session sees, its own first; nothing for nobody."""
+    """Return the areas that a session sees, its own first; empty for nobody."""
     areas: list[str] = []
     if scope.group is not None:
         if _ID.fullmatch(scope.group):
@@ -140,7 +140,7 @@ def areas_of(scope: MemoryScope) -> tuple[str, ...]:
 
 
 def area_of(path: str) -> str | None:
-    """Return the one area that a file of a workspace lies in; None for what is no memory, or could be anybody's.
+    """Return the area of a workspace file; None for a file that is no memory, or of an unclear area.
 
     A path has one spelling here: `memory//people/x.md` and `memory/People/x.md` may name a file that
     `memory/people/x.md` names too, and neither is a memory file. Hidden files are what programs keep for themselves:
@@ -171,13 +171,13 @@ def may_see(path: str, scope: MemoryScope) -> bool:
 
 
 def may_write(path: str, scope: MemoryScope) -> bool:
-    """Whether a memory file may be edited as a whole; what is shared is the owner's to edit, and others' to add to."""
+    """Whether a memory file may be edited as a whole; shared files are the owner's to edit, and others' to add to."""
     area = area_of(path)
     return area in areas_of(scope) and (area != SHARED_AREA or scope.private)
 
 
 def may_strike(path: str, person: str | None, scope: MemoryScope) -> bool:
-    """Whether an entry may be struck or forgotten; of what is shared, others than the owner only what they said.
+    """Whether an entry may be struck or forgotten; in shared files, others than the owner only what they said.
 
     Args:
         path: The file it is in.
@@ -191,7 +191,7 @@ def may_strike(path: str, person: str | None, scope: MemoryScope) -> bool:
 
 
 def day_of(path: str) -> date | None:
-    """Return the day that a file is about, when its name begins with one; such a file ages, others do not."""
+    """Return the day in a file's name, if it begins with one; such files age, others do not."""
     match = _DAY.fullmatch(path)
     try:
         return date.fromisoformat(match[1]) if match else None

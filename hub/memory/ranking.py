@@ -1,4 +1,4 @@
-"""Puts the passages that two engines found into one order: by meaning and word, by age, without saying things twice.
+"""Ranks the passages of two engines: by meaning and words, by age, and without repetition.
 
 Pure rules over numbers; whoever asks the engines is elsewhere.
 """
@@ -80,7 +80,7 @@ class RankingRules(Struct, frozen=True):
 
 
 class Ranked(Struct, frozen=True):
-    """A passage in its place.
+    """A ranked passage.
 
     Attributes:
         id: Its number.
@@ -117,7 +117,7 @@ class _Scored(Struct):
 
 
 def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRules:
-    """Return the rules for a query: what a model says of a language it cannot read counts little.
+    """Return the rules for a query: a model's scores count little in a language that it cannot read.
 
     To an English model most Chinese texts are alike; with its full share it hides what is found by word.
 
@@ -160,7 +160,7 @@ def rank(
 
 
 def rarity(words: frozenset[str], candidates: Iterable[Candidate]) -> dict[str, float]:
-    """Return how much each word of a question says: the fewer candidates hold it, the more."""
+    """Return the weight of each query word: the fewer candidates contain it, the higher."""
     held: Counter[str] = Counter()
     count = 0
     for each in candidates:
@@ -171,7 +171,7 @@ def rarity(words: frozenset[str], candidates: Iterable[Candidate]) -> dict[str, 
 
 
 def snippet(text: str, words: Mapping[str, float], limit: int = SNIPPET_LIMIT) -> tuple[str, int]:
-    """Return what to show of a passage, and how many lines of it stand before that.
+    """Return the excerpt of a passage to show, and the number of its lines before that.
 
     Of a long passage, the part is shown that holds most of what was asked for, from the beginning of a line or of a
     word; `…` stands for what is left out.
@@ -195,7 +195,7 @@ def snippet(text: str, words: Mapping[str, float], limit: int = SNIPPET_LIMIT) -
 
 
 def _best_place(found: Sequence[tuple[int, str]], words: Mapping[str, float], room: int) -> int:
-    """Return where the first window begins whose different words say most together."""
+    """Return the start of the first window with the highest weight of distinct words."""
     best, best_worth = 0, 0.0
     inside: Counter[str] = Counter()
     worth, last = 0.0, 0
@@ -241,7 +241,7 @@ def _by_weight(
 
 
 def _coverage(tokens: frozenset[str] | str, words: Mapping[str, float]) -> float:
-    """Return the share of what was asked for that a passage holds, by how much each word says."""
+    """Return the weighted share of the query's words in a passage."""
     whole = sum(words.values())
     held = frozenset(tokens.split()) if isinstance(tokens, str) else tokens
     return sum(worth for word, worth in words.items() if word in held) / whole if whole else 1.0
@@ -252,7 +252,7 @@ def _unit(cosine: float | None) -> float:
 
 
 def _recency(candidate: Candidate, rules: RankingRules, today: date) -> float | None:
-    """Return what is left of what is dated; None for what does not age."""
+    """Return the age factor of a dated passage; None for one that does not age."""
     if candidate.day is None or rules.half_life_days <= 0:
         return None
     age_days = max(0, (today - candidate.day).days)
@@ -304,7 +304,7 @@ def _ranked(each: _Scored) -> Ranked:
 
 
 def _beginning(text: str, first: int, limit: int) -> int:
-    """Return where to begin so that `first` is seen: at a line, else at a word; not so late that room is left over."""
+    """Return the start of an excerpt that shows `first`: at a line, else a word; not so late that room is wasted."""
     latest = max(0, len(text) - limit + 1)
     begin = min(max(0, first - SNIPPET_LEAD), latest)
     if begin == 0:

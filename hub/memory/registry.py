@@ -12,7 +12,7 @@ Embed = Callable[[str, Sequence[str]], Awaitable[tuple[str, list[list[float]]]]]
 
 
 class MemoryRegistry:
-    """Holds the one memory of the hub; an integration brings it."""
+    """Holds the hub's memory, which an integration provides."""
 
     def __init__(self) -> None:
         self._current: Memory | None = None
@@ -25,7 +25,7 @@ class MemoryRegistry:
         return self._current
 
     def register(self, memory: Memory, embed: Embed | None = None) -> Callable[[], None]:
-        """Make `memory` the hub's; `embed` makes its vectors.
+        """Set the hub's memory; `embed` makes its vectors.
 
         Returns:
             A function that takes it away; calling it twice does no harm.

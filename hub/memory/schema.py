@@ -139,7 +139,7 @@ MEMORY_SCHEMA = Schema(
 
 
 def engine_names(section: Mapping[str, Any]) -> dict[str, str]:
-    """Return the name that is configured for each kind of engine."""
+    """Return the configured name of each kind of engine."""
     return {
         "keywords": section["keywords"],
         "vectors": section["vectors"],

@@ -1,4 +1,4 @@
-"""What the memory answers, as plain data: one shape for programs at the gateway, services and templates."""
+"""The memory's answers as plain data: one shape for the gateway, services and templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORGOTTEN_SHOWN = 500
 
 
 def answer_data(answer: SearchAnswer) -> dict[str, Any]:
-    """Return what a search found."""
+    """Return a search result."""
     return {
         "hits": [plain(hit) for hit in answer.hits],
         "engines": list(answer.engines),
@@ -23,26 +23,26 @@ def answer_data(answer: SearchAnswer) -> dict[str, Any]:
 
 
 def added_data(added: Added) -> dict[str, Any]:
-    """Return an entry as it was written: the keys of a passage, whether it was known, and what was struck for it."""
+    """Return a written entry: the keys of a passage, whether it existed, and the entry it replaced."""
     return {**plain(added.hit), "known": added.known, "struck": [plain(hit) for hit in added.struck]}
 
 
 def forgotten_data(hits: Sequence[Hit]) -> dict[str, Any]:
-    """Return what was, or would be, forgotten: the first of it, and how many there are."""
+    """Return forgotten entries, or those that would be: the first few, and their number."""
     return {"forgotten": [plain(hit) for hit in hits[:FORGOTTEN_SHOWN]], "count": len(hits)}
 
 
 def synced_data(synced: Synced) -> dict[str, Any]:
-    """Return what bringing an index up to date took."""
+    """Return the result of an index update."""
     return {**plain(synced), "seconds": round(synced.seconds, 3)}
 
 
 def verified_data(verified: Verified) -> dict[str, Any]:
-    """Return how files and index agree."""
+    """Return the result of comparing files and index."""
     return {"ok": not verified.problems, **plain(verified)}
 
 
 def plain(value: Struct) -> dict[str, Any]:
-    """Return a passage, a file or a change as it is."""
+    """Return a passage, a file or a change as plain data."""
     data: dict[str, Any] = to_builtins(value)
     return data

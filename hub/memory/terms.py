@@ -1,4 +1,4 @@
-"""The words and dates of a passage and of a query, the same for every engine: none of them is syntax of any engine."""
+"""The words and dates of a passage and of a query, independent of any engine's syntax."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Terms:
 
 
 def terms_of(document: KeywordDocument) -> Terms:
-    """Return the words by which a passage is found."""
+    """Return the search words of a passage."""
     return Terms(
         title=words_of(document.title),
         headings=words_of(document.headings),
@@ -40,7 +40,7 @@ def terms_of(document: KeywordDocument) -> Terms:
 
 
 def terms_asked(query: str) -> list[str]:
-    """Return the words a query asks for, each once, and the dates it names; marks (`@2026-05`) may be in it."""
+    """Return the words of a query, each once, and its dates; marks (`@2026-05`) are allowed."""
     query = query[:MAX_QUERY_CHARACTERS]
     marks = [*_MARK.findall(query), *marks_in(query)]
     words = words_searched(_MARK.sub(" ", query))

@@ -1,4 +1,4 @@
-"""Traditional Chinese characters and the simplified ones that stand for them, of those in daily use."""
+"""Traditional Chinese characters in daily use, and their simplified forms."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def simplified_characters() -> dict[int, int]:
 
 
 def simplified(text: str) -> str:
-    """Return a text in simplified characters; of any other, the text as it is."""
+    """Return a text in simplified characters; other scripts are unchanged."""
     if text.isascii():
         return text
     # Looked at once for each character there is, not for each time it occurs.

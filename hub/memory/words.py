@@ -1,4 +1,4 @@
-"""Words of a text, folded so that their forms are one: English stems, Chinese pairs of characters."""
+"""Search words of a text, folded to common forms: English stems, Chinese character pairs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KNOWN_STEMS = 8_192
 
 
 def fold(text: str) -> str:
-    """Return text without regard to case, width, accents, and traditional or simplified writing of Chinese."""
+    """Return text without case, width, accents, and traditional Chinese forms."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
@@ -60,7 +60,7 @@ def count_cjk(text: str) -> int:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words by which a text is found: stems, and single characters and pairs of Chinese."""
+    """Return the search words of a text: stems, and single characters and pairs of Chinese."""
     if text.isascii():
         words = [word for piece in _ASCII_WORD.findall(text.lower()) if (word := _stem_of(piece))]
         return [*words, *otherwise_written(text.lower())]
@@ -76,14 +76,14 @@ def words_of(text: str) -> list[str]:
 
 
 def otherwise_written(folded: str) -> list[str]:
-    """Return what a text is found by beside its words: long numbers by their end, and codes (E-15) as one word."""
+    """Return further search words of a text: the ends of long numbers, and codes (E-15) as one word."""
     numbers = (_NOT_A_DIGIT.sub("", match[0])[-TELLING_DIGITS:] for match in _LONG_NUMBER.finditer(folded))
     codes = (f"{letters}{digits}" for letters, digits in _CODE.findall(folded) if letters not in STOP_WORDS)
     return [*numbers, *codes]
 
 
 def words_asked(query: str) -> list[str]:
-    """Return the words that a query asks for, each once: without question words, Chinese in pairs where it can be."""
+    """Return the words of a query, each once: without question words, Chinese in pairs where possible."""
     found: list[str] = []
     for part, is_run in _parts(query):
         if is_run:
@@ -107,7 +107,7 @@ def words_searched(query: str) -> list[str]:
 
 
 def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, str]]:
-    """Yield the words that are in `text`, each with its approximate place: folding may move it by a few characters."""
+    """Yield the words found in `text`, each with its approximate position: folding may shift it slightly."""
     begin = 0
     for part, is_run in _parts(text):
         if is_run:
@@ -119,7 +119,7 @@ def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, str]]:
 
 
 def stem(word: str) -> str:
-    """Return what an English word shares with its other forms; light: a wrong stem costs more than a missed one."""
+    """Return the light stem of an English word: a wrong stem costs more than a missed one."""
     if len(word) <= 3 or not word.isascii() or not word.isalpha():
         return word
     for suffix, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("es", ""), ("s", "")):
@@ -136,7 +136,7 @@ def stem(word: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield folded text in parts, and whether each is a run of Chinese characters or has none."""
+    """Yield folded text in parts, and whether each is a run of Chinese characters."""
     if text.isascii():
         yield text.lower(), False
         return
@@ -147,7 +147,7 @@ def _parts(text: str) -> Iterator[tuple[str, bool]]:
 
 @lru_cache(maxsize=KNOWN_STEMS)
 def _stem_of(piece: str) -> str:
-    """Return the stem of a piece as it is in folded text; of a stop word, nothing."""
+    """Return the stem of a word in folded text; empty for a stop word."""
     word = _bare(piece)
     return "" if word in STOP_WORDS else stem(word)
 

@@ -1,4 +1,4 @@
-"""Keeps what an account received and has to send under the name that the configuration gives it now."""
+"""Moves an account's rows to its present name in the configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hub.storage.database import Database
 
 
 class AccountNames:
-    """Renames the rows of an account that reports an id which was known under another name.
+    """Renames the rows of an account whose platform id was known under another name.
 
     Args:
         db: The hub database.
@@ -45,7 +45,7 @@ class AccountNames:
 def _rename(
     connection: SqlConnection, channel: str, account: str, account_id: str, places: frozenset[tuple[str, str]]
 ) -> bool:
-    """Return whether anything was received under another name; what waits for one that is in use stays there."""
+    """Return whether anything was received under another name; rows of a name still in use stay there."""
     rows = connection.execute(
         "SELECT DISTINCT account FROM inbox WHERE channel = ? AND account_id = ? AND account != ?",
         (channel, account_id, account),

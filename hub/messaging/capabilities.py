@@ -141,7 +141,7 @@ _METHODS: Mapping[Capability, type] = {
 
 
 def capabilities_of(channel: Channel) -> frozenset[Capability]:
-    """Return what a channel can do, from the methods it has and its limits."""
+    """Return the capabilities of a channel, from its methods and limits."""
     found = {capability for capability, protocol in _METHODS.items() if isinstance(channel, protocol)}
     if channel.limits.media:
         found.add(Capability.MEDIA)

@@ -1,4 +1,4 @@
-"""The accounts of channels: which are configured and how they are doing, and adding one with a live test."""
+"""The accounts of channels: their configuration and status, and adding one with a live test."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ChannelAccounts:
         config: The configuration, and its files.
         channels: Those that are logged in.
         integrations: What brings channels.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ChannelAccounts:
         self._changing = asyncio.Lock()
 
     def all(self) -> list[dict[str, Any]]:
-        """Return every account that is configured or logged in, by channel and name, and how it is doing."""
+        """Return every configured or logged-in account with its status, by channel and name."""
         found = {(domain, name): self._down(domain, name) for domain, name in self.configured()}
         for attached in self._channels.all():
             channel = attached.channel
@@ -77,7 +77,7 @@ class ChannelAccounts:
         return [(domain, name) for domain in self._domains() for name in self._written(domain)]
 
     async def probe(self, channel: str, account: str = DEFAULT_ACCOUNT) -> dict[str, Any]:
-        """Ask a platform whether it can be reached, and as whom; errors are in the answer.
+        """Ask a platform whether it can be reached, and as whom; errors are part of the answer.
 
         Raises:
             NotFound: That account is not logged in.
@@ -102,7 +102,7 @@ class ChannelAccounts:
         ]
 
     async def add(self, channel: str, account: Mapping[str, Any]) -> dict[str, Any]:
-        """Write an account into the configuration, log it in, and return how it is doing.
+        """Write an account into the configuration, log it in, and return its status.
 
         Secrets go into secrets.yaml. An account that cannot be logged in is taken out again.
 
@@ -173,7 +173,7 @@ class ChannelAccounts:
                 raise
 
     async def remove(self, channel: str, account: str) -> None:
-        """Log an account out and take it out of the configuration; its secrets stay in secrets.yaml.
+        """Log an account out and remove it from the configuration; its secrets stay in secrets.yaml.
 
         Raises:
             NotFound: It is not configured.
@@ -188,7 +188,7 @@ class ChannelAccounts:
     def _write(
         self, channel: str, name: str, account: Mapping[str, Any], fields: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, str]:
-        """Write the account and its secrets; return the files as they were."""
+        """Write the account and its secrets; return the former files."""
         editor = self._config.editor
         values: dict[str, Any] = {"account": name} if name != DEFAULT_ACCOUNT else {}
         secrets: dict[str, str] = {}
@@ -214,7 +214,7 @@ class ChannelAccounts:
         return before
 
     def _place(self, channel: str, values: dict[str, Any]) -> tuple[tuple[str | int, ...], Any]:
-        """Return where a further account is written, and what."""
+        """Return the place for a further account, and the value to write."""
         raw = self._config.current.raw.get(channel)
         if raw is None:
             return (channel,), [values]
@@ -232,7 +232,7 @@ class ChannelAccounts:
         await self._apply(await self._config.reload())
 
     async def _logged_in(self, channel: str, account: str) -> dict[str, Any]:
-        """Put the configuration into force, and wait until the account has reached its platform, or the hub restarts.
+        """Apply the configuration, and wait until the account has reached its platform, or the hub restarts.
 
         Raises:
             InvalidRequest: It did not.
@@ -291,7 +291,7 @@ class ChannelAccounts:
         return written_accounts(self._config.current, domain)
 
     def _account(self, channel: str, account: str) -> tuple[Place, Mapping[str, Any]]:
-        """Return where an account is configured, and as what.
+        """Return the place of an account in the configuration, and its value.
 
         Raises:
             NotFound: It is not.
@@ -305,7 +305,7 @@ class ChannelAccounts:
         return {"channel": domain, "account": account, "name": self._name(domain)}
 
     def _down(self, domain: str, account: str) -> dict[str, Any]:
-        """Return an account that is configured and not logged in."""
+        """Return a configured account that is not logged in."""
         status = self._integrations.status(domain)
         reason = status.reason if status is not None else ""
         return {

@@ -1,4 +1,4 @@
-"""The way into the hub for one channel: what it may say, and how it is doing."""
+"""The entrance for one channel: checks what it delivers, and keeps its status."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ChannelReceiver:
         )
 
     def progress(self) -> None:
-        """Note that the platform was heard from."""
+        """Record activity of the platform."""
         self.status = replace(self.status, last_progress_at=self._clock.time())
 
     def disconnected(self, error: str, *, permanent: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The registry of channels that are logged in now."""
+"""The registry of logged-in channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENT_CHANNEL_STATUS = "channel_status"
 
 
 class Attached(Struct, frozen=True):
-    """A channel, who may talk through it, what it can do, and how it is doing."""
+    """A channel, its access policy, its capabilities and its status."""
 
     channel: Channel
     access: AccessPolicy
@@ -39,7 +39,7 @@ class Attached(Struct, frozen=True):
 
     @property
     def status(self) -> ChannelStatus:
-        """How it is doing now."""
+        """Its present status."""
         return self.receiver.status
 
 
@@ -61,11 +61,11 @@ class ChannelRegistry:
         self._configured: Callable[[], Iterable[ChannelPlace]] = tuple
 
     def connect(self, receive: ReceiveAs, cursors: Cursors, admits: Admits) -> None:
-        """Set where messages go, where positions are kept, and who knows who may talk; before any channel is added."""
+        """Set the receiver, the positions, and the access rules; before any channel is added."""
         self._inbox = (receive, cursors, admits)
 
     def count_in(self, configured: Callable[[], Iterable[ChannelPlace]]) -> None:
-        """Set what returns channel and account of all that are configured, whether or not they could be set up."""
+        """Set the function that returns all configured accounts, logged in or not."""
         self._configured = configured
 
     @property
@@ -157,7 +157,7 @@ class ChannelRegistry:
         return [self._attached[key] for key in sorted(self._attached)]
 
     def places(self) -> frozenset[ChannelPlace]:
-        """Return channel and account of all that are configured or logged in: those that something can be sent to."""
+        """Return channel and account of all possible destinations: configured or logged in."""
         return frozenset({*self._attached, *self._configured()})
 
     def account(self, name: str, account: str = "default") -> str:

@@ -1,4 +1,4 @@
-"""The contract for channels: what one is handed, what it sends, and what it may be able to do.
+"""The contract for channels: their dependencies, what they send, and their optional capabilities.
 
 The messages and events that it receives are in `hub.messaging.inbound`, and are had from here too.
 """
@@ -68,7 +68,7 @@ __all__ = [
 
 
 class Receiver(Protocol):
-    """The way into the hub for one channel.
+    """The entrance for one channel.
 
     It carries no authority: who may talk is decided from the typed sender.
     """
@@ -82,11 +82,11 @@ class Receiver(Protocol):
         ...
 
     def admits(self, inbound: Inbound) -> bool:
-        """Whether whoever sent this may talk here; only then is what it carries worth the work of reading it."""
+        """Whether the sender may talk here; only then is the content worth reading."""
         ...
 
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
-        """Say that the platform was reached, and as whom.
+        """Report that the platform was reached, and as whom.
 
         Args:
             account_id: The platform's own id of the account: what was received and cursors belong to it, whatever the
@@ -96,11 +96,11 @@ class Receiver(Protocol):
         ...
 
     def progress(self) -> None:
-        """Say that the platform was heard from: a poll returned, a heartbeat was answered, an event came."""
+        """Report activity of the platform: a poll returned, a heartbeat was answered, an event came."""
         ...
 
     def disconnected(self, error: str, *, permanent: bool = False) -> None:
-        """Say that the platform cannot be reached.
+        """Report that the platform cannot be reached.
 
         Args:
             error: Why, for people.
@@ -109,7 +109,7 @@ class Receiver(Protocol):
         ...
 
     async def cursor(self, name: str = "position") -> str | None:
-        """Return what was kept for the account by `keep_cursor`; call `connected` before."""
+        """Return the position kept by `keep_cursor`; call `connected` before."""
         ...
 
     async def keep_cursor(self, value: str, name: str = "position") -> None:
@@ -170,7 +170,7 @@ class OutboundPoll(Struct, frozen=True):
 
 
 class DeliveryState(StrEnum):
-    """How an attempt to send ended."""
+    """The outcome of an attempt to send."""
 
     DELIVERED = "delivered"
     TRANSIENT = "transient"
@@ -234,7 +234,7 @@ class ChannelLimits(Struct, frozen=True):
 
 
 class ChannelState(StrEnum):
-    """Whether a channel hears its platform."""
+    """Whether a channel receives from its platform."""
 
     CONNECTING = "connecting"
     CONNECTED = "connected"
@@ -243,7 +243,7 @@ class ChannelState(StrEnum):
 
 
 class ChannelStatus(Struct, frozen=True):
-    """How a channel is doing.
+    """The status of a channel.
 
     Attributes:
         state: `disconnected` is tried again by the channel; `failed` takes a person.

@@ -1,4 +1,4 @@
-"""What was said in a conversation lately, for a channel whose platform keeps no history of its own."""
+"""Recent messages of a conversation, for a channel whose platform keeps no history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each account of a channel was read, by the platform's id of the account."""
+"""The position up to which each account was read, by the platform's id of the account."""
 
 from __future__ import annotations
 

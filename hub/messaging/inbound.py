@@ -59,7 +59,7 @@ class Media(Struct, frozen=True):
     """An attachment as a platform announces it.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         reference: What the channel fetches it by (`CanFetch`).
         mime_type, name, size_bytes, duration_s: As the platform or its sender says; not to be trusted.
         voice: Whether it was recorded as a voice message.
@@ -170,20 +170,20 @@ class InboundEvent(Struct, frozen=True):
 
 
 class MessageEdited(InboundEvent, frozen=True, kw_only=True, tag="message_edited"):
-    """A message got another text."""
+    """A message was edited."""
 
     message_id: str
     text: str
 
 
 class MessageDeleted(InboundEvent, frozen=True, kw_only=True, tag="message_deleted"):
-    """A message was taken back."""
+    """A message was deleted."""
 
     message_id: str
 
 
 class ReactionChanged(InboundEvent, frozen=True, kw_only=True, tag="message_reaction"):
-    """A reaction was added to a message, or removed."""
+    """A reaction to a message was added or removed."""
 
     message_id: str
     emoji: str

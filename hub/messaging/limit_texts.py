@@ -1,4 +1,4 @@
-"""What people read in chat of budgets and limits, in the language of the home."""
+"""Texts about budgets and limits for people, in the language of the home."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def notice_text(notice: Mapping[str, Any], language: str) -> str:
 
 
 def limit_text(error: Mapping[str, Any], language: str) -> str | None:
-    """Return which limit ended a run, None for an error that is no limit; see `LimitHit.details`."""
+    """Return the text about the limit that ended a run, None for any other error; see `LimitHit.details`."""
     hit = error.get("details") or {}
     if "measure" not in hit:
         return None
@@ -42,7 +42,7 @@ def limit_text(error: Mapping[str, Any], language: str) -> str | None:
 
 
 def amount_text(measure: str, value: float, language: str) -> str:
-    """Return an amount of what a budget or a limit measures."""
+    """Return an amount of a budget's or a limit's measure, for people."""
     return (
         amount(measure, value) if measure == "cost_usd" else say(f"amount.{measure}", language, count=f"{value:,.0f}")
     )

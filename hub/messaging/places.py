@@ -1,4 +1,4 @@
-"""What an address means: which channels and accounts there are, and the short forms of naming them. Pure."""
+"""Resolves addresses: channels, accounts, and their short forms. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ChannelPlace = tuple[str, str]
 
 
 def channel_and_peer(channel: str | None, to: str) -> tuple[str, str]:
-    """Return the channel and the peer of an address, which may be in one word: `telegram:123456`.
+    """Return the channel and the peer of an address, which may be one word: `telegram:123456`.
 
     Raises:
         InvalidRequest: It names no channel.
@@ -36,7 +36,7 @@ def channel_and_peer(channel: str | None, to: str) -> tuple[str, str]:
 
 
 def chat_or_last(channel: str | None, to: str | None) -> tuple[str, str] | None:
-    """Return the channel and the peer of an address; None for `last`, which is what no address means, too.
+    """Return the channel and the peer of an address; None for `last`, the default.
 
     Raises:
         InvalidRequest: It names no channel or no peer, or `last` beside one.
@@ -51,7 +51,7 @@ def chat_or_last(channel: str | None, to: str | None) -> tuple[str, str] | None:
 
 
 def account_in(places: Collection[ChannelPlace], name: str, account: str = DEFAULT_ACCOUNT) -> str:
-    """Return the account that an address means: `default` is the only one of a channel, whatever its name.
+    """Return the account of an address: `default` is the only one of a channel, whatever its name.
 
     Args:
         places: Channel and account of all that something can be sent to.
@@ -75,7 +75,7 @@ def account_in(places: Collection[ChannelPlace], name: str, account: str = DEFAU
 
 
 def written_accounts(config: Config, channel: str) -> dict[str, tuple[KeyPath, Mapping[str, Any]]]:
-    """Return the accounts of a channel in the configuration, by name: where each is written, and what it says."""
+    """Return the configured accounts of a channel by name: the place and the value of each."""
     raw = config.raw.get(channel)
     found: dict[str, tuple[KeyPath, Mapping[str, Any]]] = {}
     for index, each in enumerate(as_list(raw)):

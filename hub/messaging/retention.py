@@ -1,4 +1,4 @@
-"""How long what was received and sent is kept: old words go, the mark that a message was handled stays."""
+"""Retention of received and sent messages: old words are deleted, the mark that a message was handled stays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 
 
 def prune(connection: SqlConnection, before_ms: int) -> None:
-    """Take out what is older; runs in the writer thread.
+    """Delete older words; runs in the writer thread.
 
     A message that was handled keeps its row without its words, so that it is handled once, ever. Refused messages and
     what was sent, or could not be, go, and so do finished runs; the transcripts keep the conversations.

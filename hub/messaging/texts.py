@@ -1,4 +1,4 @@
-"""The sentences that messaging itself says, in the language of the home."""
+"""Messaging's own sentences, in the language of the home."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def say(key: str, language: str = FALLBACK, **values: object) -> str:
 
 
 def languages() -> list[str]:
-    """Return the languages there are sentences in."""
+    """Return the languages with sentences."""
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 

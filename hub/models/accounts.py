@@ -1,4 +1,4 @@
-"""The credentials of model providers as people manage them: added, tried, removed; and what runs on this machine."""
+"""The credentials of model providers as people manage them: added, tested, removed; and local model servers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ID = re.compile(r"^[a-z0-9][a-z0-9_-]{0,62}$")
 
 
 class ModelAccounts:
-    """Adds, tries and removes the credentials of providers.
+    """Adds, tests and removes the credentials of providers.
 
     Args:
         models: The models; it learns of other credentials.
@@ -53,15 +53,15 @@ class ModelAccounts:
         self._signing_in = SignIns(clock, tasks)
 
     async def close(self) -> None:
-        """End the sign-ins that wait."""
+        """Cancel pending sign-ins."""
         await self._signing_in.close()
 
     def all(self) -> list[dict[str, Any]]:
-        """Return the credentials that were added, without their secrets, as plain data."""
+        """Return the added credentials, without their secrets, as plain data."""
         return [each.as_dict() for each in self._store.all()]
 
     async def add(self, provider: str, id: str, key: str, kind: CredentialKind) -> dict[str, Any]:
-        """Add a key or a setup token and try it; one that the provider refuses is not kept.
+        """Add a key or a setup token and test it; one that the provider refuses is not kept.
 
         Raises:
             InvalidRequest: It is no such key.
@@ -86,7 +86,7 @@ class ModelAccounts:
         self._models.reread()
 
     async def login(self, provider: str, id: str) -> dict[str, Any]:
-        """Begin a sign-in; return the page to open, its state, and whether the hub hears of its end by itself.
+        """Begin a sign-in; return the page to open, its state, and whether the hub receives the callback itself.
 
         Raises:
             InvalidRequest: The provider has no sign-in.
@@ -110,7 +110,7 @@ class ModelAccounts:
         return {"url": pending.url, "state": pending.state, "listens": listens, "redirect_url": endpoint.redirect_url}
 
     async def complete(self, state: str, pasted: str) -> None:
-        """Complete a sign-in with the address that the browser shows after it; see `SignIns.complete`."""
+        """Complete a sign-in with the final address of the browser; see `SignIns.complete`."""
         await self._signing_in.complete(state, pasted)
 
     async def wait(self, state: str, timeout_s: float) -> bool:
@@ -118,7 +118,7 @@ class ModelAccounts:
         return await self._signing_in.wait(state, timeout_s)
 
     async def test(self, ref: str | None) -> list[dict[str, Any]]:
-        """Call a model with each of its credentials (without `ref` the default and the fallbacks), and say how it went.
+        """Call a model with each of its credentials (without `ref`, the default and fallbacks), and report the results.
 
         Raises:
             HubError: There is no such model.
@@ -129,7 +129,7 @@ class ModelAccounts:
         return list(await asyncio.gather(*(self._tried(each) for each in candidates)))
 
     async def scan(self) -> dict[str, Any]:
-        """Ask each provider for its models, and look for servers of models on this machine."""
+        """Ask each provider for its models, and look for model servers on this machine."""
         self._models.refresh()
         listed: dict[str, list[str]] = {}
         for info in await self._models.list():
@@ -169,7 +169,7 @@ class ModelAccounts:
         return {**credential.as_dict(), "test": tried}
 
     async def test_credential(self, provider: str, id: str) -> dict[str, Any]:
-        """Call a provider's own model with one credential, and say how it went."""
+        """Call a provider's default model with one credential, and report the result."""
         try:
             return await self._tried(await self._models.resolve(f"{provider}@{id}"))
         except HubError as error:

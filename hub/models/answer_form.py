@@ -1,4 +1,4 @@
-"""JSON as the form of an answer, as clients ask for it and providers take it."""
+"""JSON as the form of an answer: requested by clients, passed to providers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AnswerForm(Struct, frozen=True):
     strict: bool | None = None
 
     def response_format(self) -> dict[str, Any]:
-        """Return it as Chat Completions takes it."""
+        """Return it in the Chat Completions form."""
         if self.schema is None:
             return {"type": "json_object"}
         asked: dict[str, Any] = {"name": self.name, "schema": dict(self.schema)}

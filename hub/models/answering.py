@@ -1,4 +1,4 @@
-"""Which model answers now, where the one that is meant does not."""
+"""Which model answers when the intended one rests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hub.models.registry import ModelRegistry
 async def answering(
     models: ModelRegistry, ref: str | None, credentials: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Any]:
-    """Return `ref` of the model that is asked first, and the `reason`.
+    """Return the `ref` of the model that is asked first, and the `reason`.
 
     `ref` is what is meant, or None, where no model can be asked. `notice` says what stands in the way of the one
     that is meant, as `RunResult.notices` does.
 
     Args:
-        models: What there is.
-        ref: What is meant; None is the default.
+        models: The registry.
+        ref: The intended model; None is the default.
         credentials: Those of each provider that may be used, see `ModelRegistry.candidates`.
     """
     try:

@@ -1,4 +1,4 @@
-"""In which order models are tried, and why a fallback comes before the one that is meant; without I/O."""
+"""The order in which models are tried, and why a fallback comes before the intended model; without I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hub.models.resolved import Resolved
 
 
 class ModelCandidate(Struct, frozen=True):
-    """A model that may be tried: whether it is the one that is meant, and how long it rests."""
+    """A model that may be tried: whether it is the intended one, and how long it rests."""
 
     model: Resolved
     meant: bool
@@ -23,17 +23,17 @@ class ModelCandidate(Struct, frozen=True):
 
     @property
     def rest_s(self) -> float:
-        """For how many seconds others are tried first."""
+        """The seconds for which others are tried first."""
         return self.rest.seconds if self.rest is not None else 0.0
 
 
 def is_named(ref: str | None) -> bool:
-    """Whether a reference is somebody's choice, and not what the configuration leaves to the hub."""
+    """Whether a reference is an explicit choice, and not left to the hub by the configuration."""
     return ref not in (None, AUTO, "default")
 
 
 def in_order(found: Iterable[ModelCandidate], ref: str | None, missing: Mapping[str, Any] | None) -> list[Resolved]:
-    """Return models in the order in which they are tried; those that rest come last, but for one that is named.
+    """Return models in the order of trying; resting ones come last, unless named explicitly.
 
     Args:
         found: In the order of the configuration; at least one.
@@ -48,5 +48,5 @@ def in_order(found: Iterable[ModelCandidate], ref: str | None, missing: Mapping[
 
 
 def _resting(model: str, rest: Rest) -> dict[str, Any]:
-    """Return the notice that a model is not asked first; see `RunResult.notices`."""
+    """Return the notice that a model rests; see `RunResult.notices`."""
     return {"kind": "resting", "model": model, "reason": rest.reason, "minutes": max(1, math.ceil(rest.seconds / 60))}

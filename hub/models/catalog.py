@@ -146,12 +146,12 @@ _MAKERS = {"google": "gemini", "x-ai": "xai", "moonshotai": "moonshot", "mistral
 
 
 def known_models(provider: str) -> list[ModelInfo]:
-    """Return the well-known models of a vendor, the best known first; empty for others."""
+    """Return the well-known models of a vendor, best known first; empty for others."""
     return [_info(provider, row) for row in _ROWS.get(provider, ())]
 
 
 def known_model(provider: str, model_id: str) -> ModelInfo | None:
-    """Return what is known of a model, or None.
+    """Return the catalog entry of a model, or None.
 
     A dated id (`name-20260416`, `name-2026-04-16`) is its undated one. For a provider that resells others
     (`openrouter/anthropic/claude-…`), context window and abilities are those of the original; prices are not.

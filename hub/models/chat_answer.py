@@ -65,7 +65,7 @@ class ChatAnswer:
         self.said_anything = False
 
     def chunk(self, chunk: dict[str, Any]) -> list[ModelEvent]:
-        """Take one chunk of a stream; return what it brings.
+        """Apply one chunk of a stream; return its events.
 
         Raises:
             FormatError: It passes a bound.
@@ -87,7 +87,7 @@ class ChatAnswer:
         return events
 
     def end(self) -> list[ModelEvent]:
-        """Return what is left: complete tool calls, and the stop."""
+        """Return the remaining events: complete tool calls, and the stop."""
         events: list[ModelEvent] = [ToolCallEvent(self._block(call)) for call in self._calls]
         reason = _STOPS.get(self.finish or "stop", StopReason.END)
         if self._refused:
@@ -192,7 +192,7 @@ class ChatAnswer:
 
 
 def read_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
-    """Return (arguments, None), or ({}, the raw text) when it is no JSON object."""
+    """Return (arguments, None), or ({}, the raw text) if it is not a JSON object."""
     if not raw.strip():
         return {}, None
     try:
@@ -208,7 +208,7 @@ def read_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
 
 
 def read_usage(usage: Any) -> Usage | None:
-    """Return usage as OpenAI, DeepSeek, OpenRouter and litellm tell it; None when there are no numbers in it."""
+    """Return the usage reported by OpenAI, DeepSeek, OpenRouter or litellm; None if it has no numbers."""
     if not isinstance(usage, dict):
         return None
     prompt, output = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
@@ -224,7 +224,7 @@ def read_usage(usage: Any) -> Usage | None:
 
 
 def _cost(usage: dict[str, Any]) -> float | None:
-    """Return the cost in dollars that OpenRouter and litellm tell."""
+    """Return the cost in dollars reported by OpenRouter or litellm."""
     cost = usage.get("cost")
     if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
         return None

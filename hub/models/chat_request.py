@@ -30,7 +30,7 @@ def chat_messages(request: ModelRequest, *, reasoning: bool = False, signatures:
 
 
 class ChatHistory:
-    """The conversations that were sent last: of each, only what was added since is put into the format.
+    """A cache of recently sent conversations: only new messages are converted.
 
     A prepared request stays valid as long as its messages come first in the next one.
     """
@@ -40,7 +40,7 @@ class ChatHistory:
         self._tools: tuple[Sequence[ToolSpec], orjson.Fragment] = ((), orjson.Fragment(b"[]"))
 
     def tools(self, tools: Sequence[ToolSpec]) -> orjson.Fragment:
-        """Return what `chat_tools` returns, as JSON; the same as long as the tools are the same object.
+        """Return the result of `chat_tools` as JSON, cached by the tools object.
 
         Raises:
             TypeError: They are not JSON.
@@ -50,7 +50,7 @@ class ChatHistory:
         return self._tools[1]
 
     def messages(self, request: ModelRequest, *, reasoning: bool = False) -> list[dict[str, Any]]:
-        """Return what `chat_messages` returns."""
+        """Return the result of `chat_messages`."""
         if request.session_key is None:
             return chat_messages(request, reasoning=reasoning)
         key = (request.session_key, reasoning)
@@ -64,7 +64,7 @@ class ChatHistory:
 
 
 class _Sent(Struct, frozen=True):
-    """Messages in the format, and images of results that are not attached to a message yet."""
+    """Converted messages, and images of results that are not attached to a message yet."""
 
     messages: tuple[Message, ...] = ()
     said: tuple[dict[str, Any], ...] = ()
@@ -72,7 +72,7 @@ class _Sent(Struct, frozen=True):
 
 
 def _continued(sent: _Sent, messages: tuple[Message, ...], *, reasoning: bool, signatures: bool) -> _Sent:
-    """Add the messages behind those that were sent."""
+    """Convert the messages after those already sent."""
     said, images = list(sent.said), list(sent.images)
     for message in messages[len(sent.messages) :]:
         if message.role is Role.TOOL:
@@ -107,17 +107,17 @@ def chat_tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def chat_tool_choice(choice: str) -> str | dict[str, Any]:
-    """Return which tool is to be called: any, or the one of this name."""
+    """Return the tool choice: any tool, or the one of this name."""
     return choice if choice == "required" else {"type": "function", "function": {"name": choice}}
 
 
 def known_call_ids(messages: Sequence[Message]) -> set[str]:
-    """Return the ids of all tool calls so far, so that a new one differs from them."""
+    """Return the ids of all earlier tool calls, so that a new one differs from them."""
     return {call.id for message in messages for call in message.content if type(call) is ToolCallBlock}
 
 
 def plain(value: Any) -> Any:
-    """Turn mappings and tuples that are not plain JSON types into such; for `orjson.dumps(default=…)`."""
+    """Convert mappings and tuples to plain JSON types; for `orjson.dumps(default=…)`."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, (tuple, set, frozenset)):
@@ -152,7 +152,7 @@ def _add_user(messages: list[dict[str, Any]], parts: list[dict[str, Any]]) -> No
 
 
 def _tool_result(message: Message, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add a tool result; return what of it must follow as a user's message."""
+    """Add a tool result; return the part that must follow as a user's message."""
     text = message.text
     if message.is_error and not text.startswith(ERROR_MARK):
         text = f"{ERROR_MARK}{text}"

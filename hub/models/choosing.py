@@ -9,7 +9,7 @@ from hub.models.selection import has_model, not_listed
 
 
 async def chosen(models: ModelRegistry, ref: str) -> Resolved:
-    """Return the model that a reference means, see `ModelRegistry.resolve`.
+    """Return the model of a reference, see `ModelRegistry.resolve`.
 
     A provider is asked for its list only where neither configuration nor catalogue names the model.
 

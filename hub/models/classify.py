@@ -1,4 +1,4 @@
-"""Which typed error an HTTP status, a code and a message mean; the rules are data, and the same for every provider."""
+"""Maps HTTP status, code and message to a typed error; the rules are data, and the same for every provider."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _KEY_LIKE = re.compile(
 
 
 def classify(status: int | None, message: str, code: str = "") -> type[ModelError]:
-    """Return the class of the error.
+    """Return the error class.
 
     Args:
         status: HTTP status; None for an error inside a stream or a connection.
@@ -93,7 +93,7 @@ def classify(status: int | None, message: str, code: str = "") -> type[ModelErro
 
 
 def _by_words(status: int | None, text: str) -> type[ModelError]:
-    """Judge an error that has no telling status; a 4xx of the request's form must not look like a busy server."""
+    """Classify an error without a telling status; a 4xx of the request's form must not look like a busy server."""
     if _BILLING.search(text):
         return BillingError
     if _AUTH.search(text):
@@ -117,7 +117,7 @@ def _limited(text: str) -> type[ModelError]:
 
 
 def clean_message(text: str, secrets: Iterable[Secret] = ()) -> str:
-    """Return what a server said, in one line, bounded, without keys."""
+    """Return a server's message in one line, bounded, without keys."""
     for secret in secrets:
         if len(value := secret.reveal()) >= SECRET_LENGTH_MIN:
             text = text.replace(value, "***")
@@ -147,7 +147,7 @@ def make_error(
     secrets: Iterable[Secret] = (),
     kind: type[ModelError] | None = None,
 ) -> ModelError:
-    """Return the typed error of a failed call, in words for people and free of keys.
+    """Return the typed error of a failed call, with a message for people and free of keys.
 
     Args:
         provider, model: The provider and model that failed.

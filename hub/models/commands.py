@@ -36,7 +36,7 @@ async def _no_costs(days: int) -> list[dict[str, Any]]:
 
 
 class SettingCommandNeeds(Struct, frozen=True):
-    """What the commands about settings work with."""
+    """The dependencies of the commands about settings."""
 
     sessions: SessionStore
     models: ModelRegistry
@@ -45,7 +45,7 @@ class SettingCommandNeeds(Struct, frozen=True):
 
 
 class SettingCommands:
-    """What the commands about settings do.
+    """Carries out the commands about settings.
 
     Args:
         language: The language of the home.
@@ -87,7 +87,7 @@ class SettingCommands:
         )
 
     def _shown(self, setting: Setting, call: CommandCall) -> CommandReply:
-        """Return what is chosen, and what else there is."""
+        """Return the present choice, and the alternatives."""
         session = self._needs.sessions.get(call.session_key)
         command = self._command(setting, None)
         chosen = self._named(getattr(session, setting.field, None))

@@ -103,7 +103,7 @@ class Message(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         return tuple([block for block in self.content if type(block) is ToolCallBlock])
 
     def as_dict(self) -> dict[str, Any]:
-        """The message in the gateway's wire shape, which is also how transcripts store it."""
+        """The message in the gateway's wire shape, which is also the stored form in transcripts."""
         shown: dict[str, Any] = {"role": self.role.value, "content": [_block_as_dict(block) for block in self.content]}
         if self.role is Role.TOOL:
             shown |= {"toolCallId": self.tool_call_id, "toolName": self.tool_name, "isError": self.is_error}
@@ -111,7 +111,7 @@ class Message(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Message:
-        """Read what `as_dict` wrote; blocks of unknown types become text that says so.
+        """Read the result of `as_dict`; blocks of unknown types become text that says so.
 
         Raises:
             ValueError, KeyError: It is not a message.
@@ -197,7 +197,7 @@ class ThinkingDelta(Struct, frozen=True):
 
 
 class TextWasThinking(Struct, frozen=True):
-    """All text of this call so far was thinking: the model marked its end, and not its beginning."""
+    """All text of this call so far was thinking: the model marked only the end of it."""
 
 
 class ToolCallEvent(Struct, frozen=True):
@@ -287,7 +287,7 @@ class ModelInfo(Struct, frozen=True):
         return f"{self.provider}/{self.id}"
 
     def cost_usd(self, usage: Usage) -> float | None:
-        """Return what a call cost, or None when the price is not known."""
+        """Return the cost of a call, or None if the price is unknown."""
         if self.input_usd is None or self.output_usd is None:
             return None
         read = self.cache_read_usd if self.cache_read_usd is not None else self.input_usd
@@ -301,7 +301,7 @@ class ModelInfo(Struct, frozen=True):
 
 
 class ModelProvider(Protocol):
-    """Someone who runs models."""
+    """A model provider."""
 
     name: str
 
@@ -313,10 +313,10 @@ class ModelProvider(Protocol):
         """
 
     async def models(self) -> list[ModelInfo]:
-        """Return the models it offers, as far as it can tell; empty when it cannot."""
+        """Return the models it offers, as far as known."""
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
 
 
 class ModelError(HubError):

@@ -1,4 +1,4 @@
-"""Cooldowns: how long a credential is not used for a model after a failure. They survive a restart."""
+"""Cooldowns: how long a credential is not used for a model after a failure, across restarts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANY_MODEL = "*"
 
 
 class CooldownReason(StrEnum):
-    """Why a credential is not used."""
+    """The reason why a credential is not used."""
 
     RATE_LIMIT = "rate_limit"
     BILLING = "billing"
@@ -52,14 +52,14 @@ class Cooldown(Struct, frozen=True):
 
 
 class Rest(Struct, frozen=True):
-    """For how many seconds others are tried first, and why: a `CooldownReason`, or `failing`."""
+    """The seconds for which others are tried first, and the reason: a `CooldownReason`, or `failing`."""
 
     seconds: float
     reason: str
 
 
 class CooldownPlace(Struct, frozen=True):
-    """Who cools down; `model` is `*` when the whole credential does."""
+    """The subject of a cooldown; `model` is `*` for the whole credential."""
 
     provider: str
     credential: str
@@ -67,7 +67,7 @@ class CooldownPlace(Struct, frozen=True):
 
 
 def cooldown_after(error: ModelError, before: Cooldown | None, now: float, key: str) -> Cooldown | None:
-    """Return the cooldown that follows a failure; None when the error says nothing of the credential.
+    """Return the cooldown after a failure; None if the error says nothing about the credential.
 
     Args:
         error: The failure.
@@ -103,7 +103,7 @@ def _wait_s(reason: CooldownReason, failures: int, retry_after_s: float | None) 
 
 
 def fingerprint(key: Secret | None, *others: str) -> str:
-    """Return a name for a key, and what is used with it, that tells nothing of it; empty for nothing."""
+    """Return a fingerprint of a key and its settings that reveals nothing of it; empty without a key."""
     told = "\0".join(filter(None, [key.reveal() if key else "", *others]))
     return hashlib.sha256(told.encode()).hexdigest()[:16] if told else ""
 
@@ -122,7 +122,7 @@ class Cooldowns:
         self._found: dict[CooldownPlace, tuple[Cooldown, float]] = {}
 
     async def load(self) -> None:
-        """Read what an earlier process kept.
+        """Load the cooldowns of earlier processes.
 
         Raises:
             HubError: The database cannot be read.
@@ -141,7 +141,7 @@ class Cooldowns:
             self._keep(CooldownPlace(provider, credential, model), Cooldown(kind, failures, since, wait, key))
 
     def failed(self, place: CooldownPlace, error: ModelError, key: str) -> None:
-        """Note a failure of a call; one of the whole credential is noted for all its models."""
+        """Record a failed call; a failure of the whole credential counts for all its models."""
         if isinstance(error, BillingError) or (isinstance(error, AuthError) and error.details.get("status") != 403):
             place = CooldownPlace(place.provider, place.credential)
         before = self._found.get(place)
@@ -161,19 +161,19 @@ class Cooldowns:
         )
 
     def succeeded(self, place: CooldownPlace) -> None:
-        """Forget the cooldowns that a call which worked has shown to be over."""
+        """Clear the cooldowns that a successful call has disproved."""
         for each in (place, CooldownPlace(place.provider, place.credential)):
             if each in self._found:
                 self._forget(each)
 
     def rest(self, place: CooldownPlace, key: str) -> Rest | None:
-        """Return how long a credential is not to be used for a model, and why; None when it may be used now."""
+        """Return how long a credential rests for a model, and why; None if it may be used now."""
         places = (place, CooldownPlace(place.provider, place.credential))
         left_s, each = max(((self._left_s(each, key), each) for each in places), key=lambda found: found[0])
         return Rest(left_s, self._found[each][0].reason.value) if left_s > 0 else None
 
     def of(self, provider: str, credential: str, key: str) -> list[dict[str, Any]]:
-        """Return the cooldowns of a credential that last, as plain data."""
+        """Return the active cooldowns of a credential, as plain data."""
         return [
             {
                 "model": place.model,

@@ -1,4 +1,4 @@
-"""Keys and sign-ins that were added while the hub runs: a file that only its owner reads, changed under a lock."""
+"""Keys and sign-ins added while the hub runs: a private file, changed under a lock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class CredentialKind(StrEnum):
-    """What a stored credential is."""
+    """The kind of a stored credential."""
 
     API_KEY = "api_key"
     SETUP_TOKEN = "setup_token"  # noqa: S105  it is a kind
@@ -46,7 +46,7 @@ class StoredCredential(Struct, frozen=True):
     Attributes:
         provider: Of which provider.
         id: Its name there.
-        kind: What it is.
+        kind: Its kind.
         access: The key or access token.
         refresh: What gets a new access token.
         expires: When `access` ends, seconds since the epoch; None when it does not.
@@ -77,7 +77,7 @@ Refresh = Callable[[StoredCredential], Awaitable[StoredCredential]]
 
 
 class ModelCredentials:
-    """Keeps them.
+    """Keeps the credentials.
 
     Args:
         folder: Where the file is.
@@ -93,7 +93,7 @@ class ModelCredentials:
         self._kept: dict[tuple[str, str], StoredCredential] = {}
 
     def load(self) -> None:
-        """Read the file; one that is damaged is set aside under a name that says so.
+        """Load the file; a damaged one is set aside under a telling name.
 
         Raises:
             StorageError: It cannot be read.
@@ -117,11 +117,11 @@ class ModelCredentials:
             self._hide(each)
 
     def all(self) -> list[StoredCredential]:
-        """Return them, in the order in which they were added."""
+        """Return all credentials, in order of addition."""
         return list(self._kept.values())
 
     def get(self, provider: str, id: str) -> StoredCredential:
-        """Return one.
+        """Return one credential.
 
         Raises:
             NotFound: There is none.
@@ -134,7 +134,7 @@ class ModelCredentials:
         return found
 
     async def put(self, credential: StoredCredential) -> None:
-        """Add one, or replace the one of its name.
+        """Add a credential, or replace the one of its name.
 
         Raises:
             StorageError: It cannot be written.
@@ -147,7 +147,7 @@ class ModelCredentials:
         self._hide(credential)
 
     async def remove(self, provider: str, id: str) -> None:
-        """Forget one.
+        """Remove one credential.
 
         Raises:
             NotFound: There is none.
@@ -159,7 +159,7 @@ class ModelCredentials:
             self._write()
 
     async def current(self, provider: str, id: str, refresh: Refresh) -> StoredCredential:
-        """Return a sign-in that still lasts: one that ends soon is refreshed, by one process at a time.
+        """Return a valid sign-in: one that expires soon is refreshed, by one process at a time.
 
         Raises:
             HubError: It has ended and cannot be refreshed.
@@ -182,7 +182,7 @@ class ModelCredentials:
 
     @asynccontextmanager
     async def _locked(self) -> AsyncIterator[None]:
-        """Hold the lock of the file, and know what is in it."""
+        """Hold the lock of the file, with its present contents loaded."""
         async with self._changing:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

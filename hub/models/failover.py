@@ -1,4 +1,4 @@
-"""What happens when a call fails: again on the same model, on the next one, or not at all.
+"""What to do after a failed call: retry the model, try the next one, or give up.
 
 The rule is `next_step`, a function without I/O; `stream_with_failover` acts on it.
 """
@@ -34,7 +34,7 @@ OF_CREDENTIAL = (RateLimited, AuthError, BillingError)
 
 
 class RetryPolicy(Struct, frozen=True):
-    """Bounds on repetition.
+    """Bounds on retries.
 
     Attributes:
         attempts: Calls of one model, the first included.
@@ -46,7 +46,7 @@ class RetryPolicy(Struct, frozen=True):
 
 
 class Again(Struct, frozen=True):
-    """Call the same model after `delay_s`."""
+    """Retry the same model after `delay_s`."""
 
     delay_s: float
 
@@ -87,7 +87,7 @@ def next_step(
     jitter: float,
     other_credential: bool = False,
 ) -> Step:
-    """Decide what follows a call that failed before its first event.
+    """Decide what to do after a call that failed before its first event.
 
     Args:
         error: How it failed.
@@ -115,7 +115,7 @@ async def stream_with_failover(
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator[ModelEvent]:
-    """Stream the first model that answers; thinking that it writes between tags is thinking.
+    """Stream the first model that answers; thinking written between tags becomes thinking events.
 
     Args:
         candidates: In the order in which they are tried; at least one.
@@ -184,7 +184,7 @@ async def stream_with_failover(
 
 
 def _all_failed(failed: list[tuple[Resolved, ModelError]]) -> ModelError:
-    """Return the error of the model that was wanted first, with what happened to the others."""
+    """Return the error of the first-choice model, with the failures of the others."""
     error = failed[0][1]
     if len(failed) == 1:
         return error

@@ -28,7 +28,7 @@ FAILURES_UNTIL_ASIDE = 3
 
 
 class Health(Struct):
-    """The outcome of one credential's latest calls; what is set aside is tried after the others."""
+    """The outcome of one credential's latest calls; a resting credential is tried after the others."""
 
     clock: Clock
     repairs: Repairs
@@ -40,7 +40,7 @@ class Health(Struct):
     last_ok: float | None = None
 
     def rest(self, model: str) -> Rest | None:
-        """Return for how long others should be tried first, and why; None when it need not rest."""
+        """Return how long others should be tried first, and why; None if it need not rest."""
         failing_s = self.aside_until - self.clock.monotonic()
         cooldown = self.cooldowns.rest(self._place(model), self._key)
         if failing_s > (cooldown.seconds if cooldown is not None else 0.0):
@@ -48,7 +48,7 @@ class Health(Struct):
         return cooldown
 
     def succeeded(self, model: str) -> None:
-        """Note a call that came to its end."""
+        """Record a successful call."""
         self.last_ok = self.clock.time()
         self.cooldowns.succeeded(self._place(model))
         if self.error is None:
@@ -59,7 +59,7 @@ class Health(Struct):
         self.forget()
 
     def failed(self, model: str, error: ModelError) -> None:
-        """Note a call that failed; what the request itself is to blame for says nothing of the provider."""
+        """Record a failed call; a failure caused by the request says nothing about the provider."""
         self.cooldowns.failed(self._place(model), error, self._key)
         match error:
             case AuthError():
@@ -114,7 +114,7 @@ class Health(Struct):
 
     @property
     def _key(self) -> str:
-        """Name what a rest is about: another key, address or header may be taken where this one was not."""
+        """Return the key of a cooldown: it covers key, address and headers, since others may be accepted."""
         config = self.config
         headers = [f"{name}: {value.reveal()}" for name, value in sorted(config.headers.items())]
         return fingerprint(config.api_key, config.base_url or "", *headers)

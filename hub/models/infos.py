@@ -35,7 +35,7 @@ class _Listing(Struct, frozen=True):
 
 
 class ModelInfos:
-    """Answers what is known of a model; keeps providers' lists for ten minutes."""
+    """Answers questions about models; caches providers' lists for ten minutes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -73,7 +73,7 @@ class ModelInfos:
         return known_models(_catalog_name(config))
 
     async def listed(self, config: ProviderConfig, provider: ModelProvider) -> tuple[ModelInfo, ...]:
-        """Return the provider's own list, asked for at most every ten minutes; empty when it does not answer in 5 s."""
+        """Return the provider's own list, cached for ten minutes; empty if it does not answer in 5 s."""
         async with self._asking.setdefault(config.name, asyncio.Lock()):
             kept = self._listings.get(config.name)
             if kept is not None and self._clock.monotonic() < kept.until:
@@ -83,17 +83,17 @@ class ModelInfos:
             return listing.infos
 
     def problem(self, name: str) -> str | None:
-        """Return why a provider's list is missing, when it is."""
+        """Return why a provider's list is missing, if it is."""
         listing = self._listings.get(name)
         return listing.problem if listing else None
 
     def forget_all(self) -> None:
-        """Ask every provider again next time."""
+        """Forget all cached lists."""
         self._listings.clear()
         self._asking.clear()
 
     def forget(self, name: str) -> None:
-        """Ask this provider again next time."""
+        """Forget the cached list of a provider."""
         self._listings.pop(name, None)
         self._asking.pop(name, None)
 
@@ -114,7 +114,7 @@ class ModelInfos:
 
 
 def _catalog_name(config: ProviderConfig) -> str:
-    """Return under which name the catalog has this provider's models: its vendor's, wherever that is certain."""
+    """Return the catalog's name for this provider's models: its vendor's, where that is certain."""
     if config.vendor is not None:
         return config.vendor.name
     if config.api in {OPENAI_API, OFFLINE_API}:

@@ -17,7 +17,7 @@ _FENCE = 3
 
 
 class InlineThinking:
-    """The events of one model call, with what is between tags as thinking; what is in code stays text.
+    """The events of one model call, with tagged text as thinking; code stays text.
 
     `<final>` tags and closing tags without an opening one are taken out, and so is white space behind thinking. Some
     local models are made to begin with thinking, and write the closing tag alone. The first tag of a call that closes
@@ -38,7 +38,7 @@ class InlineThinking:
         """The last character of the text so far."""
 
     def add(self, event: ModelEvent) -> Sequence[ModelEvent]:
-        """Take one event; return what is known by now."""
+        """Apply one event; return the events that are certain now."""
         if type(event) is TextDelta:
             text = event.text
             if not self._pending and not self._inside and not self._trim and "<" not in text and "`" not in text:
@@ -57,7 +57,7 @@ class InlineThinking:
         return (event,)
 
     def end(self) -> Sequence[ModelEvent]:
-        """Return what was held back, when nothing follows."""
+        """Return the held-back events at the end."""
         pending, self._pending = self._pending, ""
         return self._split(pending)
 
@@ -82,7 +82,7 @@ class InlineThinking:
         return found
 
     def _passes(self, mark: re.Match[str]) -> bool:
-        """Follow code; return whether a mark is a tag that is taken out."""
+        """Follow code fences; return whether a mark is a tag to remove."""
         if self._inside:
             return mark["think"] is not None and bool(mark["close"])
         if (ticks := mark["ticks"]) is not None:

@@ -70,7 +70,7 @@ class ManagedProvider:
 
     @property
     def active(self) -> int:
-        """How many calls go on."""
+        """The number of calls in progress."""
         return self._active
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -131,7 +131,7 @@ class ManagedProvider:
         return lowered
 
     def _level(self, request: ModelRequest) -> str | None:
-        """Return the level of thinking to ask for: the one wanted, or what came in place of it after a refusal."""
+        """Return the thinking level to ask for: the requested one, or its replacement after a refusal."""
         level, refused = request.thinking, set()
         while level is not None and (request.model, level) in self._levels:
             refused.add(level)
@@ -141,7 +141,7 @@ class ManagedProvider:
         return level
 
     def info(self, model_id: str) -> ModelInfo:
-        """Return what is known of one of its models."""
+        """Return the properties of one of its models."""
         return self._info_of(model_id)
 
     async def models(self) -> list[ModelInfo]:
@@ -166,7 +166,7 @@ class ManagedProvider:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Count a call that goes on."""
+        """Count a call in progress."""
         self._active += 1
         try:
             yield
@@ -182,7 +182,7 @@ class ManagedProvider:
             await provider.close()
 
     async def _renew(self) -> None:
-        """Use the renewed sign-in; calls that go on keep the old one."""
+        """Use a renewed sign-in; calls in progress keep the old one."""
         if self._renewed is not None and (fresh := await self._renewed()) is not None:
             self._replaced.append(self.inner)
             self.inner = fresh
@@ -192,14 +192,14 @@ class ManagedProvider:
                 await provider.close()
 
     def retire(self) -> None:
-        """Let calls that go on end, then be closed."""
+        """Close once all calls in progress have ended."""
         self._retired = True
         if not self._active:
             self._idle(self)
 
 
 def bounded_call(call: ToolCallBlock) -> ToolCallBlock:
-    """Return a tool call whose arguments all that handles them can go through: too deep ones count as malformed."""
+    """Return a tool call with bounded arguments: too deep ones count as malformed."""
     waiting: list[tuple[Any, int]] = [(call.arguments, 1)]
     while waiting:
         value, depth = waiting.pop()
@@ -219,7 +219,7 @@ def priced(usage: Usage, info: ModelInfo) -> Usage:
 
 
 def fit_request(request: ModelRequest, info: ModelInfo) -> ModelRequest:
-    """Return the request without what the model cannot take: tools, and images, which leave a note in their place."""
+    """Return the request without what the model does not support: tools, and images, which leave a note."""
     if request.tools and not info.tools:
         request = replace(request, tools=())
     if info.images:

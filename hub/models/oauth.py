@@ -34,7 +34,7 @@ _ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105
 
 
 class PendingSignIn(Struct, frozen=True):
-    """A sign-in that was begun: what must come back, and what proves that it is ours."""
+    """A begun sign-in: the expected state, and the code verifier."""
 
     url: str
     state: str
@@ -42,7 +42,7 @@ class PendingSignIn(Struct, frozen=True):
 
 
 class OAuthTokens(Struct, frozen=True):
-    """What a token endpoint gave; `expires` in seconds since the epoch, None when it does not end."""
+    """The answer of a token endpoint; `expires` in seconds since the epoch, None if it does not expire."""
 
     access: Secret
     refresh: Secret | None
@@ -70,7 +70,7 @@ def begin_sign_in(endpoint: OAuthEndpoint) -> PendingSignIn:
 
 
 def code_of(pasted: str, state: str) -> str:
-    """Return the code of what a person pasted: the address they were led to, `code#state`, or the code alone.
+    """Return the code in a person's paste: the final address, `code#state`, or the code alone.
 
     Raises:
         InvalidRequest: There is no code in it, or it belongs to another sign-in.
@@ -132,7 +132,7 @@ async def exchange_code(endpoint: OAuthEndpoint, pending: PendingSignIn, code: s
 
 
 async def refresh_tokens(endpoint: OAuthEndpoint, refresh: Secret, now: float) -> OAuthTokens:
-    """Return new tokens for a refresh token; a provider that gives no new one keeps the old one in force.
+    """Return new tokens for a refresh token; without a new refresh token, the old one stays in use.
 
     Raises:
         AuthError: The provider refuses it: one has to sign in again.
@@ -208,7 +208,7 @@ def _tokens(answer: Mapping[str, Any], now: float) -> OAuthTokens:
 
 
 def _account(answer: Mapping[str, Any]) -> str | None:
-    """Return whose the tokens are, an address among what the answer says of the account; nothing is decided by it."""
+    """Return the account of the tokens, from the answer; for display only."""
     for source in (answer.get("account"), _claims(answer.get("id_token"))):
         for found in source.values() if isinstance(source, Mapping) else ():
             if isinstance(found, str) and "@" in found and found.isprintable() and len(found) <= ACCOUNT_LIMIT:

@@ -1,4 +1,4 @@
-"""Where and as what one signs in to a provider: plain data."""
+"""The endpoints and client data of provider sign-ins: plain data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 
 
 class OAuthEndpoint(Struct, frozen=True):
-    """Where and as what one signs in.
+    """The endpoint and client data of one provider's sign-in.
 
     Attributes:
         authorize_url: The page that a person opens.

@@ -23,14 +23,14 @@ _log = logging.getLogger(__name__)
 
 
 class OllamaState(Struct, frozen=True):
-    """What the last probe found: whether it answers, and its models, the newest first."""
+    """The result of the last probe: whether it answers, and its models, newest first."""
 
     running: bool = False
     models: tuple[str, ...] = ()
 
 
 class OllamaProbe:
-    """Asks again and again.
+    """Probes repeatedly.
 
     Args:
         base_url: Ends in `/v1`.
@@ -61,7 +61,7 @@ class OllamaProbe:
         return found
 
     async def first_answer(self) -> OllamaState:
-        """Return the state, waiting only while the very first probe goes on."""
+        """Return the state, waiting only for the very first probe."""
         if not self._first.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(2 * PROBE_TIMEOUT_S):
@@ -70,7 +70,7 @@ class OllamaProbe:
 
 
 async def probe_ollama(tags_url: str) -> OllamaState:
-    """Ask an Ollama for its models; any other answer means there is none."""
+    """Ask an Ollama for its models; any other answer means that there is none."""
     if not await _listens(tags_url):
         return OllamaState()
     await load_package("aiohttp")
@@ -99,7 +99,7 @@ async def probe_ollama(tags_url: str) -> OllamaState:
 
 
 async def _listens(url: str) -> bool:
-    """Whether anything accepts connections there; most homes have no Ollama, and need no HTTP client to learn it."""
+    """Whether anything accepts connections there; without an Ollama, no HTTP client need be loaded."""
     try:
         place = urlsplit(url)
         port = place.port or (443 if place.scheme == "https" else 80)

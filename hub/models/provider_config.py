@@ -20,7 +20,7 @@ DEFAULT_CREDENTIAL = "default"
 
 
 class KeyOrigin(StrEnum):
-    """Where a provider comes from."""
+    """The origin of a provider."""
 
     CONFIGURATION = "configuration"
     ENVIRONMENT = "environment"
@@ -57,7 +57,7 @@ class ProviderConfig(Struct, frozen=True):
     """One provider.
 
     Attributes:
-        name: Before the slash of its models.
+        name: The part before the slash in its models' names.
         api: Which API it speaks: `openai`, `offline`, or anything else, which is litellm's name of a vendor.
         base_url: Where it listens; None leaves that to the API.
         api_key: Its key; None when it needs none or the API finds one by itself.
@@ -102,12 +102,12 @@ class ProviderConfig(Struct, frozen=True):
 
     @property
     def lacks_key(self) -> bool:
-        """Whether it cannot be used for want of a key."""
+        """Whether it is unusable without a key."""
         return self.vendor is not None and self.vendor.needs_key and not (self.api_key or self.credentials)
 
     @property
     def credential_ids(self) -> tuple[str, ...]:
-        """The names of its keys, in order; `default` is `api_key`, or that it needs none."""
+        """The names of its keys, in order; `default` is `api_key`, or none needed."""
         first = (DEFAULT_CREDENTIAL,) if self.api_key is not None or not self.credentials else ()
         return (*first, *(each.id for each in self.credentials))
 
@@ -124,14 +124,14 @@ class ProviderConfig(Struct, frozen=True):
         return "api_key" if self.credential == DEFAULT_CREDENTIAL else f"credentials ({self.credential})"
 
     def settings(self, model_id: str) -> ModelSettings | None:
-        """Return what the configuration says of a model."""
+        """Return the configured settings of a model."""
         return next((model for model in self.models if model.id == model_id), None)
 
 
 def read_providers(
     section: Mapping[str, Any], environment: Mapping[str, str], apis: Iterable[str] = ()
 ) -> dict[str, ProviderConfig]:
-    """Return every provider by name, in the order in which `auto` prefers them.
+    """Return every provider by name, in the preference order of `auto`.
 
     Args:
         section: The validated `models:` section.
@@ -157,7 +157,7 @@ def read_providers(
 def with_stored(
     providers: Mapping[str, ProviderConfig], stored: Iterable[StoredCredential], environment: Mapping[str, str]
 ) -> dict[str, ProviderConfig]:
-    """Return the providers with the credentials that were added while the hub ran.
+    """Return the providers with the credentials added while the hub ran.
 
     A vendor that is not configured is a provider by its credential, behind those that are.
     """
@@ -178,7 +178,7 @@ def with_stored(
 
 
 def ollama_url(environment: Mapping[str, str]) -> str:
-    """Return where a local Ollama listens; its own variable OLLAMA_HOST counts when it names a loopback address."""
+    """Return the address of a local Ollama; its own variable OLLAMA_HOST counts if it names a loopback address."""
     default = VENDORS[OLLAMA].base_url or ""
     host = environment.get("OLLAMA_HOST", "").strip().removesuffix("/")
     if not host:

@@ -73,11 +73,11 @@ class ProviderPool:
             await provider.close()
 
     def speaker(self, config: ProviderConfig) -> str:
-        """Return the integration that speaks to a provider."""
+        """Return the integration that speaks a provider's API."""
         return self._speakers.get(config.api) or self._speakers.get(LITELLM_API) or config.api
 
     def factory(self, config: ProviderConfig) -> Factory | None:
-        """Return what makes a provider, if its integration is set up."""
+        """Return the factory of a provider, if its integration is set up."""
         return self.factories.get(config.api) or self.factories.get(LITELLM_API)
 
     def find(self, config: ProviderConfig) -> ManagedProvider | None:
@@ -85,7 +85,7 @@ class ProviderPool:
         return self._managed.get((config.name, config.credential))
 
     def provider(self, config: ProviderConfig) -> ManagedProvider:
-        """Return the provider of a configuration's credential, made when it is the first call.
+        """Return the provider of a configuration's credential, made on first use.
 
         Raises:
             AuthError: It has no key.
@@ -116,7 +116,7 @@ class ProviderPool:
     def _renewal(
         self, config: ProviderConfig, health: Health, factory: Factory
     ) -> Callable[[], Awaitable[ModelProvider | None]]:
-        """Return what makes a provider again when its sign-in was renewed."""
+        """Return the function that remakes a provider after its sign-in was renewed."""
 
         async def refresh(stored: StoredCredential) -> StoredCredential:
             from hub.models.oauth import refresh_credential
@@ -137,7 +137,7 @@ class ProviderPool:
     def with_credentials(
         self, resolved: Resolved, config: ProviderConfig, session_key: str | None, allowed: Sequence[str] | None
     ) -> list[Resolved]:
-        """Return a model once for each credential that may be used for it, in order; see `credential_order`.
+        """Return a model once for each usable credential, in order; see `credential_order`.
 
         Raises:
             AuthError: None may be used, or not the one that is named.
@@ -152,11 +152,11 @@ class ProviderPool:
         return [resolved]
 
     def rest(self, config: ProviderConfig, model: str, credential: str) -> Rest | None:
-        """Return how long a model is set aside with a credential."""
+        """Return how long a model rests with a credential."""
         return self._health_of(config.using(credential)).rest(model)
 
     async def listed(self, config: ProviderConfig) -> list[str]:
-        """Return the models that a provider itself lists; none when it does not answer."""
+        """Return the provider's own list of models; empty if it does not answer."""
         try:
             provider = self.provider(config.using(config.credential_ids[0]))
             return [info.id for info in await self._infos.listed(config, provider)]
@@ -165,7 +165,7 @@ class ProviderPool:
             return []
 
     async def listed_at(self, name: str, base_url: str) -> list[str] | None:
-        """Return the models of an OpenAI-compatible server; None when there is none at this address."""
+        """Return the models of an OpenAI-compatible server; None if there is none at this address."""
         factory = self.factories.get(OPENAI_API)
         if factory is None:
             return None
@@ -179,7 +179,7 @@ class ProviderPool:
             await provider.close()
 
     def drop(self, name: str) -> None:
-        """Let a provider go when its calls have ended, with all its credentials."""
+        """Retire a provider with all its credentials, once its calls have ended."""
         self._infos.forget(name)
         for key in [key for key in self._managed if key[0] == name]:
             managed = self._managed.pop(key)
@@ -187,13 +187,13 @@ class ProviderPool:
             managed.retire()
 
     def drop_api(self, api: str, configs: Iterable[ProviderConfig]) -> None:
-        """Let the providers of an API go."""
+        """Retire the providers of an API."""
         for config in configs:
             if config.api == api or (api == LITELLM_API and config.api not in self.factories):
                 self.drop(config.name)
 
     def status(self, config: ProviderConfig) -> dict[str, Any]:
-        """Return how calls of a provider go, with each of its credentials, as plain data."""
+        """Return the health of a provider and each of its credentials, as plain data."""
         each = [config.using(id) for id in config.credential_ids]
         managed = [found for one in each if (found := self.find(one)) is not None]
         return {
@@ -206,7 +206,7 @@ class ProviderPool:
         return {"id": config.credential, "key": config.key_source, **self._health_of(config).as_dict()}
 
     def _health_of(self, config: ProviderConfig) -> Health:
-        """Return how a credential is doing; what an earlier process noted counts before its first call."""
+        """Return the health of a credential; before its first call, that of an earlier process."""
         managed = self.find(config)
         return managed.health if managed is not None else self._health(config)
 

@@ -1,4 +1,4 @@
-"""The registry of models: who can run them, which one is meant, and which ones to try in turn."""
+"""The registry of models: resolves references, and lists the models to try in turn."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ModelRegistry:
     # -- life ---------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start looking for an Ollama, and load the default model's provider; call it when integrations are set up."""
+        """Start probing for an Ollama, and load the default model's provider; call it after integrations are set up."""
         self._start_probe()
         self._tasks.spawn(self._warm_up(), name="load the default model's provider")
 
@@ -98,12 +98,12 @@ class ModelRegistry:
         await self.pool.close()
 
     def configure(self, config: Mapping[str, Any] | None) -> None:
-        """Take another `models:` section: providers that changed are replaced, calls that go on end undisturbed."""
+        """Replace the `models:` section: changed providers are replaced, calls in progress continue."""
         self._section = MODELS_SCHEMA(dict(config or {}))
         self.reread()
 
     def reread(self) -> None:
-        """Read providers and credentials again, since others may be configured or added."""
+        """Reload providers and credentials, since others may be configured or added."""
         old, self._providers = self._providers, self._read()
         for name, before in old.items():
             if self._providers.get(name) != before:
@@ -112,7 +112,7 @@ class ModelRegistry:
         self._changed("configuration")
 
     def register_api(self, api: str, factory: Factory, *, provides: bool = False) -> Callable[[], None]:
-        """Add a way to speak to providers.
+        """Register an API of providers.
 
         Args:
             api: `openai`, `litellm`, `offline`, or a new name for `api:` in the configuration.
@@ -136,13 +136,13 @@ class ModelRegistry:
         return remove
 
     def unregister_api(self, api: str) -> None:
-        """Take a way to speak to providers away, whoever added it; its providers go when they are idle."""
+        """Unregister an API, whoever added it; its providers close when they are idle."""
         if self.pool.factories.pop(api, None) is not None:
             self.pool.drop_api(api, self._providers.values())
             self._changed("api")
 
     def refresh(self) -> None:
-        """Look again at what is known of models, because a provider knows more now."""
+        """Refresh what is known of models, because a provider knows more now."""
         self._infos.forget_all()
         self._changed("provider")
 
@@ -202,7 +202,7 @@ class ModelRegistry:
         """Return the models to try, see `in_order`: the one meant and `fallbacks`, once for each credential.
 
         Args:
-            ref: What is meant; None is the default.
+            ref: The intended model; None is the default.
             session_key: The conversation, which keeps its credential where a provider rotates them.
             credentials: Those of each provider that may be used, in order; all of a provider that is not in it.
 
@@ -242,12 +242,12 @@ class ModelRegistry:
         return tuple(self._providers)
 
     def oauth(self, provider: str) -> OAuthEndpoint | None:
-        """Return where one signs in at a provider, when one can."""
+        """Return the sign-in endpoint of a provider, if it has one."""
         config = self._providers.get(provider)
         return config.oauth if config is not None and config.oauth is not None else OAUTH_PRESETS.get(provider)
 
     def problems(self) -> dict[str, str]:
-        """Return why providers told no models when they were asked last."""
+        """Return why providers listed no models at the last request."""
         return {name: why for name in self._providers if (why := self._infos.problem(name)) is not None}
 
     async def list(self) -> Infos:
@@ -263,11 +263,11 @@ class ModelRegistry:
         return [*ids, *filter(None, [self._known_default(config)])]
 
     async def listed(self, name: str) -> Sequence[str]:
-        """Return the models that a provider itself lists; none when it does not answer."""
+        """Return the provider's own list of models; empty if it does not answer."""
         return await self.pool.listed(self._providers[name])
 
     def describe(self, ref: str | None = None) -> dict[str, Any]:
-        """Return what `ref` means now as plain data, without a request; `context_window` once it was used."""
+        """Return the model of `ref` as plain data, without a request; `context_window` once it was used."""
         try:
             choice = self._named(ref) or self._auto()
         except HubError as error:

@@ -1,4 +1,4 @@
-"""A model that was picked: who runs it, what is known of it, and why it was this one."""
+"""A resolved model: its provider, its properties, and the reason for the choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a server says that one may come back: in its headers, its body, or its words."""
+"""A server's advice when to retry: in its headers, its body, or its words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = re.compile(
 
 
 def retry_after_s(headers: Mapping[str, str], body: str, now: float) -> float | None:
-    """Return seconds to wait, or None when the server does not say; at most a day, never negative.
+    """Return seconds to wait, or None without advice; at most a day, never negative.
 
     Args:
         headers: Names in any case.

@@ -217,7 +217,7 @@ def check_references(config: Any, report: CheckReport) -> None:
 
 
 def doubts_of(config: Any) -> Callable[[str], str | None]:
-    """Return what says why a reference names an unknown model in a checked configuration; see `doubts`."""
+    """Return a function that explains why a reference is unknown in a checked configuration; see `doubts`."""
     return doubts(_section_of(config), config)
 
 
@@ -227,7 +227,7 @@ def _section_of(config: Any) -> Mapping[str, Any]:
 
 
 def models_at(*places: Sequence[str]) -> CrossCheck:
-    """Return the check that models are known which are named at these places; `*` is any item of a list."""
+    """Return the check that the models named at these places are known; `*` is any item of a list."""
 
     def check(config: Any, report: CheckReport) -> None:
         doubt = doubts_of(config)
@@ -242,7 +242,7 @@ def models_at(*places: Sequence[str]) -> CrossCheck:
 def _at(
     value: Any, place: Sequence[str], keys: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield what stands at a place of a configuration, with its keys."""
+    """Yield the values at a place of a configuration, with their keys."""
     if not place:
         if isinstance(value, str):
             yield keys, value

@@ -20,14 +20,14 @@ ALIAS_DEPTH = 8
 
 
 class Option(Struct, frozen=True):
-    """A provider as `auto` sees it; `obstacle` says why it cannot be used now, when it cannot."""
+    """A provider as `auto` sees it; `obstacle` is the reason why it cannot be used now, if any."""
 
     config: ProviderConfig
     obstacle: str | None = None
 
 
 class Choice(Struct, frozen=True):
-    """A provider, the model of it (None: its default), why, and the credential to use, when one is named."""
+    """A provider, its model (None: the default), the reason, and the credential to use, if named."""
 
     provider: str
     model_id: str | None
@@ -89,7 +89,7 @@ def choose_named(
 
 
 def doubts(section: Mapping[str, Any], integrations: Iterable[str] = ()) -> Callable[[str], str | None]:
-    """Return what says why a reference names an unknown model; None for one that may be known.
+    """Return why a reference names an unknown model; None if it may be known.
 
     A vendor that is known by name passes, even without its key: the key may come from the environment. So does an
     integration in use, which may bring a provider of its own name. Of a server of one's own that names its models,
@@ -120,7 +120,7 @@ def doubts(section: Mapping[str, Any], integrations: Iterable[str] = ()) -> Call
 def doubtful_references(
     section: Mapping[str, Any], integrations: Iterable[str] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the keys of `models:` that name an unknown model, and what is wrong with each; see `doubts`."""
+    """Yield the keys of `models:` with an unknown model, and the problem of each; see `doubts`."""
     named: list[tuple[tuple[str | int, ...], str]] = [(("models", "default"), section["default"])]
     named += [(("models", "fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
     named += [(("models", "aliases", alias), ref) for alias, ref in section["aliases"].items()]
@@ -131,7 +131,7 @@ def doubtful_references(
 
 
 def has_model(listed: Collection[str], model_id: str) -> bool:
-    """Whether a list means a model: also by its newest version, as a variant of one, or by a wildcard."""
+    """Whether a list contains a model: also its newest version, a variant, or by a wildcard."""
     base = model_id.partition(":")[0]
     return any(
         each in (model_id, f"{model_id}:latest", base) or each.startswith(f"{model_id}-") or fnmatchcase(model_id, each)
@@ -140,7 +140,7 @@ def has_model(listed: Collection[str], model_id: str) -> bool:
 
 
 def not_listed(provider: str, model_id: str, listed: Iterable[str]) -> str:
-    """Return the sentence that a provider has no such model, with those that are spelled alike."""
+    """Return the sentence that a provider lacks a model, with similarly spelt ones."""
     names = sorted(listed)
     near = get_close_matches(model_id, names, n=3) or names[:3]
     return f"{provider} lists no model {model_id}. Did you mean {' or '.join(f'{provider}/{each}' for each in near)}?"

@@ -1,4 +1,4 @@
-"""Sign-ins that wait for a person: each with its page, its listener on this machine, and its end after ten minutes."""
+"""Pending sign-ins: each with its page, its callback listener, and a lifetime of ten minutes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Done = Callable[[OAuthTokens], Awaitable[None]]
 
 
 class _SignIn(Struct):
-    """One that waits."""
+    """A pending sign-in."""
 
     endpoint: OAuthEndpoint
     pending: PendingSignIn
@@ -55,7 +55,7 @@ class SignIns:
         self._waiting: dict[str, _SignIn] = {}
 
     async def begin(self, endpoint: OAuthEndpoint, done: Done) -> tuple[PendingSignIn, bool]:
-        """Begin one; return its page and whether the hub listens for the way back.
+        """Begin a sign-in; return its page and whether the hub listens for the callback.
 
         Args:
             endpoint: Where one signs in.
@@ -105,7 +105,7 @@ class SignIns:
         return True
 
     async def close(self) -> None:
-        """End all of them."""
+        """Cancel all sign-ins."""
         for sign_in in list(self._waiting.values()):
             await self._end(sign_in, NotFound("The hub stops."))
 
@@ -145,7 +145,7 @@ class SignIns:
         await self._end(sign_in, NotFound("Nobody completed the sign-in within ten minutes; begin again."))
 
     async def _listen(self, sign_in: _SignIn) -> web.AppRunner | None:
-        """Listen on the way back, if it leads to this machine and its port is free."""
+        """Listen for the callback, if it leads to this machine and its port is free."""
         place = urlsplit(sign_in.endpoint.redirect_url)
         if place.scheme != "http" or place.hostname not in LOOPBACK:
             return None

@@ -35,7 +35,7 @@ _WAV = AudioKind("audio/wav", ".wav", as_voice=False)
 
 
 def audio_kind(data: bytes) -> AudioKind | None:
-    """Return the kind of a recording, judged by how it begins; None for anything else."""
+    """Return the kind of a recording, judged by its first bytes; None for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return _WAV
     if len(data) > 1 and data[0] == 0xFF and data[1] & 0xE6 == 0xE2:  # a frame of MPEG audio, layer III, without tags

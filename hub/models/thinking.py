@@ -1,4 +1,4 @@
-"""Levels of thinking, and what to ask for when a model refuses one. Pure."""
+"""Levels of thinking, and the fallback when a model refuses one. Pure."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _BACK = re.compile(r"reasoning_content|thinking block", re.IGNORECASE)
 
 
 def refuses_thinking(message: str) -> bool:
-    """Whether the message of a refused request is about how much the model should think."""
+    """Whether a refusal is about the thinking level."""
     return bool(_ABOUT.search(message) and _REFUSED.search(message) and not _BACK.search(message))
 
 
 def lower_level(level: str, message: str = "") -> str | None:
-    """Return the level to ask for after `level` was refused; None leaves it to the model.
+    """Return the level to try after `level` was refused; None leaves it to the model.
 
     Args:
         level: What was refused.

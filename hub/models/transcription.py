@@ -10,7 +10,7 @@ class CanTranscribe(Protocol):
     """A provider that turns recordings into text."""
 
     async def transcribe(self, model: str, data: bytes, name: str) -> str:
-        """Return what is said in a recording.
+        """Return the text of a recording.
 
         Args:
             model: Id of the model, at the provider.

@@ -102,7 +102,7 @@ VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in _VENDORS}
 
 
 def api_of(name: str, api: str | None, base_url: str | None) -> str:
-    """Return which API a provider of the configuration speaks.
+    """Return the API of a configured provider.
 
     What is written counts. A vendor of the table comes next. An unknown name with an address is taken for an
     OpenAI-compatible server, one without for a vendor that litellm knows.

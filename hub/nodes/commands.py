@@ -1,4 +1,4 @@
-"""Which commands a node may ever be asked: the lists by platform, and what the configuration allows and denies. Pure.
+"""Which commands a node may ever be sent: lists by platform, and the configuration's allow and deny. Pure.
 
 A command passes three gates: the node declares it, an owner approved it (`hub.nodes.surfaces`), and it is permitted
 here. The names are those of OpenClaw's nodes.
@@ -52,7 +52,7 @@ ADMIN_COMMANDS = (
 
 
 class CommandRules(Struct, frozen=True):
-    """What `nodes: commands:` says; `*` and `?` stand for any characters and any one.
+    """The settings of `nodes: commands:`; `*` matches any characters and `?` any single one.
 
     Attributes:
         allow: Permitted beyond the list of the platform.
@@ -71,7 +71,7 @@ class CommandRules(Struct, frozen=True):
         return cls(*(tuple(commands.get(key, ())) for key in ("allow", "deny", "unasked")))
 
     def permits(self, platform: str, caps: Iterable[str], command: str) -> bool:
-        """Whether nodes of a platform may be asked for a command; `deny` goes before everything."""
+        """Whether nodes of a platform may be sent a command; `deny` takes precedence."""
         return _permits(self, platform.lower().partition(" ")[0], "talk" in caps, command)
 
 
@@ -83,12 +83,12 @@ def _permits(rules: CommandRules, family: str, talks: bool, command: str) -> boo
 
 
 def matches(patterns: Iterable[str], command: str) -> bool:
-    """Whether a command is one of the patterns."""
+    """Whether a command matches one of the patterns."""
     return any(fnmatchcase(command, each) for each in patterns)
 
 
 def scopes_to_approve(commands: Iterable[str]) -> tuple[str, ...]:
-    """Return the scopes that are needed to approve these commands."""
+    """Return the scopes needed to approve these commands."""
     found = tuple(commands)
     admin = any(matches(ADMIN_COMMANDS, each) for each in found)
     return ("operator.pairing", *(("operator.write",) if found else ()), *(("operator.admin",) if admin else ()))

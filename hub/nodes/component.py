@@ -1,4 +1,4 @@
-"""The nodes: what is known of them, the transports they come by, and what agents and automations ask of them."""
+"""The component of nodes: their records, their transports, and their commands for agents and automations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class NodesComponent(Component):
         self._services = NodeServices(services, self.nodes, self._sensors)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that loads what is known of nodes and takes those that connect."""
+        """Return the stage that loads the records and accepts connections."""
         return [Stage("nodes", self._start, self._stop)]
 
     async def apply(self, changed: frozenset[str]) -> None:
@@ -85,7 +85,7 @@ class NodesComponent(Component):
         self._gateway.handshake.lets_nodes_in = let_in
 
     def methods(self) -> MethodGroups:
-        """Return the methods about nodes, and those of nodes."""
+        """Return the methods about nodes, and those for nodes."""
         return {"nodes": self._load_methods}
 
     def _load_methods(self) -> Iterable[Method]:
@@ -114,7 +114,7 @@ class NodesComponent(Component):
         await self.nodes.remove(self._sockets.name)
 
     async def _keep(self, call: ToolCall, data: bytes, suffix: str) -> str:
-        """Keep a file of a node with the attachments of a conversation; return its path in the workspace."""
+        """Store a node's file with the attachments of a conversation; return its path in the workspace."""
         path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
         await FILES.run(self._write, call.agent_id, path, data)
         return path
@@ -131,7 +131,7 @@ class NodesComponent(Component):
         self._services.forget(device_id)
 
     def _requested(self, event: Event) -> None:
-        """Tell clients; a device that came with a setup code has its first commands approved with it."""
+        """Tell clients about a request; a device from a setup code has its first commands approved at once."""
         data = event.data
         grant = self._gateway.devices.grant(data["node_id"], "node") if self._gateway.devices is not None else None
         record = self.nodes.records.get(data["node_id"])
@@ -159,7 +159,7 @@ class NodesComponent(Component):
         self._push("node.presence", {"nodeId": event.data["node_id"], "connected": connected}, READ)
 
     def _appear(self, node_id: str) -> None:
-        """Show an approved node among the devices of the home, under the name it has now."""
+        """Show an approved node among the devices of the home, under its present name."""
         record = self.nodes.records.get(node_id)
         if record is not None and record.approved_ms is not None:
             self._sensors.appear(record)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Node(Protocol):
-    """A device that is connected now.
+    """A connected device.
 
     Attributes:
         id: Its identity, which the transport has proved; it never changes.
@@ -38,7 +38,7 @@ class Node(Protocol):
     async def invoke(
         self, command: str, params: Mapping[str, Any], *, timeout_s: float, idempotency_key: str
     ) -> Mapping[str, Any]:
-        """Do a command and return what comes back.
+        """Run a command and return its result.
 
         Args:
             command: One of `commands`.
@@ -58,7 +58,7 @@ Connect = Callable[[Node], Disconnect]
 
 
 class NodeTransport(Protocol):
-    """A way that nodes connect by: a WebSocket, MQTT, …
+    """A transport that nodes connect by: a WebSocket, MQTT, …
 
     It moves bytes and proves who a node is. What a node may be asked is decided by the hub, never here.
     """
@@ -66,7 +66,7 @@ class NodeTransport(Protocol):
     name: str
 
     async def start(self, connect: Connect) -> None:
-        """Begin to take nodes; each that comes is handed to `connect`."""
+        """Begin to accept nodes; each is passed to `connect`."""
 
     async def stop(self) -> None:
-        """Let go of all nodes."""
+        """Disconnect all nodes."""

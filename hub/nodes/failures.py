@@ -1,4 +1,4 @@
-"""Why a node was not asked, or did not do what it was asked; the texts are those of OpenClaw's protocol."""
+"""Errors of node calls; the texts are those of OpenClaw's protocol."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BACKGROUND = "NODE_BACKGROUND_UNAVAILABLE"
 
 
 class CommandNotAllowed(InvalidRequest):
-    """A gate is closed for this command."""
+    """The command is not allowed for this node."""
 
     def __init__(self, command: str, reason: str, advice: str) -> None:
         details = {"reason": reason, "command": command}
@@ -18,7 +18,7 @@ class CommandNotAllowed(InvalidRequest):
 
 
 class NodeRefused(Unavailable):
-    """The node answered with an error of its own, in its own words unless `outside` is False."""
+    """The node answered with an error, in its own words unless `outside` is False."""
 
     def __init__(self, code: str, message: str, *, outside: bool = True) -> None:
         details = {"nodeError": {"code": code, "message": message}, "nodeCommandDispatched": code != CONNECTION}

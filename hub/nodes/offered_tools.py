@@ -1,4 +1,4 @@
-"""Tools that a node offers: an agent may use them as any other, and what they return counts as words from outside."""
+"""Tools offered by nodes: used like any other, but their results count as words from outside."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TOOLS_SCHEMA = Schema(
 
 
 class OfferedTools:
-    """Adds the tools that nodes offer, and takes them away when the nodes leave.
+    """Registers the tools of nodes, and removes them when the nodes leave.
 
     Args:
         nodes: Asks them.
@@ -64,7 +64,7 @@ class OfferedTools:
         self._remove: dict[str, list[Callable[[], None]]] = {}
 
     def offer(self, node_id: str, offered: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the tools of a node with those it may be asked for now."""
+        """Replace the tools of a node with those that are permitted now."""
         self.withdraw(node_id)
         allowed = self._nodes.commands(node_id)
         title = self._nodes.surfaces.known(node_id).title
@@ -80,7 +80,7 @@ class OfferedTools:
         self._remove[node_id] = added
 
     def withdraw(self, node_id: str) -> None:
-        """Take away the tools of a node."""
+        """Remove the tools of a node."""
         for remove in self._remove.pop(node_id, ()):
             remove()
 

@@ -1,4 +1,4 @@
-"""What is kept of every node that ever connected: its name, what it declared, and which commands an owner approved."""
+"""The records of all known nodes: name, declared commands, and approved commands."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class NodeRecord(Struct, frozen=True):
 
     @property
     def approval(self) -> str:
-        """How far it is approved, in the protocol's words."""
+        """The state of its approval, in the protocol's terms."""
         if self.request is not None:
             return "pending-approval" if self.approved_ms is None else "pending-reapproval"
         return "unapproved" if self.approved_ms is None else "approved"
 
 
 class NodeRecords:
-    """Keeps the records in the hub database; what is read is in memory.
+    """Keeps the records in the hub database, with a copy in memory for reading.
 
     Args:
         db: The hub database; without one nothing outlives the process.
@@ -97,11 +97,11 @@ class NodeRecords:
         return self._records.get(id)
 
     def requested(self, request_id: str) -> NodeRecord | None:
-        """Return the record whose commands wait under this request."""
+        """Return the record with this pending request."""
         return next((each for each in self._records.values() if each.request and each.request.id == request_id), None)
 
     def put(self, record: NodeRecord) -> NodeRecord:
-        """Keep a record; it is written behind.
+        """Store a record; written with a delay.
 
         Raises:
             LimitExceeded: There are too many.
@@ -123,7 +123,7 @@ class NodeRecords:
         return True
 
     def find(self, given: str) -> NodeRecord | None:
-        """Return the one node of this id, name, or beginning of an id; None when there is none or several."""
+        """Return the single node of this id, name, or id prefix; None for none or several."""
         if (record := self._records.get(given)) is not None:
             return record
         found = [each for each in self._records.values() if each.title.casefold() == given.casefold()]

@@ -1,4 +1,4 @@
-"""The nodes: those that are connected now, what may be asked of them, and what comes from them."""
+"""The connected nodes, their permitted commands, and their events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 class ConnectedNode(Struct, frozen=True):
-    """A node, and the transport that it came by."""
+    """A node, and its transport."""
 
     node: Node
     transport: str
@@ -77,7 +77,7 @@ class NodeRegistry:
         self._progress: dict[tuple[str, str], Progress] = {}
 
     def configure(self, rules: CommandRules) -> None:
-        """Take other rules for commands; they hold from the next call on."""
+        """Replace the command rules; they apply from the next call on."""
         self.surfaces.rules = rules
         for connected in self.all():
             self.surfaces.declare(connected.node, self.surfaces.known(connected.node.id))
@@ -115,7 +115,7 @@ class NodeRegistry:
         return None if found is None else found.node
 
     def commands(self, id: str) -> frozenset[str]:
-        """Return what a connected node may be asked now: declared, approved and permitted; nothing of any other."""
+        """Return the commands of a connected node: declared, approved and permitted; none for any other."""
         node = self.get(id)
         return frozenset() if node is None else self.surfaces.commands(node)
 
@@ -134,7 +134,7 @@ class NodeRegistry:
         key: str | None = None,
         on_progress: Progress | None = None,
     ) -> Mapping[str, Any]:
-        """Ask a node to do something; cancelling it cancels what the node does.
+        """Send a node a command; cancelling it cancels the command on the node.
 
         Args:
             key: The same key means the same invocation: it is done once, and answered again.
@@ -172,7 +172,7 @@ class NodeRegistry:
         return answer
 
     async def queue(self, id: str, command: str, params: Mapping[str, Any], **how: Any) -> NodeWork:
-        """Have a node do something when it next connects; what it answers comes as its event `invoke.result`.
+        """Queue a command until a node next connects; its answer comes as its event `invoke.result`.
 
         Raises:
             NotFound: There is no such node.
@@ -184,7 +184,7 @@ class NodeRegistry:
         return await self.work.add(id, COMMAND, {"command": command, "params": dict(params)}, **how)
 
     def progress(self, id: str, key: str, text: str) -> None:
-        """Take what a node puts out while it works, from its transport."""
+        """Handle a node's progress output, from its transport."""
         listener = self._progress.get((id, key))
         if listener is not None:
             listener(text)
@@ -199,18 +199,18 @@ class NodeRegistry:
         return True
 
     def note(self, id: str, key: str, value: Any) -> None:
-        """Keep what a connected node says of itself, as `node.list` shows it."""
+        """Record what a connected node reports about itself, for `node.list`."""
         if id in self._nodes:
             self.extra.setdefault(id, {})[key] = value
 
     def seen(self, id: str, reason: str) -> None:
-        """Note that a node was heard of; written at most once a minute."""
+        """Record that a node was active; written at most once a minute."""
         record = self.records.get(id)
         if record is not None and self._now_ms() - (record.seen_ms or 0) >= SEEN_EVERY_MS:
             self.records.put(replace(record, seen_ms=self._now_ms(), seen_reason=reason[:64]))
 
     async def forget(self, id: str) -> None:
-        """Forget a node and all that waits for it.
+        """Forget a node and its pending work.
 
         Raises:
             NotFound: There is no such node.
@@ -256,7 +256,7 @@ class NodeRegistry:
         return answer
 
     def _connect(self, node: Node, transport: NodeTransport) -> Disconnect:
-        """Take a node in; one of the same id that came by the same transport is replaced.
+        """Add a node; one of the same id and transport is replaced.
 
         Raises:
             Conflict: Another transport has a node of this id, or the transport was stopped.
@@ -292,7 +292,7 @@ class NodeRegistry:
         return lambda reason: self._disconnect(connected, reason)
 
     def begin_work(self, id: str) -> None:
-        """Do what waits for a node, if it is connected and may be asked."""
+        """Do the pending work of a node, if it is connected and permitted."""
         if id in self._nodes and any("foreground" not in each.data for each in self.work.of(id, COMMAND)):
             self._tasks.spawn(self._do_work(id), name="work of a node")
 

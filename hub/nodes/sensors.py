@@ -1,4 +1,4 @@
-"""Approved nodes as devices of the home, and what they report of themselves as diagnostic sensors."""
+"""Approved nodes as devices of the home, with their reports as diagnostic sensors."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class NodeSensors:
         self._handles: dict[tuple[str, str], EntityHandle] = {}
 
     def appear(self, record: NodeRecord) -> None:
-        """Put an approved node among the devices of the home."""
+        """Add an approved node to the devices of the home."""
         self._entities.registry.device_for(SOURCE, _device(record))
 
     def node_of(self, device_id: str) -> str:
-        """Return the id of the node that a device is; the device's own where it is none."""
+        """Return the node id of a device; the device's own if it is no node."""
         device = self._entities.registry.devices.get(device_id)
         return next(iter(device.identifiers)) if device is not None and device.source == SOURCE else device_id
 
     def report(self, record: NodeRecord, data: Any) -> dict[str, Any] | None:
-        """Set the sensors of a node to its `node.host.stats`; return what was taken, None when it is malformed."""
+        """Set a node's sensors from its `node.host.stats`; return the accepted values, None if malformed."""
         if not isinstance(data, Mapping) or not all(_is_number(data.get(key, 0)) for key in STATS):
             return None
         stats: dict[str, Any] = {key: data[key] for key in STATS if key in data}

@@ -74,7 +74,7 @@ class NodeServices:
         services.register("mobile_app", "notify", self._notify_device, schema, description=_SHOW, fields=device)
 
     def follow(self, record: NodeRecord) -> None:
-        """Give a node that shows notifications a service by its name: `notify.mobile_app_<name>`."""
+        """Register a service for a node that shows notifications: `notify.mobile_app_<name>`."""
         name = f"mobile_app_{slugify(record.title)[:80]}"
         if record.id in self._own and self._own[record.id][0] == name:
             return
@@ -89,7 +89,7 @@ class NodeServices:
         self._own[record.id] = name, self._services.register("notify", name, notify, schema, description=_SHOW)
 
     def forget(self, node_id: str) -> None:
-        """Take the service of a node away."""
+        """Remove the service of a node."""
         if node_id in self._own:
             self._own.pop(node_id)[1]()
 

@@ -1,4 +1,4 @@
-"""The commands of nodes: what they declare, what waits to be approved, what was approved, and what is permitted."""
+"""The commands of nodes: declared, pending, approved, and permitted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENT_SURFACE_RESOLVED = "node_pair_resolved"
 
 
 class NodeSurfaces:
-    """Knows which commands of a node passed the three gates.
+    """Knows which commands of a node passed all three checks.
 
     Args:
         bus: Receives `node_pair_requested` and `node_pair_resolved`.
@@ -37,16 +37,16 @@ class NodeSurfaces:
         self.rules = CommandRules()
 
     def commands(self, node: Node) -> frozenset[str]:
-        """Return what a connected node may be asked: declared, approved and permitted."""
+        """Return the commands of a connected node: declared, approved and permitted."""
         record = self.records.get(node.id)
         return self._permitted(node) & frozenset(record.commands) if record is not None else frozenset()
 
     def may_queue(self, record: NodeRecord, command: str) -> bool:
-        """Whether a node that is away may be asked for a command when it comes."""
+        """Whether a command may be queued for a node that is away."""
         return command in record.commands and self.rules.permits(record.platform, record.caps, command)
 
     def approve(self, request_id: str, by: Authority) -> NodeRecord:
-        """Let a node be asked for the commands that wait under a request, from now on.
+        """Approve the commands of a pending request, from now on.
 
         Raises:
             NotFound: There is no such request.
@@ -62,7 +62,7 @@ class NodeSurfaces:
         return self.admit(record)
 
     def admit(self, record: NodeRecord) -> NodeRecord:
-        """Approve all that a node declares, without asking who approves it."""
+        """Approve all declared commands of a node, without checking an approver."""
         request = record.request
         commands = {*record.commands, *(request.commands if request is not None else ())}
         caps = {*record.caps, *(request.caps if request is not None else ())}
@@ -74,7 +74,7 @@ class NodeSurfaces:
         return fresh
 
     def reject(self, request_id: str) -> NodeRecord:
-        """Refuse what waits under a request; the node asks again when it next connects.
+        """Refuse a pending request; the node asks again when it next connects.
 
         Raises:
             NotFound: There is no such request.
@@ -104,7 +104,7 @@ class NodeSurfaces:
         return record
 
     def refusal(self, record: NodeRecord, node: Node | None, command: str) -> CommandNotAllowed:
-        """Return why a node may not be asked for a command."""
+        """Return why a node may not be sent a command."""
         declared = node.commands if node is not None else {*record.commands, *_waiting(record)}
         if command not in declared:
             return CommandNotAllowed(command, "command not declared by node", f"is none of {record.title}")
@@ -121,7 +121,7 @@ class NodeSurfaces:
         return frozenset(each for each in node.commands if self.rules.permits(node.platform, caps, each))
 
     def declare(self, node: Node, record: NodeRecord) -> None:
-        """Note what a node declares beyond what was approved, and ask for it once."""
+        """Record newly declared commands of a node, and request their approval once."""
         commands = self._permitted(node)
         caps = _caps(node, record)
         if commands <= frozenset(record.commands) and record.approved_ms is not None:
@@ -152,12 +152,12 @@ class NodeSurfaces:
 
 
 def shown(record: NodeRecord) -> dict[str, Any]:
-    """Return what events say of a node."""
+    """Return a node as events show it."""
     return {"node_id": record.id, "name": record.title, "platform": record.platform}
 
 
 def _caps(node: Node | None, record: NodeRecord | None) -> tuple[str, ...]:
-    """Return what a node says it is capable of; of one that is away, what was approved."""
+    """Return a connected node's capabilities; the approved ones if it is away."""
     declared = getattr(node, "about", {}).get("caps") if node is not None else None
     return tuple(declared or (record.caps if record is not None else ()))
 

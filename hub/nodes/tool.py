@@ -72,7 +72,7 @@ class NodesTool:
     """The tool.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         keep: Where pictures and films are kept.
     """
 
@@ -108,7 +108,7 @@ class NodesTool:
         return phrase("it asks a device of yours for {command}", command=command)
 
     async def _preview(self, call: ToolCall) -> str:
-        """Return which device is asked; the approval is bound to it."""
+        """Return the device of the call; the approval is bound to it."""
         if call.arguments["action"] in LOOKS:
             return ""
         record = self._node(call.arguments.get("node"), _command(call))
@@ -141,7 +141,7 @@ class NodesTool:
         return await self._result(call, record, answer)
 
     def _skill(self, record: NodeRecord, name: str) -> ToolResult:
-        """Return what an approved node says about how to do something: words from outside, as all it says."""
+        """Return an approved node's instructions for a task: words from outside, like everything it says."""
         offered = self._nodes.skills.get(record.id, {}) if record.approved_ms is not None else {}
         if name not in offered:
             told = f"{record.title} offers no skill {name!r}; it offers: {', '.join(offered) or 'none'}"
@@ -149,7 +149,7 @@ class NodesTool:
         return ToolResult(offered[name], trusted=False)
 
     async def _result(self, call: ToolCall, record: NodeRecord, answer: Mapping[str, Any]) -> ToolResult:
-        """Return what a node answered, with its picture or film kept as a file."""
+        """Return a node's answer, with its picture or film stored as a file."""
         encoded, shown = answer.get("base64"), {key: value for key, value in answer.items() if key != "base64"}
         if not isinstance(encoded, str):
             told = _text(shown) if shown else f"{record.title} did it."
@@ -163,7 +163,7 @@ class NodesTool:
         return ToolResult(_text(shown), {"node": record.id, "file": shown["file"]}, media, trusted=False)
 
     def _node(self, given: str | None, command: str | None) -> NodeRecord:
-        """Return the node that is meant.
+        """Return the node of a call.
 
         Raises:
             NotFound: There is none of this name, or several.

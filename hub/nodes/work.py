@@ -1,4 +1,4 @@
-"""What waits for nodes that sleep: commands to be done when they connect, and requests they collect themselves."""
+"""Pending work for sleeping nodes: commands to run when they connect, and requests they fetch themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMAND = "command"
 
 
 class NodeWork(Struct, frozen=True):
-    """One thing that waits for a node.
+    """One piece of pending work.
 
     Attributes:
         type: `command`, `status.request` or `location.request`.
@@ -38,7 +38,7 @@ class NodeWork(Struct, frozen=True):
     expires_ms: int
 
     def as_item(self) -> dict[str, Any]:
-        """Return it as the protocol shows it."""
+        """Return it in the protocol's shape."""
         return {
             "id": self.id,
             "type": self.type,
@@ -48,7 +48,7 @@ class NodeWork(Struct, frozen=True):
         }
 
     def as_action(self) -> dict[str, Any]:
-        """Return a command as the protocol shows it to the node that collects it."""
+        """Return a command in the protocol's shape for the node that fetches it."""
         params = msgspec.json.encode(self.data.get("params", {})).decode()
         return {
             "id": self.id,
@@ -59,7 +59,7 @@ class NodeWork(Struct, frozen=True):
 
 
 class PendingWork:
-    """Keeps what waits in the hub database; what is read is in memory.
+    """Keeps pending work in the hub database, with a copy in memory for reading.
 
     Args:
         wall_time: Seconds since the epoch.
@@ -80,7 +80,7 @@ class PendingWork:
             self._items = {item.id: item for item in found}
 
     def of(self, node_id: str, *types: str) -> list[NodeWork]:
-        """Return what waits for a node, the urgent first, then the oldest."""
+        """Return a node's pending work, urgent first, then oldest."""
         self._expire()
         found = [each for each in self._items.values() if each.node_id == node_id and (not types or each.type in types)]
         return sorted(found, key=lambda each: (each.priority != HIGH, each.created_ms))
@@ -94,7 +94,7 @@ class PendingWork:
         priority: str = "normal",
         life_ms: int = LIFE_MS,
     ) -> NodeWork:
-        """Keep something for a node; it is stored when this returns.
+        """Add pending work; stored when this returns.
 
         Raises:
             LimitExceeded: Too much waits for it already, or it is too large.
@@ -113,7 +113,7 @@ class PendingWork:
         return item
 
     async def remove(self, node_id: str, ids: Iterable[str]) -> list[str]:
-        """Take away what is done; return which of it was there."""
+        """Remove finished work; return what existed of it."""
         gone = [id for id in ids if id in self._items and self._items[id].node_id == node_id]
         for id in gone:
             del self._items[id]
@@ -123,7 +123,7 @@ class PendingWork:
         return gone
 
     async def forget(self, node_id: str) -> None:
-        """Take away all that waits for a node."""
+        """Remove all pending work of a node."""
         await self.remove(node_id, [each.id for each in self.of(node_id)])
 
     async def _delete(self, ids: list[str]) -> None:

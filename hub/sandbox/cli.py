@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from datetime import datetime
 from importlib import resources
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
 BUILD_LIMIT_S = 1_800.0
@@ -51,7 +51,7 @@ def list_(client: HubClient) -> Answer:
             each["engine"],
             each["agentId"] or "all",
             each["scope"],
-            datetime.fromtimestamp(each["createdAtMs"] / 1000).astimezone().strftime("%Y-%m-%d %H:%M"),
+            local_time(each["createdAtMs"]),
         )
         for each in found
     ]

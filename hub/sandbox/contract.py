@@ -1,4 +1,4 @@
-"""The contracts of sandboxes: what runs in one, and what an engine does that makes them."""
+"""The contracts of sandboxes: the programs in them, and the engines that make them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SandboxStdin(Protocol):
     """The standard input of a program."""
 
     async def write(self, data: bytes) -> None:
-        """Write, and wait until there is room for more; what a program that has ended does not read is dropped."""
+        """Write, waiting for room; data for an ended program is dropped."""
         ...
 
     async def close(self) -> None:
@@ -47,7 +47,7 @@ class SandboxStdin(Protocol):
 
 
 class SandboxProcess(Protocol):
-    """A program that was started in a sandbox. Whoever started it reads `output` to its end, or kills it."""
+    """A running program in a sandbox. Its starter reads `output` to the end, or kills it."""
 
     @property
     def stdin(self) -> SandboxStdin:
@@ -56,20 +56,20 @@ class SandboxProcess(Protocol):
 
     @property
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes to its standard output and error, merged, as it comes; ends when it has ended."""
+        """Its standard output and error, merged, as they come; ends with the program."""
         ...
 
     async def wait(self) -> int:
-        """Return its exit code once it has ended; 128 + N when the signal N ended it. May be called again."""
+        """Return its exit code when it ends; 128 + N if signal N ended it. May be called again."""
         ...
 
     async def kill(self) -> None:
-        """End it and all that it started, at once; nothing happens when it has ended."""
+        """Kill it and everything it started, at once; does nothing if it has ended."""
         ...
 
 
 class Sandbox(Protocol):
-    """A place where programs run, apart from the hub and the machine.
+    """An isolated place for programs, apart from the hub and the machine.
 
     Attributes:
         name: What it is called, in lists and on the command line.
@@ -81,16 +81,16 @@ class Sandbox(Protocol):
 
     @property
     def reaches_out(self) -> bool:
-        """Whether programs in it can carry something out of it by a network."""
+        """Whether its programs can send data out over a network."""
         ...
 
     @property
     def busy(self) -> bool:
-        """Whether a program runs in it that was started by `start`."""
+        """Whether a program started by `start` is running in it."""
         ...
 
     async def start(self, command: SandboxCommand) -> SandboxProcess:
-        """Start a program; one that is not there ends with 127, in a directory that is not there with another failure.
+        """Start a program; a missing one exits with 127, and a missing directory fails with another code.
 
         Raises:
             InvalidRequest: A variable cannot be set.
@@ -113,7 +113,7 @@ class Mount(Struct, frozen=True):
 
 
 class SandboxSpec(Struct, frozen=True):
-    """All that decides what a sandbox is like. Sandboxes are made from it again when any of it changes.
+    """The complete specification of a sandbox; a change of any field makes it anew.
 
     Attributes:
         name: Unique among all hubs on the machine.
@@ -140,12 +140,12 @@ class SandboxSpec(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """A hash over all of it, the order of what is in order included."""
+        """A hash over all fields, including the order of ordered ones."""
         return sha256(msgspec.json.encode(msgspec.to_builtins(self, enc_hook=str), order="sorted")).hexdigest()
 
 
 class SandboxInfo(Struct, frozen=True):
-    """A sandbox that an engine has, whoever opened it."""
+    """A sandbox of an engine, whoever opened it."""
 
     name: str
     agent_id: str
@@ -164,11 +164,11 @@ class SandboxEngine(Protocol):
     name: str
 
     async def available(self, settings: Mapping[str, Any]) -> str | None:
-        """Return why it makes no sandbox with an agent's settings here and now; None when it does."""
+        """Return why it cannot make a sandbox with an agent's settings now; None if it can."""
         ...
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        """Return the sandbox of a name, made if there is none; one that was made otherwise is made again.
+        """Return the sandbox of a name, made if missing; one with another specification is made anew.
 
         Raises:
             Unavailable: It cannot be made.
@@ -180,9 +180,9 @@ class SandboxEngine(Protocol):
         ...
 
     async def remove(self, name: str) -> None:
-        """End all programs in a sandbox and remove it; nothing happens when there is none."""
+        """Kill all programs in a sandbox and remove it; does nothing if there is none."""
         ...
 
     async def close(self) -> None:
-        """Remove all sandboxes of this hub: the engine is taken away."""
+        """Remove all sandboxes of this hub, because the engine is removed."""
         ...

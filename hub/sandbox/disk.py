@@ -1,4 +1,4 @@
-"""The bound on what the directory of a sandbox holds, for every engine: on each file as it is written, and on all."""
+"""The disk limit of a sandbox, for every engine: on each file as it is written, and on the total."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DISK = Executor("sandbox disk", 2)
 
 
 class BoundedSandbox:
-    """A sandbox whose programs end when its directory holds too much.
+    """A sandbox whose programs are killed when its directory exceeds the limit.
 
     Args:
         sandbox: The engine's.
@@ -52,7 +52,7 @@ class BoundedSandbox:
         return self._sandbox.busy
 
     async def start(self, command: SandboxCommand) -> BoundedProcess:
-        """Start a program; no file that it writes becomes larger than what is left. It may delete in any case."""
+        """Start a program; its files are limited to the remaining space. It may always delete."""
         used = await _DISK.run(disk_use, self.folder)
         started = await self._sandbox.start(replace(command, file_limit=max(0, self.limit - used)))
         process = BoundedProcess(started, self, max(self.limit, used))
@@ -61,7 +61,7 @@ class BoundedSandbox:
 
 
 class BoundedProcess:
-    """A program of such a sandbox, whose output says so when it was ended."""
+    """A program of such a sandbox, whose output says if it was killed."""
 
     def __init__(self, process: SandboxProcess, sandbox: BoundedSandbox, limit: int) -> None:
         self._process, self._sandbox, self._limit = process, sandbox, limit
@@ -79,7 +79,7 @@ class BoundedProcess:
         return self._read()
 
     async def watch(self) -> None:
-        """Look at the files until it ends; end it when they hold too much."""
+        """Watch the files until it ends; kill it when they exceed the limit."""
         end, pause_s = asyncio.ensure_future(self._process.wait()), self._sandbox.every_s
         try:
             while not (await asyncio.wait({end}, timeout=pause_s))[0]:
@@ -100,7 +100,7 @@ class BoundedProcess:
 
 
 def disk_use(folder: str) -> int:
-    """Return the bytes that the files below a directory take; those that vanish meanwhile take none. Blocks."""
+    """Return the bytes of the files below a directory, ignoring vanished ones. Blocks."""
     total, entries, waiting = 0, 0, [folder]
     while waiting:
         try:

@@ -23,7 +23,7 @@ TRIES, PAUSE_S = 500, 0.01
 
 
 def main(process: str, handing_over: int, port: int) -> None:
-    """Do it; an error ends the program with what went wrong as its last line."""
+    """Run; on an error, the last output line says what went wrong."""
     network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
     if os.fstat(network).st_ino == os.stat("/proc/self/ns/net").st_ino:
         raise OSError("the process has the network of the machine")

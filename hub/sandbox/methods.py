@@ -1,4 +1,4 @@
-"""`sandbox.*`: the sandboxes there are, why an agent gets which, and the end of them."""
+"""`sandbox.*`: list, explain and remove sandboxes."""
 
 from __future__ import annotations
 

@@ -44,18 +44,18 @@ _HOPS = (b"connection:", b"proxy-", b"keep-alive:", b"host:")
 
 
 def allowed_hosts(settings: Mapping[str, Any]) -> Sequence[str] | None:
-    """Return the hosts that an engine's settings allow; None when it has no such list."""
+    """Return the hosts that an engine's settings allow; None without such a list."""
     network = settings.get("network")
     return [*network["allow"]] if isinstance(network, Mapping) else None
 
 
 def reaches_out(settings: Mapping[str, Any]) -> bool:
-    """Whether programs in a sandbox with these settings reach anything outside of it."""
+    """Whether programs in a sandbox with these settings have network access."""
     return bool(settings.get("network", "none") != "none")
 
 
 def allows(allow: Sequence[str], host: str, port: int) -> bool:
-    """Whether a list has a host: `example.org`, `example.org:8443`, or `*.example.org` for all below it."""
+    """Whether a list allows a host: `example.org`, `example.org:8443`, or `*.example.org` for all subdomains."""
     if allow[0] in _WHOLE:
         return True
     for entry in allow:
@@ -80,7 +80,7 @@ class SandboxProxy:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def open(self, process: int) -> None:
-        """Listen on the loopback of a process's network.
+        """Listen on the loopback of a process's network namespace.
 
         Raises:
             Unavailable: The hub may not: it is neither root nor the one who made the network.
@@ -158,7 +158,7 @@ class SandboxProxy:
 
 
 def read_head(head: bytes) -> tuple[str, int, bytes | None]:
-    """Return host and port that a request is for, and what is sent there first; None for a tunnel.
+    """Return the target of a request as host and port, and the bytes to send first; None for a tunnel.
 
     Raises:
         ValueError: It is not a request that a proxy takes.

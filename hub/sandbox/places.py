@@ -1,4 +1,4 @@
-"""What a sandbox sees of the machine: files of its own, and the agent's workspace where the configuration says so.
+"""The machine as a sandbox sees it: its own files, and the agent's workspace where configured.
 
 Inside a workspace the memory, other conversations' attachments and what the hub acts on (instructions, skills, hooks)
 are covered or read-only, so that nothing that a program writes is ever loaded.
@@ -32,7 +32,7 @@ SHOWN_LIMIT = 200
 
 
 class WorkspaceRules(Struct, frozen=True):
-    """What of a workspace is kept from sandboxes.
+    """The parts of a workspace that are hidden from sandboxes.
 
     Attributes:
         covered_files, covered_directories: What is not seen, at the top of the workspace.
@@ -46,7 +46,7 @@ class WorkspaceRules(Struct, frozen=True):
 
 
 class SandboxPlaces:
-    """Names sandboxes, makes their directories, and says what is mounted.
+    """Names sandboxes, makes their directories, and lists their mounts.
 
     Args:
         home: The hub's home directory.
@@ -70,13 +70,13 @@ class SandboxPlaces:
         return f"homarus-{self.mark}-{_part(agent_id, session_key, settings.scope)}"
 
     def own_files(self, agent_id: str, session_key: str, settings: SandboxSettings) -> Root:
-        """Return the files of the sandbox's own, made if there are none. Blocks."""
+        """Return the sandbox's own files, made if missing. Blocks."""
         return Root(self._make(_part(agent_id, session_key, settings.scope)))
 
     async def spec(
         self, agent_id: str, session_key: str, settings: SandboxSettings, engine: Mapping[str, Any]
     ) -> SandboxSpec:
-        """Return what the sandbox of a conversation is to be like; its directories are ready.
+        """Return the specification of a conversation's sandbox, with its directories ready.
 
         Raises:
             Unavailable: They cannot be made.
@@ -88,7 +88,7 @@ class SandboxPlaces:
             raise Unavailable(f"the directories of the sandbox cannot be made: {error}") from error
 
     async def forget(self, session_key: str) -> None:
-        """Delete the files of what was for one conversation alone."""
+        """Delete the files of a sandbox that was for one conversation alone."""
         agent_id = session_key.split(":")[1] if session_key.count(":") else session_key
         folder = self._storage / _part(agent_id, session_key, "session")
         await FILES.run(shutil.rmtree, folder, ignore_errors=True)
@@ -136,7 +136,7 @@ class SandboxPlaces:
         )
 
     def _shown(self, workspace: Path) -> list[Mount]:
-        """Return read-only mounts of what is at the top of a workspace, each by itself, without what is not seen."""
+        """Return read-only mounts of the top-level entries of a workspace, without hidden ones."""
         hidden = {*self._rules.covered_files, *self._rules.covered_directories}
         with os.scandir(workspace) as entries:
             names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) or _is_plain(each))
@@ -144,7 +144,7 @@ class SandboxPlaces:
         return [Mount(str(workspace / name), f"{AGENT}/{name}") for name in shown[:SHOWN_LIMIT]]
 
     def _given(self, workspace: Path) -> list[Mount]:
-        """Return mounts of a whole workspace: what is not seen is covered, what the hub acts on is read-only.
+        """Return mounts of a whole workspace: hidden parts are covered, parts that the hub acts on are read-only.
 
         Both are made empty where they are missing, since a program could make them. A file that the hub has replaced
         is another file: its mount names it by its number, so that the sandbox is made again.
@@ -176,7 +176,7 @@ def _part(agent_id: str, session_key: str, scope: str) -> str:
 
 
 def _user(part: str, workspace: Path | None) -> tuple[int, int]:
-    """Return whose rights programs have: the hub's user's, or, where that is root, those of one who owns only this."""
+    """Return the user of programs: the hub's, or, if that is root, an unprivileged one."""
     if os.getuid() != 0:
         return os.getuid(), os.getgid()
     if workspace is not None and (facts := workspace.stat()).st_uid != 0:
@@ -186,7 +186,7 @@ def _user(part: str, workspace: Path | None) -> tuple[int, int]:
 
 
 def _own(folder: Path, uid: int, gid: int, skip: set[str]) -> None:
-    """Give what the hub, as root, has written in a directory to the user of the sandbox. Follows no symlinks."""
+    """Give files that the hub wrote as root to the sandbox's user. Follows no symlinks."""
     seen = 0
     for path, directories, names, descriptor in os.fwalk(folder, follow_symlinks=False):
         top = path == str(folder)

@@ -1,4 +1,4 @@
-"""The sandboxes of this hub: whose calls need one, which engine makes it, and how long it is kept."""
+"""The sandboxes of this hub: who needs one, which engine makes it, and how long it is kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGE_S = 7 * 24 * 3_600.0
 
 
 class _Kept:
-    """A sandbox that is open, with what it was made from."""
+    """An open sandbox, with its specification."""
 
     def __init__(self, sandbox: Sandbox, engine: SandboxEngine, digest: str, session_key: str, now: float) -> None:
         self.sandbox, self.engine, self.digest, self.session_key = sandbox, engine, digest, session_key
@@ -36,14 +36,14 @@ class _Kept:
 
 
 class EngineState(Struct, frozen=True):
-    """An engine, and why it makes no sandbox for an agent; empty when it does."""
+    """An engine, and why it cannot make a sandbox for an agent; empty if it can."""
 
     name: str
     problem: str
 
 
 class Sandboxes:
-    """Gives each call the sandbox that its agent and conversation must use.
+    """Assigns each call the sandbox that its agent and conversation must use.
 
     Args:
         settings: Returns the settings of an agent.
@@ -59,7 +59,7 @@ class Sandboxes:
         self._locks = tuple(asyncio.Lock() for _ in range(LOCKS))
 
     def add(self, engine: SandboxEngine) -> Callable[[], None]:
-        """Use an engine; the function that is returned takes it away again.
+        """Add an engine; the returned function removes it.
 
         Raises:
             Conflict: There is one of that name.
@@ -76,7 +76,7 @@ class Sandboxes:
         return remove
 
     async def of(self, call: ToolCall) -> Sandbox | None:
-        """Return the sandbox that the programs of a call run in; None when they may run in the hub.
+        """Return the sandbox for a call's programs; None if they may run in the hub.
 
         Raises:
             Forbidden: They must not run in the hub, and the agent has no sandbox.
@@ -109,7 +109,7 @@ class Sandboxes:
         return sandbox, Path((await FILES.run(self.places.own_files, agent_id, "", settings)).path)
 
     def confines(self, agent_id: str, session_key: str, authority: Authority) -> bool:
-        """Whether a conversation as a whole is confined to its sandbox."""
+        """Whether a whole conversation is confined to its sandbox."""
         return self._settings(agent_id).confines(session_key, authority)
 
     async def _opened(self, agent_id: str, session_key: str, settings: SandboxSettings) -> Sandbox:
@@ -131,7 +131,7 @@ class Sandboxes:
             return sandbox
 
     async def close(self) -> None:
-        """Watch nothing more; the sandboxes are removed by their engines."""
+        """Stop watching; engines remove their sandboxes."""
         await self._tasks.cancel_all()
 
     async def engines(self, agent_id: str) -> list[EngineState]:
@@ -160,7 +160,7 @@ class Sandboxes:
         raise NotFound(f"there is no sandbox {name}; `homarus sandbox list` shows those there are")
 
     async def prune(self, *, idle_s: float = IDLE_S, age_s: float = AGE_S) -> list[str]:
-        """Remove sandboxes in which nothing runs that are idle or old, and those that nobody opened since the start.
+        """Remove idle, old and unused sandboxes without running programs.
 
         Returns:
             The names of those that were removed.
@@ -176,7 +176,7 @@ class Sandboxes:
         return removed
 
     async def forget(self, session_key: str) -> None:
-        """Remove what was for one conversation alone, files included: the conversation was deleted."""
+        """Remove a deleted conversation's own sandbox, files included."""
         for name, kept in [*self._open.items()]:
             if kept.session_key == session_key:
                 await self._remove(kept.engine, name)
@@ -198,7 +198,7 @@ class Sandboxes:
             await engine.remove(name)
 
     def _lock(self, name: str) -> asyncio.Lock:
-        """Return the lock under which a sandbox is made and removed; some names share one."""
+        """Return the lock for making and removing a sandbox; some names share one."""
         return self._locks[crc32(name.encode()) % LOCKS]
 
     async def _make_room(self) -> None:

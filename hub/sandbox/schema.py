@@ -55,7 +55,7 @@ def _bind(value: Any) -> str:
     if not isinstance(value, str) or not path.is_absolute() or access not in ("", "ro", "rw"):
         raise Invalid("expected /DIRECTORY/HERE:/DIRECTORY/INSIDE, with :rw behind it if programs may write there")
     if ".." in path.parts or path == PurePosixPath("/") or target.startswith("//"):
-        raise Invalid(f"{target!r:.200} is no place inside a sandbox")
+        raise Invalid(f"{target!r:.200} is not a place inside a sandbox; expected one below /, without ..")
     for taken in _NOT_OVER:
         if path.is_relative_to(taken) or PurePosixPath(taken).is_relative_to(path):
             raise Invalid(f"{target!r:.200} would cover {taken} of the sandbox; choose another place, such as /data")

@@ -1,4 +1,4 @@
-"""The name that a TLS client asks a server for, read from its first record (RFC 8446, 4.1.2; RFC 6066, 3).
+"""The server name in a TLS client's first record (RFC 8446, 4.1.2; RFC 6066, 3).
 
 Many hosts share an address: the name of a tunnel alone does not say which of them answers in it.
 """
@@ -16,7 +16,7 @@ _SERVER_NAME = 0
 
 
 class NamedTunnel:
-    """Gives the bytes of a client, unless it begins with TLS and asks for a name that does not fit.
+    """Reads from a client, unless it begins TLS with a server name that does not match.
 
     Args:
         reader: The client's.

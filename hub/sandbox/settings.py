@@ -1,4 +1,4 @@
-"""What an agent's configuration says of its sandbox, and whom it puts there. Pure."""
+"""An agent's sandbox settings, and the conversations they apply to. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SandboxSettings(Struct, frozen=True):
     also_allow: frozenset[str] = frozenset()
 
     def must(self, authority: Authority) -> bool:
-        """Whether programs under this authority run in a sandbox or not at all, whatever the mode."""
+        """Whether programs under this authority must run in a sandbox, whatever the mode."""
         return authority.tainted or not authority.owner
 
     def by_mode(self, session_key: str, authority: Authority) -> bool:
@@ -46,23 +46,23 @@ class SandboxSettings(Struct, frozen=True):
         return self.mode == "all"
 
     def confines(self, session_key: str, authority: Authority) -> bool:
-        """Whether a conversation as a whole is confined to its sandbox."""
+        """Whether a whole conversation is confined to its sandbox."""
         return self.whole and self.by_mode(session_key, authority)
 
     @property
     def own_files(self) -> bool:
-        """Whether files that are changed inside are the sandbox's own, and not the agent's workspace."""
+        """Whether changed files are the sandbox's own, and not the agent's workspace."""
         return self.workspace_access != "rw"
 
     def confinement(self, session_key: str, authority: Authority) -> Confinement:
-        """Return what a conversation is confined to."""
+        """Return the confinement of a conversation."""
         if not self.confines(session_key, authority):
             return FREE if self.own_files else Confinement(outside=True)
         policy = ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox")
         return Confinement((policy,), _WRITING if self.own_files else frozenset(), outside=True)
 
     def for_browser(self, profile: str, *, private: bool) -> SandboxSettings:
-        """Return the settings of a sandbox that has one browser in it and nothing else.
+        """Return the settings of a sandbox for a single browser.
 
         Args:
             private: Whether it reaches the private targets that the owner named, instead of public ones.
@@ -72,7 +72,7 @@ class SandboxSettings(Struct, frozen=True):
         return replace(self, scope=f"{BROWSER}.{profile}", workspace_access="none", engines=engines)
 
     def described(self, session_key: str, authority: Authority) -> str:
-        """Return what an agent is to know of where it works; empty when its programs run in the hub."""
+        """Return the description of the environment for an agent; empty if its programs run in the hub."""
         if self.mode == "off" or not (
             self.must(replace(authority, tainted=False)) or self.by_mode(session_key, authority)
         ):

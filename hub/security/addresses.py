@@ -1,4 +1,4 @@
-"""Which addresses the hub may call on behalf of others: public ones; private ones only when their owner named them.
+"""Which addresses the hub may call on behalf of others: public ones; private ones only if the owner named them.
 
 An IPv6 address is public only inside 2000::/3, so that what is not known is refused. Addresses that hold another one
 (mapped, NAT64, 6to4, Teredo, ISATAP) are refused whatever they hold.
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class Reach(StrEnum):
-    """Who may have an address called."""
+    """The origin of a request to call an address."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -22,7 +22,7 @@ class Reach(StrEnum):
 
 
 class Judgement(Struct, frozen=True):
-    """What an address is, in words that end "it is …"."""
+    """The class of an address, in words that end "it is …"."""
 
     reach: Reach
     kind: str
@@ -103,7 +103,7 @@ _HOST_BITS = 64
 
 
 def judge(address: str) -> Judgement:
-    """Return what an IP address is, written in the usual form, with or without a zone (`fe80::1%eth0`).
+    """Return the class of an IP address, written in the usual form, with or without a zone (`fe80::1%eth0`).
 
     What is no address is judged `Reach.NEVER`.
     """
@@ -117,7 +117,7 @@ def judge(address: str) -> Judgement:
 
 
 def is_of_own_network(address: str, own: str) -> bool:
-    """Whether a public address is that of this machine, or in the same IPv6 network: a home's devices have such ones.
+    """Whether a public address is this machine's, or in the same IPv6 network, as a home's devices are.
 
     Args:
         own: The address from which this machine calls it.

@@ -1,4 +1,4 @@
-"""Bytes from outside as text: by the encodings of the web alone, never by whatever codec Python has.
+"""Decodes bytes from outside by the web's encodings alone, never by arbitrary Python codecs.
 
 Some codecs take minutes for a page (`punycode` the square of its length), others are no encodings of text at all.
 """
@@ -46,5 +46,5 @@ _CODECS = {
 
 
 def decode(body: bytes, charset: str = "") -> str:
-    """Return bytes as text; what is in no encoding of the web is read as UTF-8, and what does not fit is U+FFFD."""
+    """Return bytes as text; unknown encodings are read as UTF-8, and invalid bytes become U+FFFD."""
     return body.decode(_CODECS.get(charset.strip(" \"'\t").lower(), "utf-8"), "replace")

@@ -26,7 +26,7 @@ class SecurityComponent(Component):
         self.egress = Egress(lambda: base.section("network")["allow_private"])
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that ends what is fetched and read."""
+        """Return the stage that ends fetching and reading."""
         return [Stage("egress", None, self.egress.close)]
 
     def current_people(self) -> People:
@@ -54,7 +54,7 @@ class SecretsComponent(Component):
         self._register()
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Register those that came with a change."""
+        """Register the secrets of a changed configuration."""
         self._register()
 
     def _register(self) -> None:

@@ -1,4 +1,4 @@
-"""What all credentials have in common: random secrets, kept only as digests, that end when they say they do."""
+"""Shared by all credentials: random secrets, stored only as digests, with an expiry."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class CredentialStore(Protocol):
 
 
 def new_plain(prefix: str) -> str:
-    """Return a fresh secret of 256 random bits behind a prefix by which a redactor knows it."""
+    """Return a fresh secret of 256 random bits, with a prefix that redactors recognise."""
     return f"{prefix}{secrets.token_urlsafe(32)}"
 
 
 def digest(plain: str) -> bytes:
-    """Return what is stored of a credential."""
+    """Return the stored digest of a credential."""
     return sha256(plain.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -54,7 +54,7 @@ def same_digest(one: bytes, other: bytes) -> bool:
 
 
 class Expiry:
-    """When a credential ends, by both clocks: a wall clock that is set back does not prolong it.
+    """The expiry of a credential by both clocks: setting the wall clock back does not prolong it.
 
     Args:
         clock: The clock.
@@ -69,14 +69,14 @@ class Expiry:
         self._monotonic_s = None if ends_at_s is None else clock.monotonic() + (ends_at_s - clock.time())
 
     def passed(self) -> bool:
-        """Whether it ended."""
+        """Whether it has expired."""
         if self._wall_s is None or self._monotonic_s is None:
             return False
         return self._clock.time() >= self._wall_s or self._clock.monotonic() >= self._monotonic_s
 
 
 class RevocationListeners:
-    """Who must know at once that a credential is good no more: open connections above all."""
+    """The listeners to revocations: above all, open connections."""
 
     def __init__(self) -> None:
         self._listeners: list[OnRevoke] = []
@@ -92,7 +92,7 @@ class RevocationListeners:
         return remove
 
     def tell(self, credential_id: str) -> None:
-        """Tell all listeners, each whatever becomes of the others."""
+        """Call all listeners, even if some fail."""
         for listener in tuple(self._listeners):
             try:
                 listener(credential_id)
@@ -101,7 +101,7 @@ class RevocationListeners:
 
 
 def granted_scopes(requested: Iterable[str], by: Authority | None) -> frozenset[str]:
-    """Return the scopes a new credential gets.
+    """Return the scopes of a new credential.
 
     Args:
         requested: Names of scopes.
@@ -127,10 +127,10 @@ def granted_scopes(requested: Iterable[str], by: Authority | None) -> frozenset[
 
 
 def join_scopes(scopes: Iterable[str]) -> str:
-    """Return scopes as they are stored."""
+    """Return scopes in their stored form."""
     return " ".join(sorted(scopes))
 
 
 def split_scopes(stored: str) -> frozenset[str]:
-    """Read what `join_scopes` made; what this version does not know grants nothing."""
+    """Read the result of `join_scopes`; unknown scopes grant nothing."""
     return SCOPES.intersection(stored.split())

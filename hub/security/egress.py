@@ -58,7 +58,7 @@ class EgressFailed(Unavailable):
 
 
 class Fetched(Struct, frozen=True):
-    """An answer.
+    """The answer to a fetch.
 
     Attributes:
         status: HTTP status; any, also 404 and 500.
@@ -74,7 +74,7 @@ class Fetched(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The body as text, in the charset its header names, else UTF-8; what does not fit is U+FFFD."""
+        """The body as text, in the charset of its header, else UTF-8; invalid bytes become U+FFFD."""
         _, _, rest = self.headers.get("content-type", "").lower().partition("charset=")
         return decode(self.body, rest.split(";")[0])
 
@@ -152,7 +152,7 @@ class Egress:
             raise EgressFailed(str(request.url.host), "the hub is stopping") from None
 
     async def close(self) -> None:
-        """End what is under way, and the processes that read; every later fetch fails."""
+        """Cancel fetches and reader processes; every later fetch fails."""
         self._closed = True
         under_way = list(self._under_way)
         for task in under_way:
@@ -179,7 +179,7 @@ class Egress:
             return await (await judge_place(place, self._look_up, self._named(chosen))).connect()
 
     async def check(self, place: str, *, private: bool = False) -> None:
-        """Judge a place as `connect` does, for a program that dials by itself."""
+        """Check a destination as `connect` does, for a program that dials by itself."""
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await judge_place(place, self._look_up, self._named(private))
 
@@ -217,7 +217,7 @@ class Egress:
         named: str = "",
         silence_s: float = TIMEOUT_S,
     ) -> AsyncIterator[ClientResponse]:
-        """Send a request and give its answer to be read as it comes, for services that the owner configured.
+        """Send a request and return its answer for streaming, for services that the owner configured.
 
         Redirects are not followed, and nothing is decompressed.
 
@@ -243,7 +243,7 @@ class Egress:
             raise TimedOut(f"{request.url.host} did not answer within {silence_s:g} s") from error
 
     async def _hop(self, request: EgressRequest, limit_bytes: int, *, private: bool) -> Fetched | EgressRequest:
-        """Return an answer, or the request that its redirect asks for; `private`: whether the target may be."""
+        """Return an answer, or the request of its redirect; `private`: whether the target may be private."""
         async with self._answered(request, private=private) as response:
             if response.status in _REDIRECTS and "Location" in response.headers:
                 return redirected(request, response.status, response.headers["Location"])
@@ -258,7 +258,7 @@ class Egress:
         quiet: ClientTimeout | None = None,
         encodings: str = ACCEPTED_ENCODINGS,
     ) -> AsyncIterator[ClientResponse]:
-        """Send one request on a connection of its own."""
+        """Send one request on a separate connection."""
         await load_package("aiohttp")
         import aiohttp
 
@@ -305,7 +305,7 @@ class Egress:
 
 
 def may_be_private(first: URL, target: URL, named: Collection[str]) -> bool:
-    """Whether a target may be private: it is the host and port that was asked for, and the owner named it.
+    """Whether a target may be private: the originally requested host and port, which the owner named.
 
     A redirect to any other address is judged as public only, also from one named target to another.
     """

@@ -13,7 +13,7 @@ _DEFLATE_METHOD = 8
 
 
 class BodyRefused(Exception):
-    """The body cannot be taken; the message says why, and follows "its answer "."""
+    """The body cannot be accepted; the message says why, and follows "its answer "."""
 
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit_bytes: int) -> bytes:
@@ -72,7 +72,7 @@ async def _read_compressed(chunks: AsyncIterator[bytes], limit_bytes: int, *, is
 
 
 def _begin(data: bytes, *, is_gzip: bool) -> zlib._Decompress:
-    """Return a decompressor; `deflate` is zlib by the book, and raw from many servers."""
+    """Return a decompressor; `deflate` is zlib by the standard, and raw from many servers."""
     is_raw = not is_gzip and data[0] & 0x0F != _DEFLATE_METHOD
     return zlib.decompressobj(-zlib.MAX_WBITS if is_raw else _GZIP_OR_ZLIB)
 

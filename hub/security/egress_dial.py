@@ -1,4 +1,4 @@
-"""The dialling of the egress client: names are looked up, and each address is judged where it is dialled.
+"""Dialling of the egress client: resolves names, and checks each address at the moment of connecting.
 
 A resolver alone is not enough: the HTTP library does not ask it about addresses written in numbers. So an address is
 judged when a name gives it, when a socket is made for it, and once more at the connect itself.
@@ -43,14 +43,14 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 def judge_from_here(address: str) -> Judgement:
-    """Return what an IP address is on this machine, to which some public ones are those of its home."""
+    """Return the class of an IP address as seen from this machine, whose home may have public ones."""
     judgement = judge(address)
     own = source_of(address) if judgement.reach is Reach.PUBLIC else None
     return OWN_NETWORK if own is not None and is_of_own_network(address, own) else judgement
 
 
 def source_of(address: str) -> str | None:
-    """Return the address from which this machine would call another; None when there is no way. Nothing is sent."""
+    """Return the source address for a destination; None without a route. Nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -61,7 +61,7 @@ def source_of(address: str) -> str | None:
 
 
 class Dial:
-    """One connection to one host: resolver, socket factory, and what they refused.
+    """One connection to one host: resolver, socket factory, and their refusals.
 
     Args:
         host: As the URL names it, without brackets.
@@ -78,7 +78,7 @@ class Dial:
         self.refused: EgressRefused | None = None
 
     def check(self, address: str) -> None:
-        """Refuse an address that this host may not have.
+        """Refuse an address that this host may not resolve to.
 
         Raises:
             EgressRefused: It may not be called.
@@ -95,7 +95,7 @@ class Dial:
         raise self.refused
 
     async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[ResolveResult]:
-        """Give the addresses of the host to the HTTP library; all of them are fit to be called, or none is given."""
+        """Resolve the host for the HTTP library; if any address is refused, none is returned."""
         found = await self._look_up(host, port)
         if not found:
             raise OSError(f"{host} has no address")
@@ -117,7 +117,7 @@ class Dial:
         ]
 
     async def close(self) -> None:
-        """End what the resolver holds: nothing."""
+        """Do nothing: the resolver holds no resources."""
 
     def make_socket(self, info: tuple[Any, ...]) -> socket.socket:
         """Make the socket for an address that the HTTP library is about to dial."""
@@ -135,7 +135,7 @@ class Dial:
 
 
 class _JudgedSocket(socket.socket):
-    """A socket that judges what it is connected to."""
+    """A socket that checks the address it connects to."""
 
     def __init__(self, judge_dialled: Callable[[Any], None], family: int, kind: int, protocol: int) -> None:
         super().__init__(family, kind, protocol)

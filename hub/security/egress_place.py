@@ -1,4 +1,4 @@
-"""Hosts and ports as they are named in URLs, and the judgement of one before it is dialled."""
+"""Hosts and ports in URLs, and their check before dialling."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PLACE = re.compile(r"(?:\[[^][/?#@]+\]|[^][/?#@:]+):[0-9]{1,5}")
 
 
 class JudgedPlace(Struct, frozen=True):
-    """A host and a port that may be called, and its addresses."""
+    """A permitted host and port, with its addresses."""
 
     dial: Dial
     addresses: tuple[str, ...]
     port: int
 
     async def connect(self) -> socket.socket:
-        """Return a socket that is connected to the first address that answers.
+        """Return a socket connected to the first address that answers.
 
         Raises:
             OSError: None does.
@@ -53,7 +53,7 @@ class JudgedPlace(Struct, frozen=True):
 
 
 async def judge_place(place: str, look_up: LookUp, named: Collection[str] | None) -> JudgedPlace:
-    """Judge `host:port`.
+    """Check `host:port`.
 
     Args:
         named: The private targets that the owner named: only those may be called then; None: only public ones.
@@ -80,7 +80,7 @@ async def judge_place(place: str, look_up: LookUp, named: Collection[str] | None
 
 
 def place_of(url: URL) -> str:
-    """Return `host:port`, as it is named in `network.allow_private`."""
+    """Return `host:port`, as `network.allow_private` names it."""
     host = str(url.host)
     return f"[{host}]:{url.port}".lower() if ":" in host else f"{host}:{url.port}".lower()
 
@@ -96,7 +96,7 @@ def parse_url(text: Any) -> URL:
     if not isinstance(text, str) or not 0 < len(text) <= URL_LENGTH_LIMIT:
         raise InvalidRequest(f"a URL is a text of at most {URL_LENGTH_LIMIT} characters")
     if "\\" in text or any(ord(each) <= 0x20 or ord(each) == 0x7F for each in text):
-        raise InvalidRequest("a URL has no blanks, control characters or backslashes")
+        raise InvalidRequest("expected a URL without blanks, control characters and backslashes")
     try:
         url = URL(text)
         port = url.port

@@ -1,4 +1,4 @@
-"""What a path inside a jail may look like: judged by its text alone, before anything is opened."""
+"""Which paths a jail accepts, judged by their text alone, before anything is opened."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PathRefused(Forbidden):
 
 
 def components(path: str) -> tuple[str, ...]:
-    """Return the names a relative path is made of; empty for the jail's own directory (`.` or nothing).
+    """Return the components of a relative path; empty for the jail's own directory (`.` or nothing).
 
     Raises:
         PathRefused: It is absolute, climbs, or holds what no name of a file should.
@@ -54,7 +54,7 @@ def components(path: str) -> tuple[str, ...]:
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a name that was found on the disk is one this jail would open; others are left out of listings."""
+    """Whether a name found on disk is one this jail would open; others are left out of listings."""
     try:
         return components(name) == (name,)
     except PathRefused:
@@ -62,7 +62,7 @@ def is_safe_name(name: str) -> bool:
 
 
 class Hidden:
-    """Names that do not exist for a view: files, and directories with all that is in them.
+    """Names hidden from a view: files, and directories with their contents.
 
     They are compared without regard to case, to forms of the same letter and to signs that are not seen, so that the
     answer is the same on file systems that take such names for one.
@@ -81,7 +81,7 @@ class Hidden:
         return bool(self._folded)
 
     def covers(self, names: tuple[str, ...]) -> bool:
-        """Whether a path is hidden, or lies in a directory that is."""
+        """Whether a path is hidden, or lies in a hidden directory."""
         if not self._folded:
             return False
         folded = _folded(names)
@@ -93,7 +93,7 @@ def _folded(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def folded_name(name: str) -> str:
-    """Return a name as the least strict file system compares it: without signs that are not seen, in one case."""
+    """Return a name as the least strict file system compares it: without invisible characters, case-folded."""
     seen = "".join([each for each in name if unicodedata.category(each) != "Cf"])
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 

@@ -24,7 +24,7 @@ def open_directory(parent: int, name: str, rel: str) -> int:
 
 
 def stat_at(parent: int, name: str) -> os.stat_result | None:
-    """Return what a name stands for, a symlink for itself; None when there is nothing of that name."""
+    """Return the status of a name, not following a symlink; None if it does not exist."""
     try:
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def stat_at(parent: int, name: str) -> os.stat_result | None:
 
 
 def refuse_special(found: os.stat_result, rel: str) -> None:
-    """Refuse what is no plain file."""
+    """Refuse anything but a plain file."""
     if stat.S_ISREG(found.st_mode):
         return
     if stat.S_ISDIR(found.st_mode):
@@ -43,7 +43,7 @@ def refuse_special(found: os.stat_result, rel: str) -> None:
 
 
 def explain(error: OSError, rel: str) -> Exception:
-    """Return the error that says what an `OSError` met at `rel` means."""
+    """Return the error for an `OSError` at `rel`."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return PathRefused(rel, "it is a symlink, and those are not followed here")
     if error.errno in (errno.ENXIO, errno.ENODEV):
@@ -52,7 +52,7 @@ def explain(error: OSError, rel: str) -> Exception:
 
 
 def missing(rel: str) -> FileNotFoundError:
-    """Return the error for what does not exist, or not for this view."""
+    """Return the error for a path that does not exist, or not in this view."""
     return FileNotFoundError(errno.ENOENT, "there is no such file or directory", rel)
 
 

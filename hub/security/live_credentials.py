@@ -1,4 +1,4 @@
-"""Credentials that are good right now: kept as digests, found in memory, ended by time or by revocation at once."""
+"""Live credentials: kept as digests, checked in memory, ended at once by time or by revocation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USE_NOTED_EVERY_MS = 60_000
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """What is known of a credential, without its secret.
+    """The data of a credential, without its secret.
 
     Attributes:
         id: Names it among those of its kind.
@@ -43,7 +43,7 @@ class Credential(Struct, frozen=True, kw_only=True):
 
     @property
     def credential_id(self) -> str:
-        """What listeners to revocation receive: `<kind>:<id>`."""
+        """The id passed to revocation listeners: `<kind>:<id>`."""
         return f"{self.KIND}:{self.id}"
 
 
@@ -51,7 +51,7 @@ C = TypeVar("C", bound=Credential)
 
 
 class LiveCredential(Struct, Generic[C]):
-    """A credential that is good, unless it ended meanwhile."""
+    """A live credential, unless it has expired since."""
 
     credential: C
     hash: bytes
@@ -77,7 +77,7 @@ class LiveCredentials(Generic[C]):
         self._listeners = RevocationListeners()
 
     def verify(self, plain: str) -> C | None:
-        """Return the credential with this secret, or None when there is none, or it ended or was revoked."""
+        """Return the credential with this secret, or None if it is unknown, expired or revoked."""
         if not plain.startswith(self.PREFIX) or len(plain) > PLAIN_LENGTH_LIMIT:
             return None
         hashed = digest(plain)

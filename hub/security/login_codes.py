@@ -20,7 +20,7 @@ TYPED_LENGTH_LIMIT = 64
 
 
 class LoginCodes:
-    """Makes and takes login codes; where they are typed, the caller limits attempts.
+    """Makes and redeems login codes; the caller limits attempts.
 
     Args:
         db: The hub database, open, with the table `login_codes`.
@@ -33,7 +33,7 @@ class LoginCodes:
         self._pending: dict[bytes, tuple[frozenset[str], Expiry]] = {}
 
     async def open(self) -> None:
-        """Read the codes that are still good; the others are deleted."""
+        """Load the valid codes and delete the others."""
         now_ms = self._now_ms()
 
         def read(connection: Any) -> list[tuple[Any, ...]]:
@@ -51,7 +51,7 @@ class LoginCodes:
     async def create(
         self, scopes: Iterable[str] = ("operator.admin",), expires_s: float = EXPIRES_S, *, by: Authority | None = None
     ) -> str:
-        """Make a code such as `K7WQX-2MPRT`; beyond 16 that wait, the oldest is good no more.
+        """Make a code such as `K7WQX-2MPRT`; above 16 pending codes, the oldest becomes invalid.
 
         Args:
             scopes: What the session it opens may do.
@@ -82,7 +82,7 @@ class LoginCodes:
         return code
 
     async def redeem(self, code: str) -> frozenset[str] | None:
-        """Use a code up; return its scopes, or None when it is not good (unknown, ended, used).
+        """Redeem a code; return its scopes, or None if it is invalid (unknown, expired, used).
 
         Case, spaces and hyphens do not matter. It is used up before this waits for anything, so that of two who come
         with it at once only one gets in; and on disk before this returns, so that a restart does not revive it.

@@ -1,4 +1,4 @@
-"""Reads pages, feeds and foreign YAML in processes of their own, with bounds on processor time, memory and time."""
+"""Reads pages, feeds and foreign YAML in separate processes, with bounds on processor time, memory and time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class OutsideReader:
         self._timer: asyncio.TimerHandle | None = None
 
     async def read(self, what: str, function: Callable[..., Any], *arguments: Any, returns: type[T]) -> T:
-        """Return what a function returns.
+        """Call a function in a process and return its result.
 
         Args:
             what: What errors call the content: `the page`.
@@ -145,7 +145,7 @@ class OutsideReader:
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> ReadAnswer | None:
-    """Return the answer of a process, or None when it ended without one."""
+    """Return the answer of a process, or None if it died without one."""
     source, sink = process.stdout, process.stdin
     assert source is not None and sink is not None  # noqa: S101, PT018  both are pipes
     try:

@@ -34,7 +34,7 @@ class ReadRequest(msgspec.Struct):
 
 
 class ReadAnswer(msgspec.Struct):
-    """What the function returned, or why it did not.
+    """The result of the function, or the reason why it has none.
 
     Attributes:
         result: As msgpack.
@@ -51,7 +51,7 @@ class ReadAnswer(msgspec.Struct):
 
 
 def answer(request: ReadRequest) -> ReadAnswer:
-    """Call a function and return what it says."""
+    """Call a function and return its result."""
     module, _, name = request.function.partition(":")
     try:
         result = getattr(importlib.import_module(module), name)(*request.arguments)
@@ -77,7 +77,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
 
 
 def _peak_bytes() -> int:
-    """Return the most memory that this process ever used."""
+    """Return the peak memory use of this process."""
     try:
         # On Linux, what getrusage says begins with the memory of the process that started this one.
         for line in Path("/proc/self/status").read_text().splitlines():

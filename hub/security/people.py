@@ -164,7 +164,7 @@ class People:
         return [person for person in self._persons if person.owner]
 
     def as_now(self, authority: Authority) -> Authority:
-        """Return rights that were kept for later as far as their person still has them.
+        """Return stored rights, limited to those that their person still has.
 
         Who is no owner any more has an owner's rights no more, also in what was written down while they were one; who
         is not of this home any more is nobody.
@@ -179,7 +179,7 @@ class People:
         return authority if person.owner or not authority.owner else authority.narrow(scopes=(), owner=False)
 
     def heard_now(self, authority: Authority) -> Authority:
-        """Return the rights that words from a chat have by now, as far as they had them when they came.
+        """Return the present rights of words from a chat, limited to those at their arrival.
 
         As `as_now`; and whoever's identity was taken from a person is nobody.
         """

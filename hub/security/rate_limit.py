@@ -31,7 +31,7 @@ class _Record:
 
 
 class AttemptLimiter:
-    """Counts an attempt before its credential is checked, so that many at once get no further than one by one.
+    """Counts an attempt before its credential is checked, so that concurrent attempts gain nothing.
 
     Args:
         clock: Its monotonic side is used: no jump of the wall clock shortens or prolongs a lock.
@@ -76,7 +76,7 @@ class AttemptLimiter:
         record.attempts.append(now)
 
     def succeed(self, client: str) -> None:
-        """Take back the last attempt of `client`: its credential was right. Its failures stay counted."""
+        """Give back the last attempt of `client`: its credential was right. Its failures stay counted."""
         record = self._records.get(client_key(client))
         if record is not None and record.attempts:
             record.attempts.pop()
@@ -108,7 +108,7 @@ class AttemptLimiter:
         return record
 
     def _make_room(self) -> None:
-        """Forget whoever was longest quiet, those that are locked last."""
+        """Evict the longest idle client, locked ones last."""
         now = self._clock.monotonic()
         for key, record in self._records.items():
             if now >= record.locked_until_s:
@@ -171,7 +171,7 @@ def _site(client: str) -> str:
 
 
 def client_key(client: str) -> str:
-    """Return under what a client is counted: its IPv4 address, or the /64 of its IPv6 address.
+    """Return the counting key of a client: its IPv4 address, or the /64 of its IPv6 address.
 
     A word and a colon before the address (`browser:192.0.2.1`) stay there, and are counted apart.
     """

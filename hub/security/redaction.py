@@ -36,7 +36,7 @@ class Redactor:
         self._harmless_keys: set[str] = set()
 
     def register(self, secret: Secret | str) -> None:
-        """Remember a value that must never be seen, also as it looks in a URL, in JSON or within base64.
+        """Register a secret value, also in its URL, JSON and base64 forms.
 
         Values of fewer than 8 characters are not registered; data of the configuration hides them by their origin.
         """
@@ -73,7 +73,7 @@ class Redactor:
         return _mask(text, spans) if spans else text
 
     def begun_at(self, text: str) -> int:
-        """Return where at the end of a text a registered value may have begun; its length where none has."""
+        """Return the position at the end of a text where a registered value may begin; its length if none does."""
         for at in range(max(0, len(text) - self._longest + 1), len(text) - BEGUN_LENGTH + 1):
             for form in self._by_letter.get(text[at], ()):
                 if form.startswith(text[at:]):
@@ -131,7 +131,7 @@ class Redactor:
 
 
 class RedactedPieces:
-    """Redacts a text that comes in pieces: what may be the beginning of a registered value waits for the next piece."""
+    """Redacts streamed text: a possible beginning of a registered value is held back until the next piece."""
 
     __slots__ = ("_held", "_redactor", "_shown")
 
@@ -140,7 +140,7 @@ class RedactedPieces:
         self._shown = self._held = ""
 
     def add(self, piece: str) -> str:
-        """Return what can be shown now."""
+        """Return the text that is safe to show now."""
         text = self._redactor.redact(self._shown + self._held + piece)
         begin = next(n for n in range(len(self._shown), -1, -1) if text.startswith(self._shown[:n]))
         end = max(begin, self._redactor.begun_at(text))
@@ -148,7 +148,7 @@ class RedactedPieces:
         return text[begin:end]
 
     def end(self) -> str:
-        """Return what waits; the next piece begins another text."""
+        """Return the held-back text; the next piece begins another text."""
         held, self._shown, self._held = self._held, "", ""
         return held
 
@@ -162,7 +162,7 @@ class RedactingFilter(logging.Filter):
         self._formatter = logging.Formatter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record in place so that no handler after this can show a secret."""
+        """Redact the record in place, so that no later handler can show a secret."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError, KeyError, IndexError):
@@ -180,7 +180,7 @@ class RedactingFilter(logging.Filter):
 
 
 def _within_base64(value: str) -> Iterator[str]:
-    """Yield what shows of a value in base64, after any number of other bytes."""
+    """Yield the base64 forms of a value at any byte offset."""
     data = value.encode()
     for before, mixed in enumerate((0, 2, 3)):
         for encode in (b64encode, urlsafe_b64encode):

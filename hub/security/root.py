@@ -53,7 +53,7 @@ class Root:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """What does not exist for this view."""
+        """The paths hidden from this view."""
         return self._hidden.paths
 
     def __enter__(self) -> Root:
@@ -185,7 +185,7 @@ class Root:
             return self._list(descriptor, names, rel, limit)
 
     def scan(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[FolderEntry]:
-        """Return what is in a directory, sorted by name.
+        """Return the entries of a directory, sorted by name.
 
         Raises:
             LimitExceeded: There are more than `limit`.

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 
 class SecretPattern(Struct, frozen=True):
-    """A shape that gives a secret away.
+    """A pattern that identifies a secret.
 
     Attributes:
         mark: One symbol that is in any text it matches, rare in prose: looking for it is the cheapest test there is.
@@ -28,7 +28,7 @@ class SecretPattern(Struct, frozen=True):
 
     @property
     def group(self) -> str | int:
-        """The group that must not be seen."""
+        """The group that must be hidden."""
         return "secret" if "secret" in self.pattern.groupindex else 0
 
 

@@ -57,7 +57,7 @@ class TokenStore(LiveCredentials[Token]):
         self._all: dict[str, Token] = {}
 
     async def open(self) -> None:
-        """Read what the database has."""
+        """Load the tokens."""
         rows: list[tuple[Any, ...]] = await self._db.read(lambda connection: connection.execute(_SELECT).fetchall())
         self._live.clear()
         self._all.clear()
@@ -134,11 +134,11 @@ class TokenStore(LiveCredentials[Token]):
         return self._all.get(token_id)
 
     def list(self) -> list[Token]:
-        """Return all tokens, the newest first, with those that were revoked."""
+        """Return all tokens, newest first, revoked ones included."""
         return sorted(self._all.values(), key=lambda token: token.created_ms, reverse=True)
 
     async def revoke(self, token_id: str) -> Token:
-        """Make a token worthless, at once for whoever asks and whoever listens, and for good when this returns.
+        """Revoke a token: at once in memory and for listeners, durably when this returns.
 
         Raises:
             NotFound: There is no token with this id.

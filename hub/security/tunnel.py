@@ -12,14 +12,14 @@ CHUNK_BYTES = 65_536
 
 
 class ReadsBytes(Protocol):
-    """Gives bytes as they come."""
+    """A source of bytes."""
 
     async def read(self, n: int = -1) -> bytes:
         """Return at most `n` bytes; none at the end."""
 
 
 async def tunnel(reader: ReadsBytes, writer: asyncio.StreamWriter, dialled: socket.socket, first: bytes = b"") -> None:
-    """Pass on what comes from either side until both have ended, one breaks off, or one sends too much.
+    """Relay data in both directions until both sides end, one fails, or one sends too much.
 
     Args:
         reader, writer: The client's connection.

@@ -43,7 +43,7 @@ class WebSessions(LiveCredentials[WebSession]):
     TABLE = "web_sessions"
 
     async def open(self) -> None:
-        """Read what the database has; what ended meanwhile is deleted."""
+        """Load the sessions; expired ones are deleted."""
         now_ms = self._now_ms()
         self._db.post(
             lambda connection: connection.execute("DELETE FROM web_sessions WHERE expires_ms <= ?", (now_ms,))
@@ -69,7 +69,7 @@ class WebSessions(LiveCredentials[WebSession]):
         *,
         by: Authority | None = None,
     ) -> tuple[WebSession, Secret]:
-        """Sign a browser in; it is durable when this returns. Beyond 200 the one longest unused is signed out.
+        """Create a browser session; durable when this returns. Above 200, the longest unused is signed out.
 
         Args:
             principal: The principal.
@@ -103,7 +103,7 @@ class WebSessions(LiveCredentials[WebSession]):
         return session, Secret(plain)
 
     def list(self) -> list[WebSession]:
-        """Return the sessions that are good, the newest first."""
+        """Return the valid sessions, newest first."""
         good = [live.credential for live in self._live.values() if not live.expiry.passed()]
         return sorted(good, key=lambda session: session.created_ms, reverse=True)
 

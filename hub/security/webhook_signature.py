@@ -1,4 +1,4 @@
-"""Signatures of webhooks: whether a body was written by somebody who knows the secret. Pure rules, no state.
+"""Signatures of webhooks: whether a body was signed with the secret. Pure rules, no state.
 
 Three forms are known: a signature of the body in a header (GitHub and many others), one of a timestamp and the body in
 two headers, and Stripe's, with both in one header.
@@ -23,7 +23,7 @@ SIGNATURES_LIMIT = 8
 
 
 class SignatureForm(Struct, frozen=True):
-    """Where a signature stands and what it is over; always HMAC-SHA256.
+    """The header and the signed text of a signature; always HMAC-SHA256.
 
     Attributes:
         header: In lower case.
@@ -93,7 +93,7 @@ def is_signed(secret: str, body: bytes, headers: Mapping[str, str], form: Signat
 
 
 def stamp_of(body: bytes, headers: Mapping[str, str], form: SignatureForm) -> bytes | None:
-    """Return what tells a signed call from any other: its time and its body; None where no time is signed."""
+    """Return the identity of a signed call: its time and its body; None if no time is signed."""
     if form.in_one:
         timestamp = _parts(headers.get(form.header, ""))[0]
     elif form.timestamp_header is not None:

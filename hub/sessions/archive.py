@@ -1,4 +1,4 @@
-"""Archiving: conversations in which nothing happens any more leave the lists, and nothing of them is deleted."""
+"""Archiving: idle conversations leave the lists, and nothing of them is deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY_S = 86_400.0
 
 
 async def archive_idle(sessions: SessionStore, before_ms: int) -> list[str]:
-    """Archive the sessions in which nothing has happened since; return their keys.
+    """Archive sessions that have been idle since a time; return their keys.
 
     Main conversations and pinned ones stay.
 
@@ -41,7 +41,7 @@ async def archive_idle(sessions: SessionStore, before_ms: int) -> list[str]:
 
 
 async def archive_daily(sessions: SessionStore, clock: Clock, days: Callable[[], int]) -> None:
-    """Archive what is idle now and once a day, until cancelled.
+    """Archive idle sessions now and once a day, until cancelled.
 
     Args:
         sessions: The store.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
 
@@ -47,7 +47,7 @@ def list_(client: HubClient, agent: str | None, archived: bool, snoozed: bool, a
         begin = 'No conversations yet. Start one: homarus chat "hello"'
         return sessions, "Nothing was said in that time." if active else begin
     return sessions, [
-        (each["key"], _when(each.get("updatedAt")), "unread" if each["unread"] else "", each.get("title") or "")
+        (each["key"], local_time(each.get("updatedAt")), "unread" if each["unread"] else "", each.get("title") or "")
         for each in sessions
     ]
 
@@ -85,7 +85,7 @@ def show(key: str, past: str | None, home: Path, as_json: bool) -> None:
     for entry in answer["entries"]:
         message = entry.get("message")
         if message:
-            click.echo(f"{_when(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
+            click.echo(f"{local_time(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
 
 
 @verb(command)
@@ -188,7 +188,8 @@ def prune(dry_run: bool, older_than: int | None, home: Path, as_json: bool) -> N
         click.echo("Neither session.prune_after nor session.disk_budget is set; name the days: --older-than 30")
         return
     rows = [
-        (each["kind"], _when(each["changedAt"]), _size(each["bytes"]), each["key"] or "") for each in answer["files"]
+        (each["kind"], local_time(each["changedAt"]), _size(each["bytes"]), each["key"] or "")
+        for each in answer["files"]
     ]
     if rows:
         print_table(rows, ("kind", "changed", "size", "session"))
@@ -233,11 +234,7 @@ def _branch(session: dict[str, Any]) -> str:
 
 def _found(message: dict[str, Any]) -> str:
     past = f" --past {message['sessionId']}" if message["past"] else ""
-    return f"{_when(message['timestamp'])} {message['key']}{past}\n  {message['role']}: {message['text']}"
-
-
-def _when(ms: int | None) -> str:
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if ms else ""
+    return f"{local_time(message['timestamp'])} {message['key']}{past}\n  {message['role']}: {message['text']}"
 
 
 def _size(size_bytes: int) -> str:

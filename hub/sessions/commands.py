@@ -39,7 +39,7 @@ COMPACTION_WAIT_S = 5.0
 
 
 class SessionCommandNeeds(Struct, frozen=True):
-    """What the commands about conversations work with.
+    """The dependencies of the commands about conversations.
 
     Attributes:
         people: The people of this home, as configured now.
@@ -57,7 +57,7 @@ class SessionCommandNeeds(Struct, frozen=True):
 
 
 class SessionCommands:
-    """What the commands about a conversation do.
+    """Carries out the commands about a conversation.
 
     Args:
         language: The language of the home.
@@ -101,7 +101,7 @@ class SessionCommands:
         return say("new.done", language)
 
     async def _model_of(self, word: str) -> str | None:
-        """Return the model that the first word behind `/new` names, by alias, reference, provider or part of a name."""
+        """Return the model that the first word after `/new` names, by alias, reference, provider or part of a name."""
         models = self._needs.models
         if word in ("", "auto", "default"):
             return None
@@ -117,7 +117,7 @@ class SessionCommands:
         return ref is not None and ref.partition("/")[0] != OFFLINE
 
     async def _compact(self, call: CommandCall) -> str:
-        """Summarise the conversation; what takes long goes on after the answer, and the next message waits for it."""
+        """Compact the conversation; it continues after the answer, and the next message waits for it."""
         needs, language, key = self._needs, self._language(), call.session_key
         if needs.sessions.get(key) is None:
             return say("compact.nothing", language)
@@ -177,7 +177,7 @@ class SessionCommands:
         return say(f"trust.{scope}", self._language())
 
     async def _context(self, call: CommandCall) -> str:
-        """Answer what a model is sent before the conversation, and how large each part is."""
+        """Report the size of each part of the prompt."""
         needs, language, key = self._needs, self._language(), call.session_key
         agent = needs.agents.get(call.agent_id)
         await asyncio.to_thread(needs.runner.parts.workspaces.ensure, agent.id)

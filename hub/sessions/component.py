@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from hub.agent.runner import AgentRunner
+from hub.agent.subagents.subagents import Subagents
 from hub.core.component import Component
 from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
+from hub.gateway.connection.server import Gateway
+from hub.messaging.channels import ChannelRegistry
 from hub.sessions.archive import archive_daily
 from hub.sessions.incognito import Incognito, IncognitoNeeds
 from hub.sessions.pruning import PruneLimits, Pruning
@@ -15,6 +21,10 @@ from hub.sessions.reset import ResetRules
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.database import Database
+
+if TYPE_CHECKING:
+    from hub.sessions.methods.session_rows import SessionRows
+    from hub.sessions.methods.sessions import SessionMethods
 
 
 class SessionsComponent(Component):
@@ -45,7 +55,7 @@ class SessionsComponent(Component):
         return [Stage("sessions", self._open, self.sessions.close), Stage("search", self._follow, self.search.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over how many transcripts are held open, and when conversations are stale."""
+        """Apply the number of open transcripts, and the reset rules."""
         self._configure()
 
     async def _open(self) -> None:
@@ -76,3 +86,59 @@ class SessionsComponent(Component):
         self.sessions.configure(
             open_transcripts=section["open_transcripts"], reset=ResetRules.from_config(section, self._base.zone())
         )
+
+
+class SessionMethodsComponent(Component):
+    """The methods about sessions: they know what runs in them, and whose connections follow them."""
+
+    name = "session methods"
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        *,
+        search: TranscriptSearch,
+        runner: AgentRunner,
+        channels: ChannelRegistry,
+        subagents: Subagents,
+    ) -> None:
+        self._gateway, self._search, self._runner = gateway, search, runner
+        self._channels, self._subagents = channels, subagents
+        self.store = runner.parts.sessions
+
+    @cached_property
+    def rows(self) -> SessionRows:
+        """What makes rows of sessions; its module is imported with the first use."""
+        from hub.sessions.methods.session_rows import SessionRows
+
+        parts = self._runner.parts
+        return SessionRows(parts.agents, parts.models, self._runner, self._subagents)
+
+    @cached_property
+    def sessions(self) -> SessionMethods:
+        """The methods that change sessions; their module is imported with the first use."""
+        from hub.sessions.methods.sessions import SessionMethods
+
+        return SessionMethods(
+            self._gateway,
+            sessions=self.store,
+            agents=self._runner.parts.agents,
+            models=self._runner.parts.models,
+            runner=self._runner,
+            channels=self._channels,
+            rows=self.rows,
+        )
+
+    def methods(self) -> MethodGroups:
+        """Return the methods about sessions."""
+        return {"sessions": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.sessions.methods.session_search import SessionSearchMethods
+        from hub.sessions.methods.session_views import SessionViews
+
+        return [
+            *self.sessions.methods(),
+            *SessionViews(self.sessions, self.store, self.rows, self._gateway.clock).methods(),
+            *SessionSearchMethods(self._search, self.store).methods(),
+        ]

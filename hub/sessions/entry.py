@@ -1,4 +1,4 @@
-"""One line of a transcript: a message or an event, where it hangs in the tree, and where it came from."""
+"""One line of a transcript: a message or an event, its position in the tree, and its provenance."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TranscriptEntry(Struct, frozen=True, gc=False):
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> TranscriptEntry:
-        """Read what `as_dict` wrote.
+        """Read the result of `as_dict`.
 
         Raises:
             ValueError, KeyError, TypeError: It is not an entry.
@@ -137,7 +137,7 @@ class _StoredUsage(Usage, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class _StoredEntry(Struct, gc=False, forbid_unknown_fields=True):
-    """A line as `as_dict` writes it; anything else is read by `TranscriptEntry.from_dict`."""
+    """A line as written by `as_dict`; anything else is read by `TranscriptEntry.from_dict`."""
 
     id: _Text
     type: EntryType
@@ -156,7 +156,7 @@ _decode = msgspec.json.Decoder(_StoredEntry).decode
 
 
 def read_entry(line: bytes) -> TranscriptEntry | None:
-    """Read a line as `as_dict` writes it, many times as fast as by way of `from_dict`; None for any other."""
+    """Read a line as written by `as_dict`, many times as fast as `from_dict`; None for any other line."""
     try:
         stored = _decode(line)
     except (ValueError, RecursionError):
@@ -176,8 +176,16 @@ def message_entry(message: Message, ts_ms: int, **fields: Any) -> TranscriptEntr
     return TranscriptEntry(EntryType.MESSAGE, ts_ms, message=message, **fields)
 
 
+def user_entry_id(run_id: str) -> str:
+    """Return the id of the entry that holds a run's message.
+
+    It is made from the run, so that a run that is repeated after a crash finds its message instead of adding it twice.
+    """
+    return f"{run_id}-user"
+
+
 def event_entry(name: str, ts_ms: int, data: Mapping[str, Any] | None = None, **fields: Any) -> TranscriptEntry:
-    """Return an entry that says what happened, for people; the model does not see it."""
+    """Return an event entry, for people; the model does not see it."""
     return TranscriptEntry(EntryType.EVENT, ts_ms, data={"name": name, **(data or {})}, **fields)
 
 
@@ -194,7 +202,7 @@ class Header(Struct, frozen=True):
 
 
 def encode_line(stored: Mapping[str, Any]) -> bytes:
-    """Return one line of JSON; what JSON cannot hold (huge numbers, lone surrogates) is written as text."""
+    """Return one line of JSON; values that JSON cannot hold (huge numbers, lone surrogates) become text."""
     try:
         return orjson.dumps(stored, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
     except (TypeError, orjson.JSONEncodeError):

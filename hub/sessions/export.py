@@ -41,7 +41,7 @@ def _as_lines(session: Session, entries: Iterable[TranscriptEntry]) -> str:
 
 
 def _said(entries: Iterable[TranscriptEntry]) -> Iterator[tuple[str, str]]:
-    """Yield speaker and time, and the words, of what people and models said."""
+    """Yield speaker, time and words of people's and models' messages."""
     for entry in entries:
         message = entry.message
         if message is not None and message.role is not Role.TOOL and message.text.strip():

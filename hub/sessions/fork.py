@@ -17,7 +17,7 @@ from hub.tools.kept_results import KeptResults
 async def fork_session(
     sessions: SessionStore, source: Session, channel: str, title: str, kept: KeptResults | None = None
 ) -> Session:
-    """Return a new session that begins with what was said in another one, with its settings and its taint.
+    """Return a new session that begins as a copy of another one, with its settings and its taint.
 
     Every entry keeps who said it. When the disk does not take them, there is no new session.
 
@@ -50,7 +50,7 @@ async def fork_session(
 
 
 def copies_as_tree(sessions: Iterable[Session]) -> list[tuple[Session, int]]:
-    """Return the sessions that are or have copies: each behind the one that it was copied from, with its depth.
+    """Return the sessions that are or have copies, each after its original, with its depth.
 
     A copy whose original is gone begins a tree of its own.
     """

@@ -28,7 +28,7 @@ IDLE_S = 86_400.0
 
 
 class IncognitoNeeds(Struct, frozen=True):
-    """What ends conversations."""
+    """The dependencies of incognito conversations."""
 
     home: Home
     db: Database
@@ -50,7 +50,7 @@ class Incognito:
         self._kept = KeptResults(needs.home.storage / "results")
 
     async def open(self) -> None:
-        """End what an earlier process left, and listen for the end of others.
+        """End conversations of an earlier process, and listen for the end of others.
 
         Raises:
             HubError: The disk does not take it.
@@ -62,7 +62,7 @@ class Incognito:
         await self.end(self._now_ms() + 1)
 
     async def follow(self) -> None:
-        """End what is idle, once an hour, until cancelled."""
+        """End idle conversations, once an hour, until cancelled."""
         while True:
             await self._needs.clock.sleep(EVERY_S)
             try:
@@ -71,7 +71,7 @@ class Incognito:
                 _log.warning("incognito conversations end in an hour: %s", error.message)
 
     async def end(self, before_ms: int) -> None:
-        """End the conversations in which nothing has happened since.
+        """End conversations that have been idle since a time.
 
         Raises:
             HubError: The disk does not take it.
@@ -101,7 +101,7 @@ class Incognito:
         await self._needs.db.write(partial(forget_session, session_key=key, before_ms=before_ms))
 
     def _delete_transcripts(self, key: str) -> None:
-        """Delete the transcripts but for the present one; blocks."""
+        """Delete all transcripts but the present one; blocks."""
         folder = self._needs.home.sessions(SessionKey.parse(key).agent)
         for path in transcripts_of(folder, key):
             session = self._needs.sessions.get(key)

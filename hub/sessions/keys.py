@@ -182,12 +182,12 @@ def named_key(agent: str, name: str) -> str:
 
 
 def incognito_key(agent: str, id: str, channel: str) -> str:
-    """Return the key of a conversation of which nothing is kept once it ends."""
+    """Return the key of a conversation that is deleted when it ends."""
     return direct_key(agent, f"{INCOGNITO}{id}", channel=channel)
 
 
 def is_incognito(key: str) -> bool:
-    """Whether a key is that of a conversation of which nothing is kept; decided by the key alone, wherever it is."""
+    """Whether a key is that of an incognito conversation; decided by the key alone."""
     try:
         parsed = SessionKey.parse(key)
     except InvalidRequest:
@@ -282,7 +282,7 @@ def _assemble(text: str, agent: str, rest: list[str]) -> SessionKey:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a client may name a conversation so: printable, and no part of it is a word of our own keys."""
+    """Whether a client may use this name for a conversation: printable, without reserved words of our keys."""
     parts = text.split(":")
     return (
         text.isprintable()

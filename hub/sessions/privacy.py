@@ -23,7 +23,7 @@ _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, Session
 
 
 def scope_of(session_key: str, authority: Authority, people: People | None = None) -> MemoryScope:
-    """Return whose memory may be seen and written in a session.
+    """Return the memory scope of a session.
 
     A room has a memory of its own, since others read along; what a hook or a node set off has none. A direct
     conversation with one person is not another's, even when the other types into it from the dashboard. What the home
@@ -71,7 +71,7 @@ def may_search(session: Session, authority: Authority) -> bool:
 
 
 def _room(key: SessionKey) -> str:
-    """Return a room's name as it can be used in a file name; two rooms never share one. Its threads are one memory."""
+    """Return a room's unique name for file names; threads share their room's."""
     whole = f"{key.channel}:{key.id}"
     plain = _NOT_PLAIN.sub("-", whole.lower()).strip("-")[:_ROOM_LIMIT]
     # Whoever can choose the id of a room of theirs must not find one whose name is that of another.

@@ -1,4 +1,4 @@
-"""Pruning: what goes from the disk once it is old, or once conversations take more room than configured."""
+"""Pruning: deletes old transcripts, and the oldest ones when they exceed the disk budget."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPAIR = "disk_budget"
 
 
 class StoredKind(StrEnum):
-    """What a file of conversations is; in this order they go."""
+    """The kind of a stored file; pruned in this order."""
 
     DELETED = "deleted"
     """Of a deleted session, or set aside because it was damaged."""
@@ -47,7 +47,7 @@ class StoredFile(Struct, frozen=True):
 
     Attributes:
         path: The file.
-        kind: What it is.
+        kind: Its kind.
         size_bytes: Its size.
         changed_ms: When anything last happened in it, milliseconds since the epoch.
         key: The session of a past or archived transcript.
@@ -78,7 +78,7 @@ class PruneLimits(Struct, frozen=True):
 
 
 class Pruned(Struct, frozen=True):
-    """What went, or would go.
+    """The deleted files, or those that would be.
 
     Attributes:
         files: In order.
@@ -90,12 +90,12 @@ class Pruned(Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """The size of what went."""
+        """The size of the deleted files."""
         return sum(each.size_bytes for each in self.files)
 
 
 def files_to_prune(files: Iterable[StoredFile], limits: PruneLimits, now_ms: int) -> Pruned:
-    """Choose what goes: what is older than allowed, then as much as is over the budget, the oldest of each kind first.
+    """Choose the files to delete: those older than allowed, then the oldest of each kind above the budget.
 
     For the budget nothing goes that is younger than a day, but for results of tools, which can be had again.
     """
@@ -122,7 +122,7 @@ def files_to_prune(files: Iterable[StoredFile], limits: PruneLimits, now_ms: int
 
 
 class Pruning:
-    """Deletes what `files_to_prune` chooses; a repair says when that is not enough.
+    """Deletes the files that `files_to_prune` chooses; a repair reports when that is not enough.
 
     Args:
         home: Paths of the home directory.
@@ -155,7 +155,7 @@ class Pruning:
             await self._clock.sleep(EVERY_S)
 
     async def prune(self, *, after_days: int | None = None, dry_run: bool = False) -> Pruned:
-        """Delete what goes.
+        """Delete the chosen files.
 
         Args:
             after_days: In place of the configured days.
@@ -179,7 +179,7 @@ class Pruning:
             return Pruned(tuple(gone), kept_bytes)
 
     async def _delete(self, file: StoredFile) -> bool:
-        """Delete a file, unless its session came back to life; return whether it is gone."""
+        """Delete a file, unless its session is in use again; return whether it is gone."""
         path = file.path
         if file.kind is StoredKind.ARCHIVED:
             session = self._sessions.get(file.key)
@@ -216,7 +216,7 @@ class Pruning:
         )
 
     def _files(self, sessions: Mapping[str, Session]) -> list[StoredFile]:
-        """Look at all files of conversations; blocks."""
+        """Collect all files of conversations; blocks."""
         keys = frozenset(each.key for each in sessions.values())
         found = [_stored(path, StoredKind.RESULT) for path in (self._home.storage / "results").glob("*/*")]
         for path in self._home.agents.glob("*/sessions/**/*"):

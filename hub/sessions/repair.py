@@ -10,12 +10,12 @@ INTERRUPTED = "interrupted: the hub stopped before this call had a result; it ma
 
 
 def interrupted_result(call: ToolCallBlock) -> Message:
-    """Return the result of a call that never got one."""
+    """Return a stand-in result for a call without one."""
     return tool_result(call, INTERRUPTED, is_error=True)
 
 
 def pair_results(messages: Iterable[Message]) -> list[Message]:
-    """Return the conversation with each tool result right behind its call, in the order of the calls.
+    """Return the conversation with each tool result directly after its call, in the order of the calls.
 
     A call without a result gets one that says so; a result without a call is left out. Ids are matched to the nearest
     call before them, since some providers count their calls from the start in each turn. What was said while a call
@@ -45,7 +45,7 @@ def pair_results(messages: Iterable[Message]) -> list[Message]:
 
 
 def _said_before_calls(messages: Iterable[Message]) -> list[Message]:
-    """Return the conversation with what was said between a call and its result put before the call.
+    """Return the conversation with messages between a call and its result moved before the call.
 
     Models do not go on behind an answer of their own.
     """

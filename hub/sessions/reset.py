@@ -74,7 +74,7 @@ class ResetRules(Struct, frozen=True):
 
 
 def _latest(hour: int, now_ms: int, zone: tzinfo) -> int:
-    """Return the last moment at or before now at which clocks in the zone showed the hour.
+    """Return the last time, at or before now, when the zone's clock showed the hour.
 
     An hour that the clocks skip is the moment of the change; of one that they show twice, the first counts.
     """

@@ -17,7 +17,7 @@ def select_all(connection: SqlConnection) -> list[tuple[Any, ...]]:
 
 
 def upsert(sessions: Iterable[Session]) -> Callable[[SqlConnection], None]:
-    """Return what writes sessions in the place of the rows with their keys."""
+    """Return the statement that inserts or replaces sessions by key."""
     rows = [
         (each.key, each.session_id, each.agent_id, each.created_ms, each.updated_ms, orjson.dumps(each.data()).decode())
         for each in sessions
@@ -35,7 +35,7 @@ def upsert(sessions: Iterable[Session]) -> Callable[[SqlConnection], None]:
 
 
 def delete(key: str) -> Callable[[SqlConnection], None]:
-    """Return what deletes a session's row."""
+    """Return the statement that deletes a session's row."""
 
     def write(connection: SqlConnection) -> None:
         connection.execute("DELETE FROM sessions WHERE key = ?", (key,))

@@ -1,4 +1,4 @@
-"""What was said in a transcript's file, line by line, for the index of what was said. Everything here blocks."""
+"""Reads a transcript's words line by line, for the search index. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_THE_HUB = frozenset({"memory", "reminder", "system", "automation"})
 
 
 class SaidSoFar(Struct, frozen=True):
-    """What was read of a transcript.
+    """The part of a transcript read so far.
 
     Attributes:
         transcript: It, and how far it was read.
@@ -39,7 +39,7 @@ class SaidSoFar(Struct, frozen=True):
 
 
 def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> SaidSoFar | None:
-    """Read on in a transcript; None when there is nothing new in it.
+    """Read the rest of a transcript; None if there is nothing new.
 
     Args:
         path: Its file.
@@ -75,7 +75,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
 
 
 def said_in(line: bytes) -> TranscriptEntry | None:
-    """Return the entry in a line, when it is something that a person or a model said."""
+    """Return the entry in a line, if it is a person's or a model's message."""
     try:
         entry = TranscriptEntry.from_dict(orjson.loads(line))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):

@@ -1,4 +1,4 @@
-"""Search in what was said: an index of all transcripts, brought up to date behind the conversations."""
+"""Search in transcripts: a full-text index, updated in the background."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class FoundMessage(Struct, frozen=True):
 
 
 class TranscriptSearch:
-    """The index of what was said. It can always be deleted: it is built again from the transcripts.
+    """The search index. It can always be deleted, and is rebuilt from the transcripts.
 
     Args:
         home: Paths of the home directory.
@@ -87,7 +87,7 @@ class TranscriptSearch:
         self._indexing = asyncio.Lock()
 
     def note(self, key: str) -> None:
-        """Note that something happened in a session; the index follows."""
+        """Note that a session changed; the index follows."""
         self._changed.add(key)
         if (session := self._sessions.get(key)) is not None:
             self._latest[session.session_id] = session.agent_id
@@ -114,7 +114,7 @@ class TranscriptSearch:
             await db.close()
 
     async def catch_up(self) -> None:
-        """Index what was said since, of everything after the start; a damaged index is deleted and built again.
+        """Index everything new, after the start; a damaged index is deleted and rebuilt.
 
         Raises:
             HubError, OSError: The disk does not take it.
@@ -130,7 +130,7 @@ class TranscriptSearch:
                 await self._catch_up()
 
     async def search(self, query: str, may_see: Callable[[Session], bool], limit: int) -> list[FoundMessage]:
-        """Return the latest messages with all words of a query, the last of which may be the beginning of a word.
+        """Return the latest messages with all words of a query, the last of which may be a prefix.
 
         Args:
             query: What is looked for.
@@ -240,7 +240,7 @@ class TranscriptSearch:
     # -- what was found ------------------------------------------------------------------------------------------------
 
     def _found(self, lines: list[IndexedLine], words: frozenset[str]) -> list[FoundMessage]:
-        """Return what the lines say now: of a file that was changed since, nothing."""
+        """Return the present contents of found lines; nothing for a file that changed since."""
         found = (self._message(line, words) for line in lines)
         return [each for each in found if each is not None]
 
@@ -268,7 +268,7 @@ class TranscriptSearch:
 
 
 def words_searched(query: str) -> tuple[str, ...]:
-    """Return the words that a query looks for, each once.
+    """Return the distinct words of a query.
 
     Raises:
         InvalidRequest: There is none.
@@ -286,7 +286,7 @@ def _piece(path: Path, line: IndexedLine) -> bytes:
 
 
 def _excerpt(text: str, words: frozenset[str]) -> str:
-    """Return what is said around the first word, on one line."""
+    """Return the text around the first match, on one line."""
     at, _ = next(places_of(text, words), (None, ""))
     if at is None:  # the beginning of a word
         folded = text.casefold()

@@ -98,7 +98,7 @@ class SessionStore:
             self._sessions[session.key] = session
 
     async def close(self) -> None:
-        """Write what waits to be written, wait until it is on disk, and give up all files."""
+        """Flush pending writes to disk, and close all files."""
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         self._dirty.clear()
         # Writes keep their order: when this one is on disk, so is everything that was posted before.
@@ -164,7 +164,7 @@ class SessionStore:
         return fresh
 
     async def snooze(self, key: str, seconds: float) -> Session:
-        """Leave a session out of lists for so long, or until something happens in it; 0 takes it back."""
+        """Leave a session out of lists for some time, or until it is active again; 0 ends that."""
         return await self.patch(key, snoozed_ms=self._now_ms() + int(seconds * 1_000) if seconds else 0)
 
     def is_snoozed(self, session: Session) -> bool:
@@ -172,12 +172,12 @@ class SessionStore:
         return session.snoozed_ms > self._now_ms()
 
     def touch(self, key: str) -> None:
-        """Note that something happened in a session; written behind."""
+        """Note activity in a session; written with a delay."""
         if session := self._sessions.get(key):
             self._write_behind(replace(session, updated_ms=self._now_ms()), "touched")
 
     async def hear(self, key: str, channel: str | None = None) -> Session:
-        """Note that a message is heard in a session; one that is stale by then is reset first.
+        """Note a message in a session; a stale session is reset first.
 
         Args:
             key: The session.
@@ -195,7 +195,7 @@ class SessionStore:
         return self._sessions[key]
 
     def add_usage(self, key: str, usage: Usage, *, turns: int = 1, context_tokens: int | None = None) -> None:
-        """Add what model calls cost to a session's totals; written behind.
+        """Add the cost of model calls to a session's totals; written with a delay.
 
         Args:
             key: The session.
@@ -274,11 +274,11 @@ class SessionStore:
         return True
 
     def tell_pruned(self, key: str) -> None:
-        """Tell that a transcript from before a reset was deleted."""
+        """Announce that a transcript from before a reset was deleted."""
         self._tell(key, "pruned")
 
     def transcript_path(self, session: Session) -> Path:
-        """Return where a session's transcript is; made of the agent's id and our own id alone."""
+        """Return the path of a session's transcript; made only of the agent's id and our own id."""
         _check_session_id(session.session_id)
         return self._home.sessions(session.agent_id) / f"{session.session_id}.jsonl"
 

@@ -35,7 +35,7 @@ async def last_messages(sessions: SessionStore, session: Session, count: int) ->
 
 
 def read_tail(path: Path, count: int, taken: int = FIRST_BYTES) -> list[TranscriptEntry] | None:
-    """Return the last messages of a transcript's current branch; None when only opening it can tell.
+    """Return the last messages of a transcript's current branch; None if the file must be opened for that.
 
     Args:
         path: Its file.

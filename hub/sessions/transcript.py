@@ -1,4 +1,4 @@
-"""A transcript: the append-only tree of one session's entries, and the only door to its file."""
+"""A transcript: the append-only tree of one session's entries, and the only access to its file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Transcript:
         redact: Redact | None = None,
         reading: TranscriptReading | None = None,
     ) -> Transcript:
-        """Open a transcript, setting aside what is damaged in it.
+        """Open a transcript, setting damaged lines aside.
 
         Args:
             path: Its file, which need not exist yet.
@@ -83,7 +83,7 @@ class Transcript:
 
     @property
     def leaf(self) -> TranscriptEntry | None:
-        """The entry that the next one hangs behind."""
+        """The entry that the next one is attached to."""
         return self._entries[-1] if self._entries else None
 
     def entries(self) -> list[TranscriptEntry]:
@@ -138,7 +138,7 @@ class Transcript:
                 waiting.drop()
 
     def begin_sync(self) -> FileSync | None:
-        """Return what waits, in any thread, until everything appended so far is on the disk; None when nothing is.
+        """Return a function that waits, in any thread, until everything appended is on disk; None if it is already.
 
         Raises:
             Unavailable: The disk failed.
@@ -146,7 +146,7 @@ class Transcript:
         return self._file.begin_sync()
 
     async def repair(self, *, ts_ms: int | None = None) -> list[TranscriptEntry]:
-        """Give every tool call of the current branch that has no result one that says so, on disk.
+        """Add a stand-in result for every unanswered tool call of the current branch, on disk.
 
         Repairing twice writes nothing twice.
 
@@ -174,7 +174,7 @@ class Transcript:
         return await self.append(fresh, sync=True) if fresh else []
 
     def close(self) -> None:
-        """Give up the file descriptor; the next append takes one again."""
+        """Close the file descriptor; the next append reopens it."""
         self._file.close()
 
     def _append(self, entries: Iterable[TranscriptEntry]) -> list[TranscriptEntry]:

@@ -1,4 +1,4 @@
-"""A transcript's file: reading what can be read, setting aside what cannot, appending whole lines."""
+"""A transcript's file: reads what is intact, sets damaged lines aside, appends whole lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NewerTranscript(HubError):
 
 
 class TranscriptReading(Struct):
-    """What was found in a file.
+    """The contents of a file.
 
     Attributes:
         header: Its first line, when that is readable.
@@ -138,7 +138,7 @@ class TranscriptFile:
         self._is_named = Event()
 
     def load(self, found: TranscriptReading | None = None) -> tuple[list[TranscriptEntry], Path | None]:
-        """Read the file, and set aside what is damaged.
+        """Load the file, and set damaged lines aside.
 
         Args:
             found: What `read_lines` found in it, when it was read already.
@@ -179,7 +179,7 @@ class TranscriptFile:
             raise Unavailable(f"the transcript {self.path} cannot be written: {error.strerror}") from error
 
     def begin_sync(self) -> FileSync | None:
-        """Return what waits until everything appended so far is on the disk; None when there is nothing.
+        """Return a function that waits until everything appended is on disk; None if nothing is pending.
 
         Raises:
             Unavailable: The file cannot be opened.
@@ -192,7 +192,7 @@ class TranscriptFile:
             raise Unavailable(f"the transcript {self.path} cannot be synced: {error.strerror}") from error
 
     def close(self) -> None:
-        """Give the descriptor back; the next append opens it again."""
+        """Close the descriptor; the next append opens the file again."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -209,7 +209,7 @@ class TranscriptFile:
         return self._fd
 
     def _undo(self) -> None:
-        """Take back the part of a line that a full disk let through."""
+        """Remove the partial line that a full disk left."""
         if self._fd is None:
             return
         try:
@@ -271,7 +271,7 @@ def _set_aside(path: Path, damaged: list[bytes]) -> Path:
 
 
 class FileSync:
-    """One wait for the disk to have a file: to be called once, in any thread, or dropped.
+    """A pending sync of a file: call it once, in any thread, or drop it.
 
     Args:
         path: The file.
@@ -302,6 +302,6 @@ class FileSync:
             os.close(descriptor)
 
     def drop(self) -> None:
-        """Give it up, unless it was called."""
+        """Cancel it, unless it was called."""
         with suppress(IndexError):
             os.close(self._own.pop())

@@ -41,7 +41,7 @@ def summed(rows: Iterable[Row], by: str) -> list[dict[str, Any]]:
 
 
 def total_of(sums: Iterable[Row]) -> dict[str, Any]:
-    """Return the sum of sums."""
+    """Return the grand total."""
     every = list(sums)
     prices = [each["cost_usd"] for each in every if each["cost_usd"] is not None]
     counts = {name: sum(each[name] for each in every) for name in (*COUNTS, "tokens")}
@@ -54,7 +54,7 @@ def tokens_of(row: Row) -> int:
 
 
 def _channel(row: Row) -> str | None:
-    """Return the channel of a session; where its key has none, what kind of session it is."""
+    """Return the channel of a session; if its key has none, the kind of session."""
     try:
         key = SessionKey.parse(row["session_key"] or "")
     except InvalidRequest:

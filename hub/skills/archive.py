@@ -1,4 +1,4 @@
-"""Reads a skill out of a ZIP file from anywhere, within bounds; whatever could lead out of it is refused. Pure.
+"""Reads a skill from an untrusted ZIP file, within bounds; paths that lead out of it are refused. Pure.
 
 An archive can be made to take long: it is called in a process of its own (`hub.security.outside_reader`).
 """
@@ -28,7 +28,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)
 
 
 def read_skill_data(data: bytes, path: str | None = None) -> tuple[str, dict[str, bytes]]:
-    """Return the name of the folder that a skill is in, and its files.
+    """Return the folder name of a skill, and its files.
 
     Args:
         data: A ZIP file, or the text of a SKILL.md.
@@ -45,7 +45,7 @@ def read_skill_data(data: bytes, path: str | None = None) -> tuple[str, dict[str
 
 
 def read_archive(data: bytes, path: str | None = None) -> tuple[str, dict[str, bytes]]:
-    """Return the name of the folder that a skill is in, and its files.
+    """Return the folder name of a skill, and its files.
 
     Args:
         data: A ZIP file.
@@ -99,7 +99,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _folder(entries: dict[str, zipfile.ZipInfo], path: str | None) -> str:
-    """Return the folder of the skill: the one that was named, or the only one there is."""
+    """Return the folder of the skill: the named one, or the only one."""
     holders = {str(PurePosixPath(name).parent) for name in entries if PurePosixPath(name).name == FILE_NAME}
     folders = sorted("" if each == "." else each for each in holders)
     if not folders:
@@ -122,7 +122,7 @@ def _within(inner: str, outer: str) -> bool:
 
 
 def _plainly_named(chosen: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """Return the files without hidden ones, such as a repository's own, which no skill needs."""
+    """Return the files without hidden ones, such as a repository's metadata, which no skill needs."""
     found: dict[str, zipfile.ZipInfo] = {}
     for path, info in chosen.items():
         names = path.split("/")

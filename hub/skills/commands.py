@@ -30,7 +30,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 
 
 class SkillCommandNeeds(Struct, frozen=True):
-    """What the commands of skills work with.
+    """The dependencies of the commands of skills.
 
     Attributes:
         group_skills: Returns the list of skills that the room of an address is limited to; None is no list.
@@ -44,7 +44,7 @@ class SkillCommandNeeds(Struct, frozen=True):
 
 
 class SkillCommands:
-    """What the commands of skills do, and which there are.
+    """Carries out the commands of skills, and keeps their list.
 
     Args:
         commands: Where they are added.
@@ -58,7 +58,7 @@ class SkillCommands:
         commands.add(ChatCommand("skill", self._skill, Category.SKILLS, people_only=True, arguments="[NAME] [INPUT]"))
 
     def update(self) -> None:
-        """Offer the skills there are now as commands; a name that another command has stays with it."""
+        """Register the present skills as commands; names that other commands have stay theirs."""
         found = self._invocable()
         if found == self._offered:
             return
@@ -109,7 +109,7 @@ class SkillCommands:
         return CommandReply("", message=f"{asked}\n\n{given}" if given else asked)
 
     async def _dispatch(self, call: CommandCall, skill: FoundSkill, tool_name: str, given: str) -> CommandReply:
-        """Call the tool that a skill names, without a model; with the rights of whoever wrote the command."""
+        """Call the tool that a skill names, without a model, with the rights of the command's sender."""
         needs = self._needs
         tool = needs.tools.get(tool_name)
         if tool is None:
@@ -136,7 +136,7 @@ class SkillCommands:
 
 
 def _in_short(about: str) -> str:
-    """Return the first sentence of a description, cut at a word where it is too long."""
+    """Return the first sentence of a description, cut at a word if it is too long."""
     sentence = _SENTENCE.split(about, maxsplit=1)[0].rstrip(".")
     if len(sentence) <= ABOUT_CHARACTERS:
         return sentence

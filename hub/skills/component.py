@@ -39,7 +39,7 @@ PROPOSALS = "skill_proposals"
 
 
 class SkillsComponent(Component):
-    """The registry of skills, looked at when they are first needed, and what people and models reach it by."""
+    """The registry of skills, loaded on first use, and its interfaces for people and models."""
 
     name = "skills"
     sections = frozenset({"skills"})
@@ -80,7 +80,7 @@ class SkillsComponent(Component):
         base.bus.listen(EVENT_SKILLS_CHANGED, self._changed)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that looks at the skills and watches them, beside a hub that is open already."""
+        """Return the stage that loads and watches the skills, after the hub has opened."""
         return [Stage("skills", self._start)]
 
     def methods(self) -> MethodGroups:
@@ -93,7 +93,7 @@ class SkillsComponent(Component):
         return SkillMethods(self._control, self._agents, str(self._base.home.path / FOLDER)).methods()
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over the settings, and look at the directories of what is configured now."""
+        """Apply the settings, and reload the configured directories."""
         self._settings = SkillSettings.from_config(self._base.section("skills"))
         self._placed = None
         await self.skills.refresh(force=True)
@@ -112,7 +112,7 @@ class SkillsComponent(Component):
         self._moved.set()
 
     def _report(self) -> None:
-        """Raise a repair for each skill that is off since somebody changed it, and for each that is proposed."""
+        """Raise a repair for each skill that is off because it changed, and for each proposal."""
         judged = [each for agent in self._agents.all() for each in self.skills.judged(agent.id)]
         changed = {each.skill.id: each for each in judged if each.state is SkillState.CHANGED}
         repairs = self._base.repairs

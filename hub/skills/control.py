@@ -1,4 +1,4 @@
-"""What people do with skills: look at one, enable it, switch it off, install, remove; and what an agent proposes."""
+"""Managing skills: view, enable, disable, install, remove; and proposals of agents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROPOSALS_LIMIT = 20
 
 
 class SkillLook(Struct, frozen=True):
-    """A skill as a person sees it before they enable it.
+    """A skill as a person sees it before enabling it.
 
     Attributes:
         judged: The skill and its state.
@@ -48,14 +48,14 @@ class SkillLook(Struct, frozen=True):
 
 
 class SkillControl:
-    """Changes which skills there are and which are used.
+    """Changes the set of skills and their state.
 
     Args:
         skills: The skills.
         home: The directory that skills are installed in.
         proposals: The directory that agents' proposals wait in.
         egress: Fetches what is installed by URL.
-        clock: Tells the time.
+        clock: The clock.
     """
 
     def __init__(self, skills: SkillRegistry, home: Path, proposals: Path, egress: Egress, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class SkillControl:
         return self._skills.judged(agent_id)
 
     async def look(self, name: str, agent_id: str) -> SkillLook:
-        """Return a skill with all that a person should know of it.
+        """Return a skill with everything that a person should know about it.
 
         Args:
             name: Its id, or its name: then the one that is used, or else the first.
@@ -91,10 +91,10 @@ class SkillControl:
         return SkillLook(judged, digest_of(files), files[FILE_NAME].decode("utf-8", "replace"), sizes, findings)
 
     async def enable(self, name: str, agent_id: str, digest: str | None, *, accept: bool = False) -> JudgedSkill:
-        """Let a skill be used; one that did not come with the hub as it is now, and no longer when it changes.
+        """Enable a skill; one that did not come with the hub stays enabled only until it changes.
 
         Args:
-            digest: Of what was looked at.
+            digest: Of the reviewed files.
             accept: Whether it is enabled in spite of what the scan found.
 
         Raises:
@@ -190,7 +190,7 @@ class SkillControl:
             return skill.id
 
     async def propose(self, name: str, text: str, origin: Mapping[str, Any]) -> str:
-        """Keep what an agent proposes as a skill, for the owner to look at; return its id.
+        """Store an agent's proposal of a skill, for the owner to review; return its id.
 
         Raises:
             SkillInvalid: It is no valid SKILL.md, or is named as something else.
@@ -223,7 +223,7 @@ class SkillControl:
         await self._skills.refresh(force=True)
 
     def _adopt(self, skill: FoundSkill) -> str:
-        """Move a proposal among the skills of the home; one that was there goes."""
+        """Move a proposal into the home's skills, replacing one of the same name."""
         target = self._home / skill.folder.name
         files = read_folder(skill.folder)
         self._put(target, files, overwrite=True)
@@ -283,13 +283,13 @@ def _is_the_same(folder: Path, files: Mapping[str, bytes]) -> bool:
 
 
 def _discard(folder: Path) -> None:
-    """Delete a skill: at once for whoever looks, then its files."""
+    """Delete a skill: at once for readers, then its files."""
     if (aside := _set_aside(folder)) is not None:
         _delete(aside)
 
 
 def _set_aside(folder: Path) -> Path | None:
-    """Move what is in the place of a skill to a hidden name, a symlink itself; None when nothing is there."""
+    """Rename an existing skill to a hidden name, a symlink itself; None if nothing is there."""
     if not os.path.lexists(folder):
         return None
     aside = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")

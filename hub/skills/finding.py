@@ -35,7 +35,7 @@ class ScanFinding(Struct, frozen=True):
 
     @property
     def told(self) -> Phrase:
-        """Its place and its message."""
+        """Its position and its message."""
         message = self.message if isinstance(self.message, Phrase) else Phrase(self.message, self.message)
         if self.line is None:
             return phrase("{path} {message}", path=self.path, message=message)

@@ -1,4 +1,4 @@
-"""The files of one skill: read as a whole, within bounds and without symlinks, and known by one hash."""
+"""The files of one skill: read together, within bounds and without symlinks, and identified by one hash."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def facts_of(folder: Path) -> tuple[FileFacts, ...]:
-    """Return what shows that a folder was changed, without reading its files."""
+    """Return file facts that reveal a change of a folder without reading its files."""
     found: list[FileFacts] = []
     waiting = [str(folder)]
     while waiting and len(found) <= 2 * FILES_LIMIT:

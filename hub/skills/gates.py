@@ -1,4 +1,4 @@
-"""Gates: whether what a skill requires is there. Pure."""
+"""Gates: whether a skill's requirements are met. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLATFORMS = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "w
 
 
 class SkillEntry(Struct, frozen=True):
-    """What the configuration says of a skill, at `skills.entries.<key>`.
+    """The configuration of a skill, at `skills.entries.<key>`.
 
     Attributes:
         enabled: False switches it off.
@@ -31,7 +31,7 @@ class SkillEntry(Struct, frozen=True):
 
 
 class GateFacts(Struct, frozen=True):
-    """What gates look at.
+    """The facts that gates check.
 
     Attributes:
         platform: As `sys.platform` says.
@@ -47,7 +47,7 @@ class GateFacts(Struct, frozen=True):
 
 
 def missing(file: SkillFile, entry: SkillEntry, facts: GateFacts) -> Requirements | None:
-    """Return what a skill requires and does not find; None when it may be offered."""
+    """Return a skill's unmet requirements; None if it may be offered."""
     requires = file.requires
     systems = {_PLATFORMS.get(each.lower(), each.lower()) for each in requires.os}
     if systems and facts.platform not in systems:
@@ -65,7 +65,7 @@ def missing(file: SkillFile, entry: SkillEntry, facts: GateFacts) -> Requirement
 
 
 def variables(file: SkillFile, entry: SkillEntry) -> dict[str, Secret]:
-    """Return the environment variables that the configuration gives a skill."""
+    """Return the environment variables configured for a skill."""
     given = dict(entry.env)
     if file.primary_env is not None and entry.api_key is not None:
         given.setdefault(file.primary_env, entry.api_key)
@@ -73,7 +73,7 @@ def variables(file: SkillFile, entry: SkillEntry) -> dict[str, Secret]:
 
 
 def told_missing(lacking: Requirements) -> str:
-    """Return what is missing, for people."""
+    """Return the unmet requirements in words."""
     parts = [
         phrase("runs on: {names}", names=lacking.os) if lacking.os else "",
         phrase("programs: {names}", names=lacking.bins) if lacking.bins else "",

@@ -1,4 +1,4 @@
-"""The list of skills in a prompt: bounded, and the same as long as the skills are. Pure."""
+"""The list of skills in a prompt: bounded, and stable while the skills are. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MORE = "- … and {count} more: `skill` without a name lists all"
 
 
 def skill_listing(files: Sequence[SkillFile], limit: int) -> str:
-    """Return the list, by name: with descriptions, without them where they do not fit, or only the first names.
+    """Return the list, by name: with descriptions, or without if they do not fit, or only the first names.
 
     Args:
         files: What a model may choose of.

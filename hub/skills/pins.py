@@ -1,4 +1,4 @@
-"""Which skills the owner has enabled, each with the hash of what was looked at; kept in `.storage/skills.json`."""
+"""Which skills the owner has enabled, each with its hash at that time; kept in `.storage/skills.json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZE_LIMIT_BYTES = 4 * 1024 * 1024
 
 
 class SkillPin(Struct, frozen=True, omit_defaults=True):
-    """What is known of one skill.
+    """The state of one skill.
 
     Attributes:
         enabled: Whether the owner enabled it (True) or switched it off (False); None when neither.
@@ -62,7 +62,7 @@ class SkillPins:
         return self._pins
 
     def put(self, id: str, pin: SkillPin | None) -> None:
-        """Keep a pin, or forget it; on the disk when this returns."""
+        """Store a pin, or remove it; on disk when this returns."""
         pins = dict(self.all())
         if pin is None:
             pins.pop(id, None)

@@ -1,4 +1,4 @@
-"""The directories that skills lie in, and what is found there."""
+"""The directories of skills, and their contents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SkillPlace(Struct, frozen=True):
     agent_id: str | None = None
 
     def folders(self) -> list[Path]:
-        """Return the folders that may be skills, by name; symlinks too, which are refused when they are read."""
+        """Return the folders that may be skills, by name; also symlinks, which are refused on reading."""
         try:
             with os.scandir(self.path) as entries:
                 names = sorted(
@@ -46,14 +46,14 @@ class SkillPlace(Struct, frozen=True):
         return [self.path / name for name in names[:SKILLS_LIMIT]]
 
     def facts(self) -> tuple[FileFacts, ...]:
-        """Return what shows that something in it changed."""
+        """Return file facts that reveal a change in it."""
         if self.source in TRUSTED:  # they change with the hub alone
             return ()
         return tuple(fact for folder in self.folders() for fact in ((str(folder), 0, 0, 0, 0), *facts_of(folder)))
 
 
 def find_skills(place: SkillPlace, pins: Mapping[str, SkillPin]) -> list[FoundSkill]:
-    """Return the skills in a directory; folders without a SKILL.md are none. It blocks."""
+    """Return the skills in a directory; folders without a SKILL.md are ignored. Blocks."""
     found = []
     for folder in place.folders():
         if not os.path.lexists(folder / FILE_NAME):

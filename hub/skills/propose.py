@@ -1,4 +1,4 @@
-"""The tool `skill_propose`: an agent writes down how something is done; its owner looks at it and enables it."""
+"""The tool `skill_propose`: an agent writes down a procedure; its owner reviews and enables it."""
 
 from __future__ import annotations
 

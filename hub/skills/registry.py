@@ -1,4 +1,4 @@
-"""The skills there are, looked at again when their files change; what a run is offered of them."""
+"""The registry of skills, reloaded when their files change, and the skills offered to a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_ENTRY = SkillEntry()
 
 
 class SkillSettings(Struct, frozen=True):
-    """What the configuration says of skills.
+    """The configured settings of skills.
 
     Attributes:
         watch: Whether conversations that go on notice changes.
@@ -56,12 +56,12 @@ class SkillSettings(Struct, frozen=True):
         )
 
     def entry(self, file: SkillFile) -> SkillEntry:
-        """Return what is said of a skill, by its key or its name."""
+        """Return the configuration of a skill, by its key or its name."""
         return self.entries.get(file.key) or self.entries.get(file.name) or _NO_ENTRY
 
 
 class SkillSnapshot(Struct, frozen=True):
-    """The skills of one conversation, the same until they change.
+    """The skills of one conversation, constant until they change.
 
     Attributes:
         version: Of the registry when it was taken.
@@ -80,7 +80,7 @@ NO_SKILLS = SkillSnapshot()
 
 
 class SkillRegistry:
-    """Knows all skills; fires `skills_changed` when they are others than before.
+    """Knows all skills; fires `skills_changed` when the set changes.
 
     Args:
         places: Returns the directories they lie in, in order of precedence.
@@ -114,11 +114,11 @@ class SkillRegistry:
 
     @property
     def settings(self) -> SkillSettings:
-        """What is configured now."""
+        """The present settings."""
         return self._settings()
 
     async def refresh(self, *, force: bool = False) -> None:
-        """Look at the files again if one of them changed, or in any case."""
+        """Reload the files if one of them changed, or if forced."""
         async with self._looking:
             places = tuple(self._places())
             seen = (places, tuple(fact for place in places for fact in place.facts()))
@@ -131,7 +131,7 @@ class SkillRegistry:
                 self.changed()
 
     def changed(self) -> None:
-        """Note that something about skills is different: files, pins or configuration."""
+        """Note that files, pins or the configuration of skills changed."""
         self.version += 1
         self._bus.fire(EVENT_SKILLS_CHANGED, {"version": self.version})
 
@@ -140,7 +140,7 @@ class SkillRegistry:
         return self._found or ()
 
     def judged(self, agent_id: str) -> list[JudgedSkill]:
-        """Return the skills of an agent with their states; gates are looked at now."""
+        """Return the skills of an agent with their states; gates are checked now."""
         settings = self.settings
         mine = [each for each in self.all() if each.agent_id in (None, agent_id)]
         return judge(mine, settings.entry, self._facts(), settings.bundled)
@@ -148,7 +148,7 @@ class SkillRegistry:
     async def snapshot(
         self, agent_id: str, session_key: str, session: object, *allowed: Sequence[str] | None
     ) -> SkillSnapshot:
-        """Return the skills of a conversation: as it began, and again when they changed (`skills.watch`).
+        """Return the skills of a conversation: as it began, or as they changed since (`skills.watch`).
 
         Args:
             agent_id: The agent.
@@ -169,12 +169,12 @@ class SkillRegistry:
         return known[1]
 
     async def usable(self, agent_id: str, *allowed: Sequence[str] | None) -> dict[str, FoundSkill]:
-        """Return what an agent may use now, by name."""
+        """Return the usable skills of an agent, by name."""
         await self.refresh()
         return {each.skill.name: each.skill for each in permitted(self.judged(agent_id), *allowed)}
 
     def in_conversation(self, session_key: str) -> SkillSnapshot | None:
-        """Return the skills that a conversation was given last."""
+        """Return the skills that a conversation was last given."""
         known = self._snapshots.get(session_key)
         return known[1] if known is not None else None
 
@@ -203,7 +203,7 @@ class SkillRegistry:
 
 
 def read_checked(skill: FoundSkill) -> Mapping[str, bytes]:
-    """Return the files of a skill, as they were when the owner enabled it. It blocks.
+    """Return the files of a skill, verified against the owner's approval. Blocks.
 
     Raises:
         NotFound: They are others now.

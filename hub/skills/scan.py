@@ -1,4 +1,4 @@
-"""The scan of a skill: what a person should know before they enable it. Pure."""
+"""The scan of a skill: findings that a person should know before enabling it. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ORDER = list(ScanSeverity)
 
 
 def scan(files: Mapping[str, bytes], skill: SkillFile | None = None) -> tuple[ScanFinding, ...]:
-    """Return what is found in the files of a skill, the worst first; at most `FINDINGS_LIMIT`.
+    """Return the findings in a skill's files, worst first; at most `FINDINGS_LIMIT`.
 
     Args:
         files: All files by path.
@@ -59,7 +59,7 @@ def scan(files: Mapping[str, bytes], skill: SkillFile | None = None) -> tuple[Sc
 
 
 def _in_file(path: str, data: bytes, limit: int) -> tuple[list[ScanFinding], int]:
-    """Return what is found in a file, and how many bytes were looked through."""
+    """Return the findings in a file, and the number of bytes scanned."""
     name = PurePosixPath(path.lower())
     if data.startswith(PROGRAM_STARTS) or name.suffix in PROGRAM_SUFFIXES:
         return [ScanFinding(ScanSeverity.DANGER, "program", "is a program, which cannot be read", path)], 0

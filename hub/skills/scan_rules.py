@@ -1,4 +1,4 @@
-"""What the scan of a skill looks for: signs in its text, and in names and first bytes of its files. Pure.
+"""The rules of the scan: patterns in a skill's text, and in names and first bytes of its files. Pure.
 
 The rules find the common cases for a person who looks; they prove nothing. What a skill may do is bounded by tools,
 approvals and provenance, whatever it says.
@@ -14,7 +14,7 @@ from hub.skills.finding import ScanSeverity
 
 
 class TextRule(Struct, frozen=True):
-    """A sign in one line of text."""
+    """A pattern for one line of text."""
 
     name: str
     severity: ScanSeverity

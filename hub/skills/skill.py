@@ -1,4 +1,4 @@
-"""A skill that was found: where, what it says, and whether it may be used. Pure."""
+"""A discovered skill: its place, its contents, and whether it may be used. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hub.skills.skill_file import Requirements, SkillFile
 
 
 class SkillSource(StrEnum):
-    """Where skills come from; of several with one name, the first that is enabled is used."""
+    """The source of a skill; of several with one name, the first enabled one is used."""
 
     WORKSPACE = "workspace"
     HOME = "home"
@@ -78,17 +78,17 @@ class FoundSkill(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name; of a broken one, that of its folder."""
+        """Its name; of a broken one, the name of its folder."""
         return self.file.name if self.file is not None else self.folder.name
 
     @property
     def trusted(self) -> bool:
-        """Whether it needs no look before it is used."""
+        """Whether it may be used without approval."""
         return self.source in TRUSTED
 
 
 class JudgedSkill(Struct, frozen=True):
-    """A skill with the state it is in, and what it lacks."""
+    """A skill with its state and its unmet requirements."""
 
     skill: FoundSkill
     state: SkillState
@@ -159,6 +159,6 @@ def _trust(
 
 
 def permitted(judged: Sequence[JudgedSkill], *allowed: Sequence[str] | None) -> list[JudgedSkill]:
-    """Return the ready skills that are on every list of names; None is no list."""
+    """Return the ready skills that are on every list of names; None means no list."""
     lists = [frozenset(names) for names in allowed if names is not None]
     return [each for each in judged if each.ready and all(each.skill.name in names for names in lists)]

@@ -39,7 +39,7 @@ class SkillInvalid(InvalidRequest):
 
 
 class Requirements(Struct, frozen=True):
-    """What must be there for a skill to be offered.
+    """The requirements of a skill.
 
     Attributes:
         bins: Programs that must all be found.
@@ -57,7 +57,7 @@ class Requirements(Struct, frozen=True):
 
 
 class SkillFile(Struct, frozen=True):
-    """What a SKILL.md says before its instructions.
+    """The front matter of a SKILL.md.
 
     Attributes:
         name: Of a-z, 0-9 and dashes, at most 64.
@@ -92,7 +92,7 @@ class SkillFile(Struct, frozen=True):
 
 
 def read_skill(text: str, folder: str) -> SkillFile:
-    """Return what a SKILL.md says of itself.
+    """Parse a SKILL.md.
 
     Args:
         text: The whole file.
@@ -149,12 +149,12 @@ def body_of(text: str) -> str:
 
 
 def slug_of(name: str) -> str:
-    """Return a name of a-z, 0-9 and single dashes; empty when nothing of it is left."""
+    """Return a name of a-z, 0-9 and single dashes; may be empty."""
     return _UNSAFE.sub("-", name.lower()).strip("-")[:NAME_LIMIT].strip("-")
 
 
 def _said(front: str, notes: list[str]) -> Mapping[str, Any]:
-    """Return the fields; of front matter that is no YAML, those that are on one line."""
+    """Return the fields; of invalid YAML, those on single lines."""
     from hub.config.bounds import Budget
     from hub.config.errors import ConfigError
     from hub.config.marks import MarkOrigin
@@ -230,7 +230,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    """Return a list of words, which may be written as one text with blanks or commas."""
+    """Return a list of words, which may be one text separated by blanks or commas."""
     texts = re.split(r"[,\s]+", value) if isinstance(value, str) else [_line(each) for each in _items(value)]
     return tuple(dict.fromkeys(text[:128] for text in texts[:LIST_LIMIT] if text))
 

@@ -1,4 +1,4 @@
-"""Watches the directories of skills, so that commands and the dashboard follow changes; runs look by themselves."""
+"""Watches the directories of skills, so that commands and the dashboard follow changes; runs check by themselves."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class StorageComponent(Component):
         ]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over how long the history is kept."""
+        """Apply the retention of the history."""
         if "hub" in changed:
             self.history.set_retention(self._retention())
 

@@ -1,4 +1,4 @@
-"""Recovery of a damaged database: it is set aside under a telling name, and what can be read is saved.
+"""Recovery of a damaged database: it is set aside under a telling name, and readable rows are saved.
 
 The damaged file is never changed. What can be read is copied into a fresh database first, and only then do the two
 change places, so that a crash in between leaves either the old state or the new one.
@@ -74,7 +74,7 @@ def suspect_mark(path: Path) -> Path:
 
 
 def finish_interrupted(path: Path) -> None:
-    """Tidy up after a crash while a database was being made or replaced."""
+    """Clean up after a crash during the creation or replacement of a database."""
     saved = _saved(path)
     if saved.exists() and not path.exists():
         os.replace(saved, path)
@@ -86,7 +86,7 @@ def finish_interrupted(path: Path) -> None:
 
 
 def make_new(path: Path, migrations: Sequence[Migration]) -> None:
-    """Make a fresh database at `path`; it is there whole or not at all.
+    """Make a fresh database at `path`, atomically.
 
     The second of a kind is a copy of the first, as it was made: the statements of all migrations take 15 ms.
     """
@@ -107,7 +107,7 @@ def make_new(path: Path, migrations: Sequence[Migration]) -> None:
 
 
 def find_damage(connection: sqlite3.Connection, path: Path, *, limit_bytes: int = CHECK_LIMIT_BYTES) -> str | None:
-    """Check the pages of the database when it is no larger than the limit or suspect; return what is wrong, or None."""
+    """Check the database's pages if it is small enough or suspect; return the damage, or None."""
     mark = suspect_mark(path)
     suspect, size_bytes = mark.exists(), path.stat().st_size
     if size_bytes > limit_bytes and not suspect:
@@ -126,7 +126,7 @@ def find_damage(connection: sqlite3.Connection, path: Path, *, limit_bytes: int 
 
 
 def is_foreign(path: Path) -> str | None:
-    """Return why the file cannot be a database at all, or None when its first bytes are right."""
+    """Return why the file cannot be a database at all, or None if its first bytes are right."""
     size = path.stat().st_size
     if size == 0:
         return "the file is empty"
@@ -136,7 +136,7 @@ def is_foreign(path: Path) -> str | None:
 
 
 def replace_damaged(path: Path, migrations: Sequence[Migration], reason: str, *, save_rows: bool = True) -> Damage:
-    """Save what can be read into a new database, set the damaged file aside, and put the new one in its place.
+    """Save readable rows into a new database, set the damaged file aside, and put the new one in its place.
 
     Args:
         save_rows: False for a disposable database: the new one is empty, and of the files set aside the last is kept.
@@ -215,7 +215,7 @@ def _save_rows(
 
 
 def _mend_header(copy: Path) -> None:
-    """Write the header fields that are the same in every file of ours, so that a flip there does not hide the rows."""
+    """Restore the header fields that are the same in all our files, so that a flipped bit does not hide the rows."""
     size = copy.stat().st_size
     if size < PAGE_BYTES:
         return
@@ -249,7 +249,7 @@ def _tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
 def _copy_table(
     source: sqlite3.Connection, new: sqlite3.Connection, table: str, columns: list[str]
 ) -> tuple[int, bool]:
-    """Copy what can be read of a table, from its beginning and, past a damaged page, from its end."""
+    """Copy the readable rows of a table, from its beginning and, past a damaged page, from its end."""
     names = ", ".join(f'"{column}"' for column in columns)
     marks = ", ".join("?" for _ in columns)
     insert = f'INSERT OR IGNORE INTO "{table}"({names}) VALUES({marks})'
@@ -271,7 +271,7 @@ def _copy_table(
 
 
 def _set_aside_orphaned_log(path: Path) -> None:
-    """A log without its database would be replayed onto a new one: it is set aside."""
+    """Set aside a log without its database, which would be replayed onto a new one."""
     aside = _aside_name(path)
     for suffix in _SIDE_FILES:
         side = Path(f"{path}{suffix}")

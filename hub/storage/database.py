@@ -1,4 +1,4 @@
-"""A SQLite database with one writer: durable when awaited, read without waiting, never emptied in silence."""
+"""A SQLite database with one writer: durable when awaited, read without waiting, never silently emptied."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Database:
         self._damage_listeners: list[Callable[[], object]] = []
 
     async def open(self) -> None:
-        """Open the file, creating it when there is none, repairing it when it is damaged, and migrate its schema.
+        """Open the file, creating, repairing or migrating it as needed.
 
         Raises:
             NewerSchema: A newer program wrote it; it was not changed.
@@ -77,12 +77,12 @@ class Database:
         await self._writer.start()
 
     async def close(self) -> None:
-        """Write what waits and close; what comes later is refused. A second call does nothing."""
+        """Flush pending writes and close; later ones are refused. A second call does nothing."""
         await self._readers.stop()
         await self._writer.stop()
 
     async def write(self, fn: Callable[[SqlConnection], T]) -> T:
-        """Run `fn` in the writer thread and return its result once the disk has what it did.
+        """Run `fn` in the writer thread and return its result once its changes are on disk.
 
         Args:
             fn: Changes the database through the connection it is given; plain, short, without waiting for anything. It
@@ -101,7 +101,7 @@ class Database:
         return result
 
     async def read(self, fn: Callable[[SqlConnection], T], *, limit_s: float = READ_LIMIT_S) -> T:
-        """Run `fn` in a reader thread over one unchanging state, which has every write that was awaited before.
+        """Run `fn` in a reader thread on a snapshot that includes every awaited write.
 
         Raises:
             TimedOut: Its statements took longer than `limit_s` seconds.
@@ -121,7 +121,7 @@ class Database:
         return self._writer.post(fn)
 
     def on_damage(self, listener: Callable[[], object]) -> None:
-        """Call `listener`, in a thread of the database, when a page proves damaged while it is open."""
+        """Call `listener`, in a database thread, when a page proves damaged while the file is open."""
         self._damage_listeners.append(listener)
 
     def damaged_copies(self) -> list[Path]:
@@ -158,7 +158,7 @@ class Database:
             raise from_os(error, self.path, "opening") from error
 
     def _open_sound(self) -> sqlite3.Connection:
-        """Open the database, after repairing it when it is damaged."""
+        """Open the database, after repairing it if it is damaged."""
         reason = is_foreign(self.path)
         if reason is None:
             try:

@@ -1,4 +1,4 @@
-"""Errors of files and databases, by what a person must do about them."""
+"""Errors of files and databases, classified by what a person must do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRIMARY_CODE = 0xFF
 
 
 class StorageError(HubError):
-    """Something could not be read from or written to the disk; what was acknowledged before is still there."""
+    """Something could not be read from or written to disk; acknowledged data is safe."""
 
     code = "STORAGE"
     http_status = 503
@@ -38,7 +38,7 @@ class ReadOnlyStorage(StorageError):
 
 
 class DatabaseDamaged(StorageError):
-    """A database file does not hold together."""
+    """A database file is damaged."""
 
     code = "DATABASE_DAMAGED"
 
@@ -57,7 +57,7 @@ class NewerSchema(StorageError):
 
 
 class MigrationFailed(StorageError):
-    """A migration could not be done; the file is as it was before it."""
+    """A migration failed; the file is unchanged."""
 
     code = "MIGRATION_FAILED"
 
@@ -69,7 +69,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> StorageError | None:
-    """Return the error of ours that says what `error` of SQLite means for the file at `path`.
+    """Return our error for a SQLite `error` on the file at `path`.
 
     Returns:
         None when it is the caller's own (a constraint, a mistake in SQL).
@@ -111,14 +111,14 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StorageError | None:
 
 
 def query_failed(error: sqlite3.Error, path: Path) -> QueryFailed:
-    """Return the error of ours for a statement that the database refused; a mistake in SQL is logged."""
+    """Return our error for a refused statement; a mistake in SQL is logged."""
     if not isinstance(error, sqlite3.IntegrityError):
         _log.error("a statement for %s is wrong", path.name, exc_info=error)
     return QueryFailed(f"{path.name} refused a statement: {error}", details={"file": str(path)})
 
 
 def from_os(error: OSError, path: Path, doing: str) -> StorageError:
-    """Return the error of ours for an `OSError` met while `doing` ("writing", "reading") the file at `path`."""
+    """Return our error for an `OSError` while `doing` ("writing", "reading") the file at `path`."""
     details = {"file": str(path), "errno": errno.errorcode.get(error.errno or 0, "?")}
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, lines appended, and reads that have a bound."""
+"""Atomic file writes, appended lines, and bounded reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace the contents of a file so that readers see the old or the new ones, also after a crash.
+    """Replace the contents of a file atomically, even across a crash.
 
     A symlink at `path` is followed, so that a person may keep the file elsewhere. It blocks until the disk has it.
 

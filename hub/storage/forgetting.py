@@ -15,7 +15,7 @@ _WORDS = (
 
 
 def forget_session(connection: SqlConnection, session_key: str, before_ms: int) -> None:
-    """Delete what a session received, sent, ran, asked and answered before a moment, and overwrite it in the file.
+    """Delete a session's received, sent, run, asked and answered words before a time, and overwrite them in the file.
 
     Args:
         connection: Inside a transaction.

@@ -62,7 +62,7 @@ class UsageNumbers(Protocol):
 
 
 class HistoryStore:
-    """Records what happened, in the background: recording costs a list entry and never waits, fails or raises.
+    """Records history in the background: recording costs a list entry and never waits, fails or raises.
 
     Args:
         path: The database file.
@@ -111,7 +111,7 @@ class HistoryStore:
         self._db.post(self._purge)
 
     async def close(self) -> None:
-        """Write what waits and close; a second call does nothing."""
+        """Flush pending records and close; a second call does nothing."""
         if self._open and (self._buffer or self._traces) and self.off is None:
             self._db.post(self._flush)
         self._open = False
@@ -119,7 +119,7 @@ class HistoryStore:
         await self._db.close()
 
     def set_retention(self, retention: Retention) -> None:
-        """Keep each class for as long as this from now on."""
+        """Set the retention of each class."""
         self._retention = retention
         if self._open:
             self._db.post(self._purge)
@@ -131,13 +131,13 @@ class HistoryStore:
     def record_state(
         self, entity_id: str, state: str | None, attributes: Mapping[str, Any], context_id: str | None, time: float
     ) -> None:
-        """Record what an entity became; None when it was removed. `time` in seconds since the epoch."""
+        """Record a new state of an entity; None when it was removed. `time` in seconds since the epoch."""
         self._record(STATE_INSERT, (int(time * 1000), entity_id, state, context_id, attributes))
 
     def record_usage(
         self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: UsageNumbers, time: float
     ) -> None:
-        """Record what a call of a model used; `time` in seconds since the epoch."""
+        """Record the usage of a model call; `time` in seconds since the epoch."""
         self._record(
             USAGE_INSERT,
             (
@@ -159,7 +159,7 @@ class HistoryStore:
         self._record(RUN_INSERT, (int(time * 1000), run_id, trace))
 
     def record_trace(self, row: TraceRow | NotRunRow) -> bool:
-        """Record what a run did, or that nothing ran; return whether it will be written."""
+        """Record the trace of a run, or that nothing ran; return whether it will be written."""
         if self.off is not None or len(self._traces) >= BUFFER_LIMIT:
             self.dropped += 1
             return False
@@ -212,7 +212,7 @@ class HistoryStore:
     async def states_between(
         self, since: float, until: float, *, after_id: int = 0, limit: int = LIST_LIMIT
     ) -> list[dict[str, Any]]:
-        """Return what entities became in a span of time, the oldest first; `after_id` of the last one pages on."""
+        """Return state changes in a span of time, oldest first; `after_id` of the last one pages on."""
         query = (
             "SELECT id, entity_id, time_ms, state, attributes, context_id FROM states "
             "WHERE time_ms >= ? AND time_ms <= ? AND id > ? ORDER BY id LIMIT ?"
@@ -231,7 +231,7 @@ class HistoryStore:
         ]
 
     async def states_of(self, entity_id: str, since: float, until: float, *, limit: int) -> list[dict[str, Any]]:
-        """Return what an entity was in a span of time and when it became so, the newest `limit` of it, oldest first."""
+        """Return an entity's states in a span of time, the newest `limit` of them, oldest first."""
         query = (
             "SELECT time_ms, state FROM states WHERE entity_id = ? AND time_ms <= ? AND time_ms >= "
             "COALESCE((SELECT MAX(time_ms) FROM states WHERE entity_id = ? AND time_ms <= ?), 0) "
@@ -252,7 +252,7 @@ class HistoryStore:
         ]
 
     async def usage_since(self, since: float, limit: int) -> list[dict[str, Any]]:
-        """Return what was used since a time (seconds since the epoch), the newest first, at most `limit` calls."""
+        """Return usage since a time (seconds since the epoch), newest first, at most `limit` calls."""
         query = (
             "SELECT time_ms, agent_id, run_id, "
             "input_tokens + output_tokens + cache_read_tokens + cache_write_tokens, cost_usd "
@@ -284,7 +284,7 @@ class HistoryStore:
         return _decode(rows[0][0]) if rows else None
 
     async def not_run(self, automation_id: str | None, limit: int) -> list[dict[str, Any]]:
-        """Return firings of an automation's triggers (of all with None) that set nothing off, the newest first."""
+        """Return firings of an automation's triggers (of all with None) that started no run, newest first."""
         where = "WHERE automation_id = ?" if automation_id is not None else ""
         query = f"SELECT data FROM not_run {where} ORDER BY time_ms DESC, id DESC LIMIT ?"  # noqa: S608
         arguments = () if automation_id is None else (automation_id,)
@@ -329,7 +329,7 @@ class HistoryStore:
         ]
 
     def status(self) -> dict[str, Any]:
-        """Return whether it records, and counters."""
+        """Return whether it records, and its counters."""
         return {
             "recording": self.off is None,
             "reason": self.off,
@@ -383,7 +383,7 @@ class HistoryStore:
             self._purge(connection)
 
     def _purge(self, connection: SqlConnection) -> None:
-        """Delete what is too old or too much, a bounded piece at a time."""
+        """Delete expired and excess rows, in bounded batches."""
         self._purged_at_s = time.monotonic()
         if purge(connection, self._retention, self._wall_time()):
             self._db.post(self._purge)

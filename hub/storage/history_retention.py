@@ -1,4 +1,4 @@
-"""How long history is kept, and the deletion of what is too old or too much."""
+"""The retention of history, and the deletion of expired and excess rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROW_LIMITS: Mapping[str, int] = {
 
 
 class Retention(Struct, frozen=True):
-    """How long each class is kept, seconds."""
+    """The retention of each class, in seconds."""
 
     events_s: float = EVENTS_S
     states_s: float = STATES_S
@@ -53,7 +53,7 @@ class Retention(Struct, frozen=True):
 
 
 def purge(connection: SqlConnection, retention: Retention, now: float) -> bool:
-    """Delete what is too old or too much, a bounded number of rows; return whether there may be more."""
+    """Delete expired and excess rows, a bounded number; return whether there may be more."""
     more = False
     for table, kept_s in retention.kept_s().items():
         oldest_ms = int((now - kept_s) * 1000)

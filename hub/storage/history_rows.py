@@ -1,4 +1,4 @@
-"""How a piece of history becomes a row: any data, as bounded JSON without secrets."""
+"""Converts history records to rows: any data as bounded JSON without secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def encode(row: tuple[Any, ...], redact: Callable[[str], str] | None, limit: int
 
 
 def to_json(data: Any, redact: Callable[[str], str] | None, limit: int = DATA_BYTES_LIMIT) -> str:
-    """Return data as JSON of at most `limit` bytes; what is not plain is shown as text."""
+    """Return data as JSON of at most `limit` bytes; non-plain values become text."""
     try:
         encoded = orjson.dumps(data, default=_plain, option=_OPTIONS)
     except (TypeError, ValueError, RecursionError):

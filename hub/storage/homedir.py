@@ -1,4 +1,4 @@
-"""The home directory of a hub: where everything in it lies, and how it is first made."""
+"""The home directory of a hub: the paths in it, and its creation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Home:
 
     @property
     def secrets(self) -> Path:
-        """What `!secret` reads."""
+        """The file that `!secret` reads."""
         return self.path / "secrets.yaml"
 
     @property
@@ -58,7 +58,7 @@ class Home:
 
     @property
     def storage(self) -> Path:
-        """What the hub keeps for itself."""
+        """The hub's own data."""
         return self.path / ".storage"
 
     @property

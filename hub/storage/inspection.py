@@ -1,4 +1,4 @@
-"""The inspection of a database that is only read: neither the file nor anything beside it changes."""
+"""Inspection of a read-only database: neither the file nor anything beside it changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS_BETWEEN_LOOKS = 100_000
 
 
 def inspect_database(path: Path, migrations: Sequence[Migration], *, runs: bool) -> list[str]:
-    """Return what is wrong with a database; nothing when what could be checked in a minute is whole.
+    """Return the damage of a database; empty if everything that could be checked in a minute is intact.
 
     Args:
         runs: Whether a hub has it open.
@@ -52,7 +52,7 @@ def _integrity(connection: sqlite3.Connection) -> list[str]:
 
 @contextmanager
 def _reading(path: Path, *, runs: bool) -> Iterator[sqlite3.Connection]:
-    """Open a database so that nothing beside it changes either.
+    """Open a database so that no files beside it change either.
 
     While a hub runs, its log and shared memory are there to be used. What a killed hub left behind is read from a copy,
     since SQLite would fold the log back. Otherwise the file is all there is.

@@ -23,7 +23,7 @@ WAIT_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A hub that runs.
+    """A running hub.
 
     Attributes:
         pid: Its process.
@@ -72,7 +72,7 @@ class AlreadyRunning(HubError):
 
 
 class InstanceLock:
-    """The lock on a home directory; the system gives it up when the process ends, however it ends.
+    """The lock on a home directory; the system releases it when the process ends, however it ends.
 
     Args:
         home: The home directory.
@@ -117,7 +117,7 @@ class InstanceLock:
         return self._write(self._descriptor, replace(self._running, host=host, port=port, tls=tls))
 
     def release(self) -> None:
-        """Give up the lock; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._descriptor is None:
             return
         os.ftruncate(self._descriptor, 0)
@@ -150,7 +150,7 @@ class InstanceLock:
 
 
 def read_running(home: Path | os.PathLike[str] | str) -> Running | None:
-    """Return the hub that runs on `home`, or None when none does or it has only just begun.
+    """Return the hub that runs on `home`, or None if there is none or it is just starting.
 
     A file left by a killed hub means nothing; only a held lock counts.
     """

@@ -74,7 +74,7 @@ _SECOND = (
 
 
 def second(connection: sqlite3.Connection) -> None:
-    """Make the table of what waits for the owner's word, and of what happened to it."""
+    """Add the table of approvals."""
     for statement in _SECOND:
         connection.execute(statement)
 
@@ -100,7 +100,7 @@ _THIRD = (
 
 
 def third(connection: sqlite3.Connection) -> None:
-    """Add what automations keep: whether they are on, what runs, on whose behalf, and what services were done."""
+    """Add the tables of automations: whether they are on, active runs, authorities, and completed calls."""
     for statement in _THIRD:
         connection.execute(statement)
 
@@ -120,13 +120,13 @@ _FOURTH = (
 
 
 def fourth(connection: sqlite3.Connection) -> None:
-    """Add how far each conversation is written into memory, and what is to be said when a topic comes up."""
+    """Add the tables of memory positions and standing intents."""
     for statement in _FOURTH:
         connection.execute(statement)
 
 
 def fifth(connection: sqlite3.Connection) -> None:
-    """Add which credentials a token was made with."""
+    """Add the credentials that a token was made with."""
     connection.execute("ALTER TABLE tokens ADD COLUMN made_by TEXT NOT NULL DEFAULT ''")
 
 
@@ -134,7 +134,7 @@ _ORDERED = ("inbox", "runs", "outbox", "approvals", "automation_runs", "system_e
 
 
 def sixth(connection: sqlite3.Connection) -> None:
-    """Give rows that are read in order a position, and say in the inbox who wrote: what other databases know too."""
+    """Give ordered rows an explicit position, and the inbox the sender: portable to other databases."""
     for table in _ORDERED:
         _add_position(connection, table)
     connection.execute("ALTER TABLE inbox ADD COLUMN person TEXT")
@@ -146,7 +146,7 @@ def sixth(connection: sqlite3.Connection) -> None:
 
 
 def _add_position(connection: sqlite3.Connection, table: str) -> None:
-    """Make a table again with its implicit row number as a column, in the same order."""
+    """Rebuild a table with its implicit row number as a column, in the same order."""
     made = [statement for statement in (*_FIRST, *_SECOND, *_THIRD) if f" {table}(" in statement]
     create, *indexes = made
     columns = ", ".join(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})"))
@@ -159,7 +159,7 @@ def _add_position(connection: sqlite3.Connection, table: str) -> None:
 
 
 def seventh(connection: sqlite3.Connection) -> None:
-    """Add with which credentials an automation was made."""
+    """Add the credentials that an automation was made with."""
     connection.execute("CREATE TABLE automation_makers(id TEXT PRIMARY KEY, links TEXT NOT NULL)")
 
 
@@ -213,7 +213,7 @@ _EIGHTH = (
 
 
 def eighth(connection: sqlite3.Connection) -> None:
-    """Add how far the accounts of channels were read, and what is sent beside text."""
+    """Add the read positions of channel accounts, and the content sent beside text."""
     for statement in _EIGHTH:
         connection.execute(statement)
 
@@ -254,7 +254,7 @@ _NINTH = (
 
 
 def ninth(connection: sqlite3.Connection) -> None:
-    """Key what was received by the account's name in the configuration, and keep the platform's id beside it.
+    """Key received messages by the account's configured name, with the platform's id beside it.
 
     Until now the id stood in its place, and what was sent where somebody had written from went to an account that
     the configuration does not know.
@@ -264,7 +264,7 @@ def ninth(connection: sqlite3.Connection) -> None:
 
 
 def tenth(connection: sqlite3.Connection) -> None:
-    """Find what came from a chat by its place; the table's own key begins with the platform's id of the account."""
+    """Index chat messages by their place; the table's own key begins with the platform's account id."""
     connection.execute("CREATE INDEX inbox_place ON inbox(channel, account, peer, position)")
 
 

@@ -1,4 +1,4 @@
-"""The threads that read from a database: each piece of work sees one unchanging state."""
+"""The reader threads of a database: each piece of work sees one snapshot."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Readers:
         return future
 
     async def stop(self) -> None:
-        """Finish what waits and end the threads."""
+        """Finish pending work and end the threads."""
         self._closed = True
         for _ in self._threads:
             self._queue.put(None)

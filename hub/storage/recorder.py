@@ -1,4 +1,4 @@
-"""What of the bus goes into history: states, and the events that tell a person what happened. Never what was said."""
+"""The selection of bus events for history: states, and events that tell a person what happened. Never words."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ CUT = "too_large"
 
 
 class Recorder:
-    """Copies from the bus into history; history itself bounds and retains.
+    """Copies events from the bus into history, which bounds and retains them.
 
     Args:
         bus: Listened to between `start` and `stop`.
@@ -108,7 +108,7 @@ class Recorder:
 
 
 def history_stage(history: HistoryStore, bus: EventBus, repairs: Repairs) -> Stage:
-    """Return the stage that opens the history and records; that nothing is recorded is a repair."""
+    """Return the stage that opens the history and records; failure to record raises a repair."""
     recorder = Recorder(bus, history)
 
     async def start() -> None:

@@ -1,4 +1,4 @@
-"""The tables of the full-text index of what was said, and the statements over them. All of it can be built again."""
+"""The tables of the full-text index of transcripts, and their statements. All of it can be rebuilt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAID_MIGRATIONS = (_first,)
 
 
 class IndexedLine(Struct, frozen=True):
-    """A line of a transcript in which something was said.
+    """A transcript line with words in it.
 
     Attributes:
         session_id: Of its transcript.
@@ -45,7 +45,7 @@ class IndexedLine(Struct, frozen=True):
 
 
 class IndexedTranscript(Struct, frozen=True):
-    """A transcript, and how far it is indexed.
+    """A transcript, and the position up to which it is indexed.
 
     Attributes:
         session_id: Its name.
@@ -63,7 +63,7 @@ class IndexedTranscript(Struct, frozen=True):
 
 
 def indexed(connection: SqlConnection) -> list[IndexedTranscript]:
-    """Return the transcripts that are indexed."""
+    """Return the indexed transcripts."""
     rows = connection.execute("SELECT session_id, agent_id, key, inode, end_bytes FROM transcripts")
     return [IndexedTranscript(*row) for row in rows]
 
@@ -71,7 +71,7 @@ def indexed(connection: SqlConnection) -> list[IndexedTranscript]:
 def put(
     connection: SqlConnection, transcript: IndexedTranscript, said: Sequence[tuple[IndexedLine, str]], *, anew: bool
 ) -> None:
-    """Add lines of a transcript with their words, parted by blanks.
+    """Add lines of a transcript with their words, separated by blanks.
 
     Args:
         connection: Inside a transaction.
@@ -96,7 +96,7 @@ def put(
 
 
 def drop(connection: SqlConnection, session_id: str) -> None:
-    """Take a transcript out; `scrub` takes its words off the disk."""
+    """Remove a transcript; `scrub` erases its words from disk."""
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("DELETE FROM words WHERE rowid IN (SELECT id FROM said WHERE session_id = ?)", (session_id,))
     connection.execute("DELETE FROM said WHERE session_id = ?", (session_id,))
@@ -104,7 +104,7 @@ def drop(connection: SqlConnection, session_id: str) -> None:
 
 
 def scrub(connection: SqlConnection) -> None:
-    """Take the words of what was dropped off the disk: until then they are only marked as deleted."""
+    """Erase the words of removed transcripts from disk: until then they are only marked as deleted."""
     connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
 

@@ -1,4 +1,4 @@
-"""Which schema a database has, and how it is brought to the newest: numbered migrations, each in one transaction."""
+"""The schema version of a database, and its upgrade: numbered migrations, each in one transaction."""
 
 from __future__ import annotations
 

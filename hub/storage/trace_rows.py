@@ -1,4 +1,4 @@
-"""Rows of traces: what a run did, and what did not run. Of each automation and each kind of end the newest are kept."""
+"""Rows of traces, of runs and of firings without a run. For each automation and outcome the newest are kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TraceRow(Struct, frozen=True):
 
 
 class NotRunRow(Struct, frozen=True):
-    """One firing that set nothing off, to be written; `reason` names its bucket, which keeps `kept`."""
+    """One firing that started no run; `reason` names its bucket, which holds `kept`."""
 
     time_ms: int
     automation_id: str
@@ -62,7 +62,7 @@ MADE_LATER_BYTES = 16_384
 
 
 def size_of(row: Row) -> int:
-    """Return how many bytes of traces that wait a row stands for."""
+    """Return the bytes that a pending row accounts for."""
     return len(row.data) if isinstance(row.data, bytes) else MADE_LATER_BYTES
 
 
@@ -87,7 +87,7 @@ def write_rows(connection: SqlConnection, rows: Iterable[Row], redact: Callable[
 
 
 def _clean(data: bytes, redact: Callable[[str], str] | None) -> str:
-    """Return JSON without secrets; where taking one out breaks it, only that it was there."""
+    """Return JSON without secrets; if redaction breaks it, only a note that it existed."""
     text = data.decode()
     clean = text if redact is None else redact(text)
     if clean is text:

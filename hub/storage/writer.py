@@ -1,4 +1,4 @@
-"""The one thread that writes to a database; what arrives while it commits shares the next commit."""
+"""The writer thread of a database; work that arrives during a commit shares the next one."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _Outcome = tuple[_Job, Any, BaseException | None]
 
 
 class _Lost(Exception):
-    """The transaction ended under a batch: none of it was kept."""
+    """The transaction of a batch was lost: none of it was kept."""
 
 
 class Writer:
-    """Runs work in its thread, each piece under a savepoint, and answers after the commit.
+    """Runs work in its thread, each piece under a savepoint, and replies after the commit.
 
     Args:
         path: Named in errors and logs.
@@ -97,7 +97,7 @@ class Writer:
         self._accepts = True
 
     async def stop(self) -> None:
-        """Write what waits, fold the log into the file, and end the thread; a second call does nothing.
+        """Flush pending work, checkpoint the log, and end the thread; a second call does nothing.
 
         Cancelling it leaves the thread to finish by itself.
         """
@@ -210,7 +210,7 @@ class Writer:
         return batch, True
 
     def _next(self, connection: sqlite3.Connection) -> list[_Job] | None:
-        """Wait for work; when none comes for a moment, fold the log back so that no commit has to."""
+        """Wait for work; when idle, checkpoint the log so that no commit has to."""
         if self._commits_unfolded >= CHECKPOINT_COMMITS:
             try:
                 return self._queue.get(timeout=IDLE_S)
@@ -240,7 +240,7 @@ class Writer:
         return outcomes
 
     def _apply(self, connection: sqlite3.Connection, job: _Job) -> _Outcome:
-        """Run one piece of work: the first in the transaction that it begins, each other one under a savepoint."""
+        """Run one piece of work: the first begins the transaction, each other one runs under a savepoint."""
         self._deadline = time.monotonic() + self._statement_limit_s
         first = not connection.in_transaction
         connection.execute("BEGIN IMMEDIATE" if first else "SAVEPOINT work")

@@ -17,7 +17,7 @@ _TOKENS = {"end of print statement": "}}", "end of statement block": "%}", "begi
 
 
 def check_template(text: str, functions: Collection[str] = HUB_FUNCTIONS) -> str | None:
-    """Return what is wrong with a template, with its line; None when nothing is.
+    """Return the problem of a template, with its line; None if it is valid.
 
     Args:
         text: The template; a text without any template in it is fine.

@@ -28,13 +28,13 @@ _TAKES_A_TEST = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 
 
 class Compiled(Struct, frozen=True):
-    """A template ready to be rendered: its generated function, and which line of it is which of the template."""
+    """A compiled template: its function, and the mapping from generated lines to template lines."""
 
     root: Callable[[Context], Iterator[str]]
     lines: tuple[tuple[int, int], ...]
 
     def line(self, code_line: int) -> int:
-        """The line of the template that a line of generated code stands for."""
+        """Return the template line of a line of generated code."""
         return next((line for line, code in reversed(self.lines) if code <= code_line), 1)
 
 
@@ -121,7 +121,7 @@ def _complaints(
 
 
 def _named_in_arguments(sandbox: TemplateSandbox, node: nodes.Filter) -> Iterator[tuple[int, str]]:
-    """The filter in `map("upper")` and the test in `select("odd")`."""
+    """Return the filter in `map("upper")` and the test in `select("odd")`."""
     if node.name in _TAKES_A_FILTER and node.args and isinstance(node.args[0], nodes.Const):
         name = str(node.args[0].value)
         if name not in sandbox.filters or name.startswith("_"):
@@ -141,7 +141,7 @@ def _public(names: Collection[str]) -> list[str]:
 
 
 def code_line(traceback: TracebackType | None) -> int:
-    """The last line of generated code in a traceback; 0 when there is none."""
+    """Return the last line of generated code in a traceback; 0 if there is none."""
     found = 0
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == CODE_NAME:

@@ -14,14 +14,14 @@ VALUE_DEPTH = 50
 
 
 class Renderable(Protocol):
-    """A template, as far as a value with templates needs it."""
+    """The interface of a template for values with templates."""
 
     def render(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
         """Render it."""
         ...
 
     async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
-        """Render it with the functions that take their time."""
+        """Render with asynchronous functions."""
         ...
 
 
@@ -35,13 +35,13 @@ class _Fixed(Struct, frozen=True):
 
 
 class _Pairs(Struct, frozen=True):
-    """A mapping of which some key or value has a template in it."""
+    """A mapping with a template in some key or value."""
 
     pairs: list[tuple[_Part, _Part]]
 
 
 class _Items(Struct, frozen=True):
-    """A list of which some item has a template in it."""
+    """A list with a template in some item."""
 
     items: list[_Part]
 
@@ -70,7 +70,7 @@ class CompiledValue:
         return self.value if self._plan is None else _rendered(self._plan, variables, quote)
 
     async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
-        """As `render`, with the functions that take their time; `quote` as in `TemplateEngine.render_async`."""
+        """Like `render`, with asynchronous functions; `quote` as in `TemplateEngine.render_async`."""
         if self._plan is None:
             return self.value
         return await _rendered_async(self._plan, variables, quote)

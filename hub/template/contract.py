@@ -67,5 +67,5 @@ class RenderInfo(Struct, frozen=True):
 
 
 def is_template(text: str) -> bool:
-    """Return whether a text has anything to render: `{{`, `{%` or `{#`."""
+    """Return whether a text contains template syntax: `{{`, `{%` or `{#`."""
     return "{" in text and ("{{" in text or "{%" in text or "{#" in text)

@@ -72,7 +72,7 @@ class Template:
         return await self._templates.render_async(self, variables, quote=quote)
 
     def render_info(self, variables: Mapping[str, Any]) -> tuple[Any, RenderInfo]:
-        """Render it, and tell what the result depended on.
+        """Render it, and return the result with its dependencies.
 
         Raises:
             TemplateFailed: As `render`.
@@ -134,7 +134,7 @@ class TemplateEngine:
         self._noted: set[tuple[str, str]] = set()
 
     def over(self, states: StateMachine, clock: Clock) -> TemplateEngine:
-        """Return templates with the same functions over other states and another clock, for what is only tried out."""
+        """Return templates with the same functions over other states and another clock, for trials."""
         return TemplateEngine(
             states,
             clock,
@@ -157,7 +157,7 @@ class TemplateEngine:
     def render_value(
         self, value: Any, variables: Mapping[str, Any], name: str = "", *, quote: Callable[[str], str] | None = None
     ) -> Any:
-        """Render each template in a value of mappings, lists and texts; the rest stays as it is.
+        """Render each template in a value of mappings, lists and texts; everything else stays unchanged.
 
         Args:
             quote: What becomes of each text that is put in; a template's own words stay as they are.
@@ -175,7 +175,7 @@ class TemplateEngine:
         parse_result: bool = True,
         quote: Callable[[str], str] | None = None,
     ) -> Any:
-        """Render with the functions that take their time: each is awaited, and the template rendered again.
+        """Render with asynchronous functions: each is awaited, and the template rendered again.
 
         Args:
             quote: What becomes of each text that is put in; the template's own words stay as they are.
@@ -199,7 +199,7 @@ class TemplateEngine:
         raise TemplateFailed(reason, text=template.text, name=template.name)
 
     def as_bool(self, value: Any) -> bool:
-        """Whether the result of a condition says yes, by Home Assistant's rules."""
+        """Whether the result of a condition is true, by Home Assistant's rules."""
         return as_bool(value)
 
     # Rendering

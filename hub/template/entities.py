@@ -23,7 +23,7 @@ class Entities:
         self.states = AllStates(reader)
 
     def both(self) -> dict[str, Callable[..., Any]]:
-        """Each is a function and a filter."""
+        """The functions that are also filters."""
         return {
             "state_attr": self.state_attr,
             "state_attr_translated": self.state_attr,
@@ -35,7 +35,7 @@ class Entities:
         }
 
     def tests(self) -> dict[str, Callable[..., bool]]:
-        """Each is a test."""
+        """The tests."""
         return {"is_state": self.is_state, "is_state_attr": self.is_state_attr, "has_value": self.has_value}
 
     def state_attr(self, entity_id: Any, name: str) -> Any:

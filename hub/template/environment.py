@@ -38,7 +38,7 @@ _SAFE = ATOMS | {str, list, dict, tuple}
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """Templates in it see plain data, the objects of this package, and nothing else.
+    """A sandbox in which templates see plain data, the objects of this package, and nothing else.
 
     It renders one template at a time, in one thread: `work` is the work of the rendering under way.
 
@@ -88,7 +88,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self.tests[name] = self._counted(call)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with what goes in and what comes out counted."""
+        """Return the function with its arguments and results counted."""
         skip = 1 if hasattr(call, "jinja_pass_arg") else 0
 
         @wraps(call)
@@ -101,7 +101,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return counted
 
     def take(self, value: Any) -> Any:
-        """Count a value that was made; states become views, iterators count what they give."""
+        """Count a new value; states become views, iterators count their items."""
         kind = type(value)
         if kind is str:
             return self.work.text(value)
@@ -218,7 +218,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return Function(name, self._counted(method))
 
     def _seen(self, value: Any) -> Any:
-        """A value read out of a variable."""
+        """Return a value read from a variable."""
         if type(value) in _SAFE:
             return value
         return self._with_views(value) if type(value) is EntityState else value
@@ -253,7 +253,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """While in it, a macro, a recursive loop or an imported file is being rendered inside another."""
+        """Mark that a macro, a recursive loop or an imported file is being rendered inside another."""
         self.work.depth += 1
         try:
             if self.work.depth > self.limits.call_depth:
@@ -351,7 +351,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return self.work.text("".join(texts))
 
     def print(self, value: Any) -> str:
-        """The output of `{{ value }}`, counted; quoted where a model reads it within our own text."""
+        """Return the output of `{{ value }}`, counted; quoted where a model reads it within our own text."""
         self.work.step()
         text = value if type(value) is str else self.to_text(value)
         return self.work.text(text if self.work.quote is None else self.work.quote(text))

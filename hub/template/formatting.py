@@ -1,4 +1,4 @@
-"""Texts made of texts: joining, padding, replacing and formatting, none longer than it may be."""
+"""Builds texts by joining, padding, replacing and formatting, within length limits."""
 
 from __future__ import annotations
 

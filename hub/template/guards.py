@@ -1,4 +1,4 @@
-"""Guards in the syntax tree: each loop, copy, comparison and joined text goes through a function that counts it.
+"""Guards in the syntax tree: each loop, copy, comparison and joined text goes through a counting function.
 
 What a template costs cannot be seen from outside while it runs, so its tree is changed before it is compiled: the
 nodes that can grow a value or repeat work become calls of the internal filters named here.
@@ -89,7 +89,7 @@ def _guard(node: Any, name: str, args: list[Any] | None = None) -> nodes.Filter:
 
 
 def _spending(body: list[nodes.Node]) -> list[nodes.Node]:
-    """A statement that counts the fixed text of a body that may be repeated."""
+    """Return a statement that counts the fixed text of a repeatable body."""
     chars = sum(len(data.data) for part in body for data in _texts(part))
     if not chars or not body:
         return []

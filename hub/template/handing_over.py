@@ -16,7 +16,7 @@ from hub.template.work import Exposed
 
 
 def with_plain_data(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with everything that it is given made plain; to give it what is undefined is an error."""
+    """Return the function with all arguments converted to plain data; undefined arguments are an error."""
 
     @wraps(call)
     def called(*args: Any, **named: Any) -> Any:
@@ -26,7 +26,7 @@ def with_plain_data(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plain(value: Any) -> Any:
-    """The value without objects of templates: a state as a mapping, what is gone through as a list."""
+    """Return the value without template objects: a state as a mapping, an iterable as a list."""
     match value:
         case str() | int() | float() | None:
             return value

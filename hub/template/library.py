@@ -113,7 +113,7 @@ def fill(
 
 
 def _noted(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose answer may have words of devices."""
+    """Return a function whose result may hold words of devices."""
 
     @wraps(call)
     def noted(*args: Any) -> Any:
@@ -145,7 +145,7 @@ class _Calls:
         return {"attr": attr, "join": self._join(), "sum": self._sum()}
 
     def apply(self, value: Any, function: Any, *args: Any, **named: Any) -> Any:
-        """What a function makes of the value."""
+        """Return a function's result for the value."""
         return self._call(function, value, *args, **named)
 
     def as_function(self, macro: Any) -> Function:

@@ -1,4 +1,4 @@
-"""Lists, sets and mappings in templates: sets of them, flattening, merging, chance."""
+"""Lists, sets and mappings in templates: set operations, flattening, merging, random choice."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ def flatten(value: Any, levels: int | None = None) -> list[Any]:
 
 
 def intersect(value: Any, other: Any) -> list[Any]:
-    """What is in both."""
+    """Items in both."""
     _need_list("intersect", value, other)
     both = set(other)
     return [item for item in _once(value) if item in both]
 
 
 def difference(value: Any, other: Any) -> list[Any]:
-    """What is in the first and not in the second."""
+    """Items in the first and not in the second."""
     _need_list("difference", value, other)
     gone = set(other)
     return [item for item in _once(value) if item not in gone]
 
 
 def union(value: Any, other: Any) -> list[Any]:
-    """What is in either."""
+    """Items in either."""
     _need_list("union", value, other)
     return _once([*value, *other])
 
 
 def symmetric_difference(value: Any, other: Any) -> list[Any]:
-    """What is in one of them alone."""
+    """Items in exactly one of them."""
     _need_list("symmetric_difference", value, other)
     first, second = set(value), set(other)
     return [item for item in _once([*value, *other]) if (item in first) != (item in second)]
@@ -88,7 +88,7 @@ def merge_response(value: Any) -> list[Any]:
 
 def _marked(item: Any, marks: Mapping[str, Any]) -> dict[Any, Any]:
     if not isinstance(item, Mapping):
-        raise TypeError("merge_response takes lists of mappings")
+        raise TypeError("merge_response: expected a list of mappings for each entity")
     if taken := marks.keys() & item.keys():
         raise ValueError(f"a response has its own {', '.join(sorted(taken))}")
     return {**item, **marks}
@@ -131,7 +131,7 @@ def default_value(value: Any, default: Any = "", boolean: bool = False) -> Any:
 
 
 def shuffle(*args: Any, seed: Any = None) -> list[Any]:
-    """A list in another order, by chance."""
+    """A list in random order."""
     if not args:
         raise TypeError("shuffle needs a list")
     is_one = isinstance(args[0], list | tuple | set)

@@ -1,4 +1,4 @@
-"""`template.render`: what a template gives now."""
+"""`template.render`: the present result of a template."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TemplateMethods:
 
     Args:
         engine: Renders.
-        redactor: Takes secrets out of the result.
+        redactor: Removes secrets from the result.
     """
 
     def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:

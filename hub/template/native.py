@@ -19,7 +19,7 @@ _TRUE = frozenset({"1", "true", "yes", "on", "enable"})
 
 
 def parse_result(text: str) -> Any:
-    """Return the value that a rendered text stands for, or the text itself.
+    """Return the value of a rendered text, or the text itself.
 
     `0x1f`, `007`, `+5`, `1_000`, `1e3` and quoted texts stay texts: they are more often codes, telephone numbers and
     words than numbers.
@@ -52,7 +52,7 @@ def _read(text: str) -> Any:
 
 
 def as_bool(value: Any) -> bool:
-    """Whether the result of a condition says yes: `true`, `yes`, `on`, `enable`, `1`, or a number that is not zero."""
+    """Whether the result of a condition is true: `true`, `yes`, `on`, `enable`, `1`, or a number that is not zero."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -128,14 +128,14 @@ def clamp(value: Any, minimum: Any, maximum: Any) -> Any:
 
 
 def wrap(value: Any, minimum: Any, maximum: Any) -> Any:
-    """The value led back into a range whose ends meet, as those of a circle do."""
+    """The value wrapped into a cyclic range."""
     return ((value - minimum) % (maximum - minimum)) + minimum
 
 
 def remap(
     value: Any, in_min: Any, in_max: Any, out_min: Any, out_max: Any, *, steps: int = 0, edges: str = "none"
 ) -> Any:
-    """The value carried from one range to another, in steps if asked; `edges` may `clamp`, `wrap` or `mirror`."""
+    """The value mapped from one range to another, in steps if asked; `edges` may `clamp`, `wrap` or `mirror`."""
     if edges == "clamp":
         value = clamp(value, min(in_min, in_max), max(in_min, in_max))
     elif edges == "wrap":

@@ -1,4 +1,4 @@
-"""What a rendering reads of words from outside, noted for the run that it is done for."""
+"""Tracks words from outside that a rendering reads, for the run that it belongs to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NOTE: ContextVar[Callable[[], None] | None] = ContextVar("note of words from ou
 
 
 def note_outside() -> None:
-    """Tell whoever had it rendered that words from outside were read."""
+    """Report that words from outside were read to whoever asked for the rendering."""
     note = _NOTE.get()
     if note is not None:
         note()
@@ -18,7 +18,7 @@ def note_outside() -> None:
 
 @contextmanager
 def noting_outside(note: Callable[[], None]) -> Iterator[None]:
-    """Within this context, call `note` when a rendering reads words from outside."""
+    """Call `note` when a rendering reads words from outside, within this context."""
     token = _NOTE.set(note)
     try:
         yield

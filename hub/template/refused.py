@@ -25,7 +25,7 @@ REFUSED_TAGS: Mapping[str, str] = {
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence that says that there is no such filter, test or function, why, and what may have been meant."""
+    """Return the sentence that a filter, test or function does not exist, with the reason and a suggestion."""
     if reason := REFUSED.get(name):
         return f"the {kind} {name} of Home Assistant is not available: {reason}"
     close = get_close_matches(name, list(known), n=1)

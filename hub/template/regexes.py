@@ -32,7 +32,7 @@ class Regexes:
         self._text = text
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """By name; each is a filter and a function."""
+        """Return the functions by name; each is also a filter."""
         return {
             "regex_match": self.match,
             "regex_search": self.search,
@@ -100,7 +100,7 @@ class Regexes:
 
     @contextmanager
     def _bounded(self, value: Any, find: Any, ignorecase: bool) -> Iterator[tuple[str, Pattern[str], dict[str, Any]]]:
-        """Give the text, the pattern and how long it may be looked for."""
+        """Call with the text, the pattern and the time limit."""
         if not isinstance(find, str):
             raise ValueError("a pattern is a text")
         text, work = self._text(value), self._work()

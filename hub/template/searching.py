@@ -1,4 +1,4 @@
-r"""Regular expressions that others wrote, run by the package `regex`: a search that takes too long is ended.
+r"""User-written regular expressions, run by the package `regex` with a timeout.
 
 Python's `re` cannot be interrupted. An engine that never backtracks (RE2) is no replacement: it has no look-ahead, its
 `\w` and `\b` know ASCII letters alone, and its `$` does not match before a last line break; patterns of Home
@@ -32,7 +32,7 @@ _BRACE = re.compile(r"(\\N\{[^}]*\}|\\.|\{\d*,?\d*\})|\{", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def compiled(find: str, *, ignorecase: bool = False) -> Pattern[str]:
-    """Return a pattern that means what Python's `re` makes of it.
+    """Return a pattern with the semantics of Python's `re`.
 
     Raises:
         ValueError: It is not a pattern.
@@ -53,7 +53,7 @@ def compiled(find: str, *, ignorecase: bool = False) -> Pattern[str]:
 
 
 class PatternSearch:
-    """A pattern, looked for in the beginning of texts.
+    """A pattern that is searched for in the beginning of texts.
 
     It is tried once on texts that are hard for it. Where it takes too long, less and less of a text is looked through,
     and in the end nothing.
@@ -82,7 +82,7 @@ class PatternSearch:
             raise Invalid(f"{find[:60]!r} takes too long: name what is between its repeats")
 
     def __call__(self, text: str) -> Match[str] | None:
-        """Return the first place of the pattern in the searched part of a text."""
+        """Return the first match in the searched part of a text."""
         while self.limit:
             try:
                 # With the interpreter kept, the time is this thread's alone, and no other thread makes it longer.
@@ -99,7 +99,7 @@ class PatternSearch:
 
 @lru_cache(maxsize=256)
 def search_for(find: str, *, ignorecase: bool = False) -> PatternSearch:
-    """Return the search for a pattern, one however many look for it.
+    """Return the search for a pattern, shared by all users.
 
     Raises:
         Invalid: As `PatternSearch`.

@@ -128,7 +128,7 @@ class StateReader:
         return StateView(state, self.zone)
 
     def view(self, raw: EntityState) -> StateView:
-        """A state that a variable held, such as `trigger.to_state`."""
+        """Return a state held by a variable, such as `trigger.to_state`."""
         return StateView(raw, self.zone)
 
 

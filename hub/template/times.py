@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{0,15})?")
 
 
 class Times:
-    """The functions of time.
+    """The time functions.
 
     Args:
         clock: What time it is.
@@ -55,11 +55,11 @@ class Times:
         self._formats = formats
 
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """What is a function alone."""
+        """The functions that are not filters."""
         return {"now": self.now, "utcnow": self.utcnow, "timedelta": timedelta}
 
     def both(self) -> dict[str, Callable[..., Any]]:
-        """Each is a function and a filter."""
+        """The functions that are also filters."""
         return {
             "as_timestamp": self.as_timestamp,
             "as_datetime": self.as_datetime,
@@ -152,21 +152,21 @@ class Times:
             return or_default("timestamp_utc", value, default)
 
     def relative_time(self, value: Any) -> Any:
-        """How long ago, in the largest unit; what is not past stays as it is."""
+        """The age in its largest unit; future times stay unchanged."""
         return self.time_since(value, 1)
 
     def time_since(self, value: Any, precision: int = 1) -> Any:
-        """How long ago, in so many units; what is not past stays as it is."""
+        """The age in so many units; future times stay unchanged."""
         age = self._age(value)
         return value if age is None or age < 0 else spoken(age, precision)
 
     def time_until(self, value: Any, precision: int = 1) -> Any:
-        """How long it takes until then, in so many units; what is past stays as it is."""
+        """The remaining time in so many units; past times stay unchanged."""
         age = self._age(value)
         return value if age is None or age > 0 else spoken(-age, precision)
 
     def _age(self, value: Any) -> float | None:
-        """Seconds since a moment; None for what is none."""
+        """Seconds since a time; None if it is no time."""
         if not isinstance(value, datetime):
             return None
         return (self.utcnow() - self._aware(value)).total_seconds()

@@ -11,7 +11,7 @@ Note = Callable[[str], None]
 
 
 def noting_undefined(note: Note) -> type[Undefined]:
-    """Return a class of undefined values that call `note` with what is missing when they are used."""
+    """Return a class of undefined values that call `note` with the missing name when they are used."""
 
     class Missing(Undefined):
         __slots__ = ()
@@ -39,5 +39,5 @@ def noting_undefined(note: Note) -> type[Undefined]:
 
 
 def fail(value: Undefined) -> Any:
-    """Raise the error that says what is missing."""
+    """Raise the error that names the missing value."""
     return value._fail_with_undefined_error()

@@ -59,7 +59,7 @@ class NotPlainData(Exception):
 
 
 class Exposed:
-    """An object that templates may see: `read` is the only door to it, and it weighs as much as a number."""
+    """An object that templates may see: `read` is its only access, and it counts like a number."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class Work:
             self.check()
 
     def check(self) -> None:
-        """Look at the bounds now.
+        """Check the limits now.
 
         Raises:
             BoundReached: Too many steps, or too much processor time.
@@ -121,7 +121,7 @@ class Work:
         self._check_at = self.steps + CHECK_STEPS
 
     def left_s(self) -> float:
-        """Return the processor time that is left; never nothing, which would be no bound."""
+        """Return the remaining processor time; never zero, which would mean no limit."""
         return max(0.001, self._deadline - time.thread_time())
 
     def text(self, value: str) -> str:
@@ -151,7 +151,7 @@ class Work:
             raise BoundReached(f"a list would have more than {self.limits.value_weight} values")
 
     def weigh(self, value: Any) -> int:
-        """Count a value to the bottom; shared parts count each time they are met, as printing meets them.
+        """Count a value recursively; shared parts count each time, as in printing.
 
         Afterwards `seen_chars` tells how many characters its texts have, `seen_states` whether it holds raw states.
 

@@ -42,7 +42,7 @@ NAMED = re.compile(r"\$(?:([A-Z][A-Z0-9_]*)|\{([A-Z][A-Z0-9_]*)\})")
 
 
 class Holder(Struct, frozen=True):
-    """Whose a secret is: a person's, for one agent."""
+    """The owner of a secret: a person, for one agent."""
 
     agent: str
     person: str
@@ -91,7 +91,7 @@ class AgentSecrets:
         return self._find(holder, name) is not None
 
     async def keep(self, holder: Holder, name: str, value: Secret) -> None:
-        """Keep a secret, in the place of one of the same name; it is on the disk when this returns.
+        """Store a secret, replacing one of the same name; on disk when this returns.
 
         Raises:
             InvalidRequest: It is too short to be hidden wherever it shows up, or too long.
@@ -122,7 +122,7 @@ class AgentSecrets:
             await self._write({each: secret for each, secret in self._kept.items() if each != former})
 
     def for_call(self, call: ToolCall, arguments: frozenset[str]) -> Mapping[str, Secret]:
-        """Return the secrets of its person and agent that a call names in these arguments."""
+        """Return the secrets of the caller that a call's arguments name."""
         person = call.context.authority.person
         if person is None:
             return {}
@@ -140,7 +140,7 @@ class AgentSecrets:
 
 
 def holder_of(agent: str, authority: Authority) -> Holder:
-    """Return who keeps a secret for an agent.
+    """Return the holder of an agent's secrets.
 
     Raises:
         InvalidRequest: It is nobody of this home.
@@ -166,7 +166,7 @@ def secret_ask(call: ToolCall, name: str, why: str, dashboard: str, timeout_s: f
 
 
 def asked_for(question: Approval) -> tuple[Holder, str] | None:
-    """Return whose secret a question asks for, and its name; None when it asks for words."""
+    """Return the holder and name of the secret that a question asks for; None if it asks for words."""
     name = question.details.get(SECRET)
     if name is None:
         return None

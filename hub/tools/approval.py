@@ -1,4 +1,4 @@
-"""Approvals: the question, its outcome, how the exact action is shown to people, and what an answer is bound to."""
+"""Approvals: the question, its outcome, its exact display to people, and what an answer is bound to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 
 
 class ApprovalState(StrEnum):
-    """What happened to what was asked; only `approved` means yes."""
+    """The state of a request; only `approved` means yes."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -46,7 +46,7 @@ class Ask(Struct, frozen=True):
         title: What it is about, in a few words.
         text: Why it is asked, for people.
         details: Exactly what will run, as plain data; the answer is bound to it.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
         timeout_s: Seconds after which no answer means no.
@@ -132,7 +132,7 @@ class Approval:
         )
 
     def event_data(self) -> dict[str, Any]:
-        """The data of the event that says it was requested."""
+        """The data of the event of a request."""
         names = ("id", "code", "kind", "title", "text", "session_key", "run_id")
         return {name: getattr(self, name) for name in names}
 
@@ -167,7 +167,7 @@ AskOwner = Callable[[Ask], Awaitable[ApprovalDecision]]
 
 
 def binding_of(kind: str, details: Mapping[str, Any], principal: str) -> str:
-    """Return what an answer is bound to: a SHA-256 over exactly what will run and who asks.
+    """Return the binding of an answer: a SHA-256 over exactly what will run and who asks.
 
     Raises:
         TypeError: The details are not plain data.
@@ -180,7 +180,7 @@ def binding_of(kind: str, details: Mapping[str, Any], principal: str) -> str:
 
 
 def shown(details: Mapping[str, Any]) -> str:
-    """Return details as people read them: indented JSON in which nothing is invisible or changes the reading order.
+    """Return details for people: indented JSON without invisible or reordering characters.
 
     A line break within a value stays an escape, so that no value can look like another key. A diff follows, in which
     every line has its sign.
@@ -193,7 +193,7 @@ def shown(details: Mapping[str, Any]) -> str:
 
 
 def seen(text: str) -> str:
-    """Return one line of text in which nothing is invisible or changes the reading order."""
+    """Return one line of text without invisible or reordering characters."""
     return "".join(_seen(symbol) for symbol in " ".join(text.split()))
 
 

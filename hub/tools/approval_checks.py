@@ -1,4 +1,4 @@
-"""The check of what is asked before anyone sees it. Pure."""
+"""Checks a request before anyone sees it. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KIND = re.compile(r"[a-z][a-z_]{0,31}")
 
 
 def checked(ask: Ask, redactor: Redactor) -> tuple[dict[str, Any], str]:
-    """Return what is shown of the details, and what the answer is bound to.
+    """Return the displayed details, and the binding of an answer.
 
     Raises:
         InvalidRequest: The question is malformed, or too large to be shown.

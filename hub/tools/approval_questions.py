@@ -17,7 +17,7 @@ CALL_TIMEOUT_S = 300.0
 
 
 def tool_question(call: ToolCall, reason: str, diff: str = "") -> Ask:
-    """Return the question about a call that needs the owner's word, and why.
+    """Return the approval question about a call, with the reason.
 
     Args:
         diff: What the call would change, if that is known.
@@ -38,7 +38,7 @@ def tool_question(call: ToolCall, reason: str, diff: str = "") -> Ask:
 
 
 def ask_about_services(ask: AskOwner) -> AskAboutService:
-    """Return what asks the owner about a model's call of a service."""
+    """Return the function that asks the owner about a model's service call."""
 
     async def asked(question: ServiceQuestion) -> str | None:
         if not belongs_here(question.context.authority):
@@ -61,11 +61,11 @@ def ask_about_services(ask: AskOwner) -> AskAboutService:
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy as plain data; what a schema made of it (a duration, a path) is shown as text."""
+    """Return a copy as plain data; converted values (a duration, a path) become text."""
     plain: dict[str, Any] = json.loads(json.dumps(arguments, default=str))
     return plain
 
 
 def why_not(decision: ApprovalDecision) -> str:
-    """Return a no in words for the model."""
+    """Return a refusal in words for the model."""
     return decision.reason or "the owner said no. Do not try it in another way; ask them what they want instead"

@@ -25,7 +25,7 @@ def refuse_to_answer(context: Context) -> None:
 
 
 def refuse_own(approval: Approval, context: Context) -> None:
-    """Refuse whoever asked for it: the chain of reasons it came from, and a credential of less than an owner.
+    """Refuse an asker of the request: in its context chain, or by a credential of less than an owner.
 
     Raises:
         Forbidden: It is their own question.
@@ -38,7 +38,7 @@ def refuse_own(approval: Approval, context: Context) -> None:
 
 
 def refuse_for_good(approval: Approval) -> None:
-    """Refuse a yes for good where it can only be for once.
+    """Refuse a permanent yes where only a single one is allowed.
 
     Raises:
         InvalidRequest: It can.
@@ -51,7 +51,7 @@ def refuse_for_good(approval: Approval) -> None:
 
 
 def may_answer_question(question: Approval, authority: Authority) -> bool:
-    """Return whether a question is for this authority.
+    """Return whether this authority may answer a question.
 
     It is for the person who was asked, for an owner, and for a device or token that was given the scope.
     """
@@ -64,7 +64,7 @@ def may_answer_question(question: Approval, authority: Authority) -> bool:
 
 
 def refuse_to_answer_question(question: Approval, context: Context) -> None:
-    """Refuse whoever a question is not for.
+    """Refuse an authority that may not answer a question.
 
     Raises:
         Forbidden: It is a question to somebody else, or what answers runs in the hub.

@@ -54,7 +54,7 @@ def as_request(approval: Approval) -> dict[str, Any]:
 
 
 def as_snapshot(approval: Approval) -> dict[str, Any]:
-    """Return an approval as the protocol shows those of all kinds, with what is ours beside it."""
+    """Return an approval in the protocol's general shape, with our additional fields."""
     shown = approval.as_dict() | {
         "urlPath": f"/approvals#{approval.id}",
         "presentation": {"kind": "exec", **presentation(approval)},
@@ -71,7 +71,7 @@ def as_snapshot(approval: Approval) -> dict[str, Any]:
 
 
 def presentation(approval: Approval) -> dict[str, Any]:
-    """Return what people are shown of an approval, in the protocol's shape."""
+    """Return an approval's display to people, in the protocol's shape."""
     request = as_request(approval)["request"]
     return {
         "commandText": request["command"],
@@ -115,5 +115,5 @@ def as_question(question: Approval) -> dict[str, Any]:
 
 
 def state_of(question: Approval) -> str:
-    """Return the protocol's word for how far a question has come."""
+    """Return the state of a question in the protocol's terms."""
     return _STATES.get(question.state, "cancelled")

@@ -1,4 +1,4 @@
-"""Where approvals are kept: the table `approvals` of the hub database."""
+"""The storage of approvals: the table `approvals` of the hub database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ApprovalStore:
         self._db = db
 
     async def reopen(self, now_ms: int) -> list[Approval]:
-        """End what an earlier process left pending, but for what survives a restart; return what is still pending."""
+        """End what an earlier process left pending, except approvals that survive a restart; return those."""
 
         def write(connection: SqlConnection) -> list[Approval]:
             connection.execute(
@@ -49,7 +49,7 @@ class ApprovalStore:
         return await self._db.write(write)
 
     async def insert(self, approval: Approval) -> None:
-        """Keep a new approval, on disk when this returns.
+        """Insert a new approval; on disk when this returns.
 
         Raises:
             QueryFailed: There is one of that id.
@@ -71,7 +71,7 @@ class ApprovalStore:
         return await self._db.write(lambda connection: _settle(connection, approval))
 
     def post_settled(self, approval: Approval) -> None:
-        """Write how a pending approval ended without waiting for the disk; for ends that mean no."""
+        """Record a refusal of a pending approval without waiting for the disk."""
         self._db.post(lambda connection: _settle(connection, approval))
 
     async def get(self, id: str) -> Approval | None:

@@ -1,4 +1,4 @@
-"""Something that waits for an answer, in memory."""
+"""A pending approval, in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hub.tools.approval import Approval, ApprovalDecision
 
 
 class WaitingApproval:
-    """Something pending, with those who wait for it."""
+    """A pending approval, with its waiters."""
 
     __slots__ = ("answer", "answered", "approval", "ends_monotonic_s", "timer", "waiters")
 
@@ -22,7 +22,7 @@ class WaitingApproval:
         self.waiters = 0
 
     def tell(self, decision: ApprovalDecision) -> None:
-        """Give those who wait the outcome."""
+        """Give the waiters the outcome."""
         if self.timer is not None and self.timer is not asyncio.current_task():
             self.timer.cancel()
         if not self.answer.done():

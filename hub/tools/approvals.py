@@ -49,7 +49,7 @@ NAMED_LIMIT = 160
 
 
 class Approvals:
-    """Everything that waits for the owner's word.
+    """All pending approvals and questions.
 
     Fires `approval_requested` (id, code, kind, title, text, session_key, run_id) and `approval_resolved` (id, state,
     decided_by); for questions to a person, `question_requested` and `question_resolved`.
@@ -74,13 +74,13 @@ class Approvals:
         """Puts a question's words into a language; the dashboard has the catalogues."""
 
     async def open(self) -> None:
-        """Take up what survives a restart; everything else an earlier process left pending is expired."""
+        """Restore approvals that survive a restart; everything else that is pending is expired."""
         for approval in await self._store.reopen(self._now_ms()):
             self._enter(approval)
         self._is_open = True
 
     async def close(self) -> None:
-        """Ask nothing more; whoever still waits is cancelled, and what survives a restart stays pending on disk."""
+        """Stop asking; waiters are cancelled, and approvals that survive a restart stay pending on disk."""
         self._is_open = False
         waiting = list(self._waiting.values())
         self._waiting.clear()
@@ -119,15 +119,15 @@ class Approvals:
 
     @property
     def waiting(self) -> Sized:
-        """All that waits for somebody's word; empty most of the time."""
+        """All pending requests; empty most of the time."""
         return self._waiting
 
     def pending(self) -> list[Approval]:
-        """Return what waits for the owner's word, oldest first."""
+        """Return the pending approvals, oldest first."""
         return [each for each in self._open() if each.kind != QUESTION]
 
     def questions(self) -> list[Approval]:
-        """Return the questions that wait for an answer, oldest first."""
+        """Return the pending questions, oldest first."""
         return [each for each in self._open() if each.kind == QUESTION]
 
     async def get(self, id: str) -> Approval | None:
@@ -144,7 +144,7 @@ class Approvals:
         return [self._decided.get(each.id, each) for each in await self._store.latest(limit)]
 
     async def resolve(self, id_or_code: str, approved: bool, context: Context, *, always: bool = False) -> Approval:
-        """Answer what waits; the answer is on disk when this returns.
+        """Resolve a pending request; the answer is on disk when this returns.
 
         Args:
             id_or_code: Its id, or the short code (case, spaces and hyphens do not matter).
@@ -201,7 +201,7 @@ class Approvals:
         return await self._answer(waiting, ApprovalState.ANSWERED, context, text)
 
     async def cancel(self, id: str, reason: str = ABANDONED) -> bool:
-        """Take back what is asked, also what survives; False when it does not wait."""
+        """Withdraw a request, even one that survives restarts; False if it is not pending."""
         waiting = self._waiting.get(id)
         if waiting is None:
             return False
@@ -211,7 +211,7 @@ class Approvals:
     # --- asking ---
 
     async def _decision_of(self, id: str, binding: str) -> ApprovalDecision | None:
-        """Return what was decided of an id that is asked again; None when it never was."""
+        """Return the decision on a repeated id; None if there was none."""
         known = self._decided.get(id)
         if known is None:
             known = await self._store.get(id)
@@ -276,7 +276,7 @@ class Approvals:
             raise
 
     def _leave(self, waiting: WaitingApproval) -> None:
-        """One who waited was cancelled; the last one takes the question back."""
+        """Remove a cancelled waiter; the last one withdraws the question."""
         waiting.waiters -= 1
         if waiting.waiters <= 0 and not waiting.approval.survives:
             self._end_at_once(waiting, ApprovalState.CANCELLED, ABANDONED)
@@ -355,7 +355,7 @@ class Approvals:
         return answered
 
     def _end_at_once(self, waiting: WaitingApproval, state: ApprovalState, reason: str) -> None:
-        """End something with a no, without waiting for the disk: what is lost there is a no as well."""
+        """Refuse a request at once, without waiting for the disk: if that is lost, it still counts as no."""
         if self._waiting.get(waiting.approval.id) is not waiting or waiting.answered:
             return
         ended = settled(waiting.approval, state, self._now_ms(), None, reason)
@@ -377,7 +377,7 @@ class Approvals:
         waiting.tell(decision)
 
     async def _expire(self, waiting: WaitingApproval) -> None:
-        """End something when its time is up by either clock, whichever says so first."""
+        """Expire a request when its time is up by either clock."""
         while self._waiting.get(waiting.approval.id) is waiting and not waiting.answered:
             left_s = self._left_s(waiting)
             if left_s <= 0:

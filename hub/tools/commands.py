@@ -1,4 +1,4 @@
-"""The commands that answer what waits for the owner's word: /approve and /deny, with the short code."""
+"""The commands /approve and /deny, which decide pending approvals by their short code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LISTED = 20
 
 
 def add_approval_commands(commands: Commands, approvals: Approvals) -> None:
-    """Add /approve and /deny; both are an owner's, and without a code they list what waits."""
+    """Add /approve and /deny; both are for owners, and without a code they list pending approvals."""
     language = commands.language
 
     async def approve(call: CommandCall) -> str | CommandReply:

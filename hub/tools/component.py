@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from hub.agent.runner import AgentRunner
+from hub.agent.subagents.spawning import policies_of_subagent
+from hub.agent.subagents.subagents import Subagents
+from hub.automation.services.addresses import Addresses
 from hub.core.component import Component
+from hub.core.context import ToolPolicy
+from hub.core.first_use import FirstUse
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import Method, MethodGroups
+from hub.core.surfaces import HttpCall, Method, MethodGroups, Route
+from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.broadcast import Broadcast
+from hub.messaging.outbox.outbox import Outbox
 from hub.storage.database import Database
 from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
+from hub.tools.methods.tool_route import tool_route
 from hub.tools.registry import ToolRegistry
 from hub.tools.rules_in_force import rules_in_force
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from hub.tools.methods.tools import ToolMethods
 
 
 class ToolsComponent(Component):
@@ -39,7 +54,7 @@ class ToolsComponent(Component):
         return [Stage("secrets of agents", self.secrets.open), Stage("approvals", self._open, self.approvals.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over the rules."""
+        """Apply the changed tool rules."""
         self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
 
     def methods(self) -> MethodGroups:
@@ -58,3 +73,67 @@ class ToolsComponent(Component):
     async def _open(self) -> None:
         await self.approvals.open()
         ApprovalEvents(self._base.bus, self._broadcast, self._base.clock, self.approvals)
+
+
+class ToolMethodsComponent(Component):
+    """The methods about tools and the secrets of agents, and the route to use a tool: they know of conversations."""
+
+    name = "tool methods"
+
+    def __init__(
+        self,
+        secrets: AgentSecrets,
+        approvals: Approvals,
+        *,
+        runner: AgentRunner,
+        outbox: Outbox,
+        addresses: Addresses,
+        subagents: Subagents,
+        tasks: TaskOwner,
+    ) -> None:
+        self._secrets, self._approvals = secrets, approvals
+        self._parts, self._outbox, self._addresses = runner.parts, outbox, addresses
+        self._subagents, self._tasks = subagents, tasks
+        self._route = FirstUse("the route /tools/invoke", self._load_tool_methods)
+
+    def methods(self) -> MethodGroups:
+        """Return the methods about tools and secrets."""
+        return {"tools": self._load_methods}
+
+    def routes(self) -> Iterable[Route]:
+        """Return the route to use a tool."""
+        return [tool_route(self._answer)]
+
+    async def _answer(self, call: HttpCall) -> web.StreamResponse:
+        return await (await self._route.get()).answer(call)
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.tools.methods.secrets import SecretMethods
+
+        secrets = SecretMethods(self._secrets, self._approvals, self._parts.agents)
+        return [*self._load_tool_methods()().methods(), *secrets.methods()]
+
+    def _load_tool_methods(self) -> Callable[[], ToolMethods]:
+        from hub.tools.methods.tools import ToolMethodDependencies, ToolMethods
+
+        parts = self._parts
+        needs = ToolMethodDependencies(
+            agents=parts.agents,
+            sessions=parts.sessions,
+            models=parts.models,
+            tools=parts.tools,
+            channels=self._outbox.channels,
+            addresses=self._addresses,
+            redactor=parts.redactor,
+            tasks=self._tasks,
+            policies_of_subagent=self._policies_of_subagent,
+        )
+        return lambda: ToolMethods(needs)
+
+    def _policies_of_subagent(self, session_key: str) -> tuple[ToolPolicy, ...]:
+        return tuple(
+            policy
+            for each in self._subagents.all()
+            if each.session_key == session_key
+            for policy in policies_of_subagent(self._parts, each)
+        )

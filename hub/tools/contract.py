@@ -66,7 +66,7 @@ FREE = Confinement()
 
 
 class ToolUpdate(Protocol):
-    """Tells people how far a call has come, while it goes on."""
+    """Reports the progress of a call to people."""
 
     def __call__(self, output: str = "", *, waits: bool = False) -> None:
         """Show the output so far, and whether the call waits for an approval."""
@@ -74,7 +74,7 @@ class ToolUpdate(Protocol):
 
 
 def no_update(output: str = "", *, waits: bool = False) -> None:
-    """Default: nobody watches."""
+    """Default: no one watches."""
 
 
 class ToolCall(Struct, frozen=True):
@@ -84,7 +84,7 @@ class ToolCall(Struct, frozen=True):
         id: The model's id of the call; its result carries the same.
         name: The tool.
         arguments: Validated arguments.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         agent_id: The agent that calls.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
@@ -169,7 +169,7 @@ class Tool(Struct, frozen=True):
 
 
 class AroundCalls(Protocol):
-    """What is asked before a tool is called, and told after it: the hooks."""
+    """Callbacks around a tool call: the hooks."""
 
     async def before(self, call: ToolCall) -> Mapping[str, Any] | None:
         """Return other arguments, which are validated and judged like the first; None changes nothing.
@@ -180,5 +180,5 @@ class AroundCalls(Protocol):
         ...
 
     def after(self, facts: Mapping[str, str], context: Context, result: ToolResult, duration_ms: float) -> None:
-        """Note the result of a call, which `facts` name by call, tool, run, session and agent. It does not block."""
+        """Record the result of a call, which `facts` name by call, tool, run, session and agent. Does not block."""
         ...

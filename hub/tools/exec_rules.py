@@ -57,7 +57,7 @@ SECTIONS = (Section("exec", EXEC_SCHEMA, default={}, description="Which commands
 
 
 class ExecRules(Struct, frozen=True):
-    """What the configuration says of commands.
+    """The configured rules for commands.
 
     Attributes:
         mode: deny | allowlist | ask | full.
@@ -73,7 +73,7 @@ class ExecRules(Struct, frozen=True):
 
     @classmethod
     def from_config(cls, section: Mapping[str, Any], agent: Mapping[str, Any]) -> ExecRules:
-        """Read the validated section `exec:` and the keys of an agent, which go before it."""
+        """Read the validated section `exec:` and the keys of an agent, which take precedence."""
         found = {**section, **agent}
         allow = tuple(allowed_words(line) for line in found.get("allow", ()))
         return cls(found.get("mode", "ask"), allow, found.get("trust_output", False), found.get("reader"))

@@ -45,7 +45,7 @@ class ToolCallRequest(Struct, frozen=True):
         id: The caller's id of the call.
         name: The tool.
         arguments: What was written.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         agent_id: The agent that calls.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
@@ -96,7 +96,7 @@ class ToolCallRequest(Struct, frozen=True):
 
 
 class ResultRoom(Struct, frozen=True):
-    """How many characters of a result are shown.
+    """The maximum characters of a result.
 
     Attributes:
         chars: At most, whatever the tool allows.
@@ -233,7 +233,7 @@ def _may_read_on(registry: ToolRegistry, request: ToolCallRequest) -> bool:
 async def _be_approved(
     registry: ToolRegistry, request: ToolCallRequest, tool: Tool, call: ToolCall, reason: str
 ) -> None:
-    """Ask the owner about exactly this call; whoever does not belong to this home asks for nothing.
+    """Ask the owner about exactly this call; callers from outside this home cannot ask.
 
     Raises:
         Forbidden: Nobody said yes, or something of it changed meanwhile.

@@ -1,4 +1,4 @@
-"""Check values against JSON Schema as MCP servers and nodes send it: the part of it that describes tool parameters.
+"""Checks values against JSON Schema as MCP servers and nodes send it: the subset for tool parameters.
 
 The schema comes from outside, so the work is counted and stops at a limit: a few lines of choices inside choices take
 a validator without one (jsonschema, jsonschema-rs) for ever. `pattern` and `format` are not evaluated: a pattern from
@@ -65,7 +65,7 @@ class _Work(Struct):
 
 
 def find_problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with `value`, each as `path: what was expected`; empty when nothing is."""
+    """Return the problems of `value`, each as `path: what was expected`; empty if it is valid."""
     found: list[str] = []
     for problem in _problems(value, schema, _Work(schema), "", 0):
         found.append(problem)

@@ -1,4 +1,4 @@
-"""Tool results that are too long to be shown: kept in files for a while, and read on in slices by `read_result`."""
+"""Tool results that are too long to show: stored in files for a while, and read in slices by `read_result`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class KeptResults:
         """Keep a result; return the id that `read` takes.
 
         Raises:
-            StorageError: The disk did not take it.
+            StorageError: It could not be written.
         """
         id = new_id()
         head = {"tool": tool, "trusted": trusted}
@@ -98,10 +98,10 @@ class KeptResults:
             raise Unavailable(f"the kept result {id} cannot be read; call the tool again") from error
 
     def share(self, session_key: str, other_key: str) -> None:
-        """Let another conversation read what is kept of this one; it takes no more room.
+        """Share a conversation's results with another one; this takes no more room.
 
         Raises:
-            StorageError: The disk did not take it.
+            StorageError: It could not be written.
         """
         for path in self._path(session_key, "").glob("*"):
             other = self._path(other_key, path.name)
@@ -114,7 +114,7 @@ class KeptResults:
                 raise from_os(error, other, "making") from error
 
     def forget(self, session_key: str) -> None:
-        """Delete what is kept of a conversation."""
+        """Delete the results of a conversation."""
         shutil.rmtree(self._path(session_key, ""), ignore_errors=True)
 
     def _path(self, session_key: str, id: str) -> Path:
@@ -134,7 +134,7 @@ class KeptResults:
 
 
 def read_result_tool(kept: KeptResults) -> Tool:
-    """Return the tool by which an agent reads on in a long result."""
+    """Return the tool by which an agent reads the rest of a long result."""
 
     async def run(call: ToolCall) -> ToolResult:
         found = await asyncio.to_thread(kept.read, call.session_key, call.arguments["id"])

@@ -55,7 +55,7 @@ def from_json_schema(schema: Mapping[str, Any]) -> Parameters:
 
 
 def _problem(error: SchemaError, schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with one argument, and what is expected there."""
+    """Return the error of one argument, and the expected value."""
     said = _OBJECT.sub("expected an object", describe_error(error))
     if error.msg == REQUIRED_MESSAGE:
         expected = _described(schema, error.path)
@@ -67,7 +67,7 @@ def _problem(error: SchemaError, schema: Mapping[str, Any]) -> str:
 
 
 def _described(schema: Mapping[str, Any], path: Sequence[Any]) -> Mapping[str, Any]:
-    """Return the part of a schema that describes a place; nothing where there are alternatives."""
+    """Return the subschema of a place; empty where there are alternatives."""
     here = schema
     for part in path:
         found = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(str(part))

@@ -20,7 +20,7 @@ ModelPolicies = Mapping[str, tuple[ToolPolicy, ...]]
 
 
 class ToolRules(Struct, frozen=True):
-    """What the configuration says of tools.
+    """The configured rules for tools.
 
     Attributes:
         policies: All must permit a tool.
@@ -52,7 +52,7 @@ class ToolRules(Struct, frozen=True):
 
 
 class LayerVerdict(Struct, frozen=True):
-    """What one layer of the rules says of a tool.
+    """The verdict of one layer of the rules on a tool.
 
     Attributes:
         layer: The rule, by its place in the configuration where it has one.
@@ -66,7 +66,7 @@ class LayerVerdict(Struct, frozen=True):
 
 
 def profile_policy(name: str, source: str = "") -> ToolPolicy:
-    """Return what a profile allows.
+    """Return the policy of a profile.
 
     Raises:
         KeyError: There is no such profile; schemas let none in.
@@ -75,7 +75,7 @@ def profile_policy(name: str, source: str = "") -> ToolPolicy:
 
 
 def policies_from_config(section: Mapping[str, Any] | None, source: str) -> tuple[ToolPolicy, ...]:
-    """Return the policies that validated rules for tools state; all must permit a tool.
+    """Return the policies in validated rules for tools; all must permit a tool.
 
     Args:
         section: The rules, of the hub, an agent, a provider or a group.
@@ -100,7 +100,7 @@ def model_policies_from_config(section: Mapping[str, Any] | None, source: str) -
 
 
 def policies_for_model(by_provider: ModelPolicies, ref: str | None) -> tuple[ToolPolicy, ...]:
-    """Return what is stated for a model, or else for its provider.
+    """Return the policies for a model, or else for its provider.
 
     Args:
         ref: `provider/model`; None while it is not known.
@@ -132,7 +132,7 @@ def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], ru
 def explain_tool(
     tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules
 ) -> Iterator[LayerVerdict]:
-    """Yield what each layer of the rules says of a tool; the first that does not permit it decides."""
+    """Yield the verdict of each layer of the rules on a tool; the first refusal decides."""
     yield from _standing_layers(tool, authority, policies, rules)
     if authority.tainted:
         yield LayerVerdict(

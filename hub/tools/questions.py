@@ -1,4 +1,4 @@
-"""Questions that an agent asks a person: how one is put, and what an answer means. Pure.
+"""Agents' questions to people: their form, and the meaning of answers. Pure.
 
 They wait, end and are limited like approvals (`hub.tools.approvals`); an answer is words, not a permission.
 """
@@ -18,7 +18,7 @@ SECRET = "secret"  # noqa: S105  a key, not a value
 
 
 def question_ask(call: ToolCall, text: str, choices: Sequence[str], timeout_s: float) -> Ask:
-    """Return a question of an agent to the person of its conversation."""
+    """Return an agent's question to the person of its conversation."""
     return Ask(
         kind=QUESTION,
         title=text,
@@ -37,7 +37,7 @@ def choices_of(question: Approval) -> tuple[str, ...]:
 
 
 def chosen(question: Approval, text: str) -> str:
-    """Return an answer: the choice that it names, by its words or its number, or else the words themselves.
+    """Return an answer: the choice it names, by words or number, or else the words themselves.
 
     Raises:
         InvalidRequest: The answer is empty or too long, or the question asks for a secret.

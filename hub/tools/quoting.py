@@ -46,7 +46,7 @@ def harmless(text: str) -> str:
 
 
 def cleaned(text: str, limit: int) -> str:
-    """Return words of a program elsewhere in which nothing is hidden and nothing looks like a marker of ours."""
+    """Return words of an external program without hidden characters or anything like our markers."""
     kept = "".join(
         " " if unicodedata.category(each) in _HIDDEN and each != "\n" else each for each in text[: limit * 2]
     )
@@ -56,7 +56,7 @@ def cleaned(text: str, limit: int) -> str:
 
 
 def cleaned_schema(value: Any, *, text: bool = False) -> Any:
-    """Return a JSON Schema of a program elsewhere with its descriptions cleaned."""
+    """Return a JSON Schema of an external program with its descriptions cleaned."""
     if isinstance(value, str):
         return cleaned(value, NOTE_LIMIT) if text else value
     if isinstance(value, Mapping):

@@ -27,8 +27,8 @@ class ToolRegistry:
 
     Attributes:
         bus: Invocations are published here too.
-        rules: What the configuration says of tools.
-        ask: Asks the owner about a call that needs their word; without it such calls are refused.
+        rules: The configured rules for tools.
+        ask: Asks the owner about a call that needs approval; without it such calls are refused.
         around: Is asked before each call, and told after it.
         confine: Returns what a conversation in a sandbox is confined to, by agent, conversation and authority.
         secrets: Returns the secrets that a call names in some of its arguments.
@@ -45,7 +45,7 @@ class ToolRegistry:
         self._available: dict[tuple[bool, bool, tuple[ToolPolicy, ...], tuple[ToolPolicy, ...]], tuple[Tool, ...]] = {}
 
     def configure(self, rules: ToolRules) -> None:
-        """Take other rules; they hold from the next call on."""
+        """Replace the rules; they apply from the next call on."""
         self.rules = rules
         self._available.clear()
 
@@ -89,7 +89,7 @@ class ToolRegistry:
         return [self._tools[name] for name in sorted(self._tools)]
 
     def available(self, authority: Authority, policy: ToolPolicy | Iterable[ToolPolicy] = ()) -> list[Tool]:
-        """Return the tools that an authority may be shown, by group and name, so that the order never changes.
+        """Return the tools visible to an authority, by group and name, so that the order is stable.
 
         Args:
             authority: The authority whose rights count.
@@ -107,7 +107,7 @@ class ToolRegistry:
         return list(found)
 
     def refused(self, call: ToolCall) -> str | None:
-        """Return why a call that has waited may not go on by the rules of now; None when it may."""
+        """Return why a call that waited may not proceed under the present rules; None if it may."""
         tool = self.get(call.name)
         if tool is None:
             return f"there is no tool {call.name} any more"

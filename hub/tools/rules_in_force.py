@@ -9,7 +9,7 @@ from hub.tools.policy import ToolRules, profile_policy
 
 
 def rules_in_force(config: Config, repairs: Repairs) -> ToolRules:
-    """Return what is allowed now; while the section `tools` is broken, the profile minimal, and a repair says so.
+    """Return the present rules; while the section `tools` is broken, the minimal profile, with a repair.
 
     Args:
         config: The current configuration.

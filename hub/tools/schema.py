@@ -32,7 +32,7 @@ _NAME = re.compile(r"(group:)?[a-z*?][a-z0-9_*?-]{0,63}")
 
 
 def _tool_name(value: Any) -> str:
-    """Return the name of a tool or group as it is matched: in lower case, a group by the name it has here."""
+    """Return the normalised name of a tool or group: in lower case, with our name for a group."""
     name = value.lower() if isinstance(value, str) else ""
     if not _NAME.fullmatch(name):
         raise Invalid("expected the name of a tool, or group:<group>; * and ? stand for any characters")

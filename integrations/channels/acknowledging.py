@@ -1,4 +1,4 @@
-"""Acknowledging what a platform sends, once it is stored; what cannot be read, or is refused here, is left out."""
+"""Acknowledging platform events once they are stored; unreadable and refused ones are skipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, 
 
 @contextmanager
 def left_out_if_malformed(what: str) -> Iterator[None]:
-    """Go on after something that is not as the platform writes it: waiting for it would block all that follows."""
+    """Skip an event that is malformed, since waiting for it would block all that follow."""
     try:
         yield
     except MALFORMED as error:
@@ -25,7 +25,7 @@ def left_out_if_malformed(what: str) -> Iterator[None]:
 
 
 async def offered(receive: Receiver, inbound: Inbound) -> Receipt | None:
-    """Return the receipt for a message or event that is stored now; None when it is nothing that the hub takes.
+    """Return the receipt for a stored message or event; None if the hub does not accept it.
 
     Raises:
         HubError: It is not stored; the platform must offer it again.
@@ -38,6 +38,6 @@ async def offered(receive: Receiver, inbound: Inbound) -> Receipt | None:
 
 
 def kind_of(mime_type: str | None) -> MediaKind:
-    """Return what files of a type are shown as."""
+    """Return the media kind of a file type."""
     kind = (mime_type or "").partition("/")[0]
     return MediaKind(kind) if kind in ("image", "audio", "video") else MediaKind.FILE

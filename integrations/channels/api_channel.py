@@ -1,4 +1,4 @@
-"""What the channels of platforms with an HTTP API have in common."""
+"""Shared by the channels of platforms with an HTTP API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ApiChannel(ABC):
         self._tasks.spawn(keep_connected(connect, receive, self._clock), name="connection")
 
     async def stop(self) -> None:
-        """Send nothing more, and close the connection."""
+        """Stop sending, and close the connection."""
         self._api.is_open = False  # what begins now would be cut off, sent or not
         await self._tasks.cancel_all()
         try:
@@ -41,7 +41,7 @@ class ApiChannel(ABC):
             await self._api.close()
 
     async def _leave(self) -> None:  # noqa: B027  most keep nothing
-        """Keep what must be known after a restart."""
+        """Save state that must survive a restart."""
 
     async def probe(self) -> dict[str, Any]:
         """Return whether the platform answers, and who the account is."""
@@ -52,7 +52,7 @@ class ApiChannel(ABC):
 
     @abstractmethod
     async def _who(self) -> dict[str, Any]:
-        """Ask the platform who the account is."""
+        """Return the identity of the account on the platform."""
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment; see `CanFetch`."""
@@ -65,4 +65,4 @@ class ApiChannel(ABC):
 
     @abstractmethod
     async def _send(self, message: OutboundMessage) -> str | None:
-        """Send a message, and return its id."""
+        """Send a message and return its id."""

@@ -12,7 +12,7 @@ _MARK = "~"
 
 
 class ButtonValues(PersistentMap[str]):
-    """Gives long values short names, and remembers the last of them over restarts.
+    """Maps long values to short names, and remembers the latest over restarts.
 
     Args:
         receive: Keeps them for the account.
@@ -24,7 +24,7 @@ class ButtonValues(PersistentMap[str]):
         self._longest = longest
 
     async def carried(self, value: str) -> str:
-        """Return what a button carries for its value: the value itself, or a name that `value_of` knows."""
+        """Return a button's payload for its value: the value itself, or a name that `value_of` knows."""
         if 0 < len(value.encode()) <= self._longest and not value.startswith(_MARK):
             return value
         name = _MARK + hashlib.sha256(value.encode()).hexdigest()[:32]

@@ -133,7 +133,7 @@ class HttpApi:
         """Yield the file that a message refers to.
 
         Raises:
-            PlatformError: It cannot be had.
+            PlatformError: It is not available.
         """
         return self.download(reference, ())
 
@@ -212,7 +212,7 @@ async def delivery_of(request: Awaitable[Any], *, done_already: int | str | None
 
 
 def refusal_state(status: int, *, own: bool) -> DeliveryState:
-    """Return what an answer that is no success means for a message.
+    """Return the delivery state for an unsuccessful answer.
 
     Args:
         status: Of the answer, or the one that its body states.

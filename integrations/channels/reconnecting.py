@@ -61,7 +61,7 @@ async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: 
 
 
 async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clock) -> T | None:
-    """Return what `work` returns, once the hub could store it; None when it is nothing that the hub takes.
+    """Return the result of `work`, retrying until the hub can store it; None if the hub refuses it.
 
     For platforms that do not offer again what was not stored.
     """
@@ -96,7 +96,7 @@ class Reconnector(ABC):
 
     @abstractmethod
     async def connect(self) -> str | None:
-        """Connect, and return why the connection ended; None when the platform asked for another one.
+        """Connect, and return why the connection ended; None if the platform asked for another one.
 
         Raises:
             AccountRefused: It is no use to try again.
@@ -112,7 +112,7 @@ class Reconnector(ABC):
         await keep_connected(connect, self._receive, self._clock)
 
     async def stored(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Return what `work` returns, once the hub could store it; see `stored`."""
+        """Return the result of `work`, retrying until the hub can store it; see `stored`."""
         return await stored(work, self._receive, self._clock)
 
 

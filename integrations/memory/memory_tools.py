@@ -211,7 +211,7 @@ def _shown(hit: Hit) -> dict[str, Any]:
 
 
 def _scores(answer: SearchAnswer) -> list[dict[str, Any]]:
-    """Return why each hit stands where it does, for people."""
+    """Return the scores of each hit, for people."""
     return [
         {"score": hit.score, "vector": hit.vector_score, "text": hit.text_score, "why": dict(hit.why or {})}
         for hit in answer.hits

@@ -1,4 +1,4 @@
-"""What whoever is answered wrote in this very turn, in trusted words: to remember it as they wrote it asks nobody."""
+"""The sender's words in this turn, if trusted: remembering them verbatim needs no approval."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hub.agent.taint.authorship import is_said_by, speaker
+from hub.sessions.entry import user_entry_id
 from hub.sessions.store import SessionStore
 from hub.tools.contract import ToolCall
 
@@ -25,7 +26,7 @@ _LEAD = re.compile(
 
 
 class SaidNow:
-    """Knows what was said in the turn that a tool is called in.
+    """Knows the words of the turn that a tool is called in.
 
     Args:
         sessions: Where what people wrote is found.
@@ -43,7 +44,7 @@ class SaidNow:
         if session is None:
             return False
         transcript = await self._sessions.open_transcript(session)
-        entry = transcript.get(f"{call.run_id}-user")
+        entry = transcript.get(user_entry_id(call.run_id))
         if entry is None or entry.message is None or not is_said_by(entry, speaker(call.context.authority)):
             return False
         return is_sentence_of(arguments["text"], entry.message.text)

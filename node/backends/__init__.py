@@ -1,4 +1,4 @@
-"""What a platform can do: one module each for Linux, macOS and Termux, over the programs that it has.
+"""The commands of a platform: one module each for Linux, macOS and Termux, over their programs.
 
 A `Backend` offers commands; those whose programs are missing are named by the doctor and not offered to the hub.
 """

@@ -50,7 +50,7 @@ class Offer:
         return not self.programs or find(*self.programs) is not None
 
     async def handler(self, params: Mapping[str, Any]) -> Answer:
-        """Do it.
+        """Run the command.
 
         Raises:
             NodeError: It has none of its programs, or failed.
@@ -103,7 +103,7 @@ def status_offers(backend: Backend) -> list[Offer]:
 
 
 def host_statistics() -> Answer:
-    """Return what the gateway knows as `node.host.stats`, as far as this machine says it."""
+    """Return the payload of `node.host.stats`, as far as this machine provides it."""
     disk = shutil.disk_usage(Path.home())
     found: Answer = {
         "cpuCount": os.cpu_count() or 1,
@@ -122,7 +122,7 @@ def host_statistics() -> Answer:
 
 
 async def taken(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float = 0) -> Answer:
-    """Return the picture that a program writes to a file.
+    """Return a command that returns the picture which a program writes to a file.
 
     Args:
         argv: Returns the command line for the path of the file.
@@ -143,7 +143,7 @@ async def taken(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float
 
 
 def printed(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[..., Awaitable[Answer]]:
-    """Return what answers `{text}` with what a program prints; `words` are the command lines of those with options."""
+    """Return a command that returns `{text}` with a program's output; `words` are the command lines with options."""
 
     async def do(params: Mapping[str, Any], program: str) -> Answer:
         return {"text": (await output_of(words.get(program, [program]))).decode(errors="replace")}
@@ -154,7 +154,7 @@ def printed(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[.
 def given_text(
     words: Mapping[str, list[str]] = MappingProxyType({}), timeout_s: float = PROGRAM_LIMIT_S
 ) -> Callable[..., Awaitable[Answer]]:
-    """Return what gives a program the parameter `text` on its standard input."""
+    """Return a command that passes the parameter `text` to a program's standard input."""
 
     async def do(params: Mapping[str, Any], program: str) -> Answer:
         await output_of(words.get(program, [program]), stdin=text(params, "text").encode(), timeout_s=timeout_s)

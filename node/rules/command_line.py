@@ -219,12 +219,12 @@ def look_alikes(text: str) -> list[str]:
 
 
 def program_name(word: str) -> str:
-    """Return the name that a program is known by: without folder and version, in lower case."""
+    """Return a program's name: without folder and version, in lower case."""
     return _VERSION.sub("", word.rpartition("/")[2].lower())
 
 
 def runs_others(words: tuple[str, ...]) -> str | None:
-    """Return why a command can run what it does not name as its program; None when that is not known of it."""
+    """Return why a command can run other programs than the one it names; None if it is not known to."""
     if not words:
         return "it is shell text"
     name = program_name(words[0])

@@ -1,4 +1,4 @@
-"""The files that a command names: what an approval is bound to, and what of it is run from a copy. Pure.
+"""The files that a command names: those an approval is bound to, and those that run from a copy. Pure.
 
 Where there is doubt, a word is a file. A program by its bare name is none: it is looked for in PATH, never here.
 """

@@ -10,7 +10,7 @@ SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 
 
 def is_of_system(path: str) -> bool:
-    """Whether a real path is in a folder of the system, with nothing on the way that others than root may change."""
+    """Whether a real path is in a system folder, and only root may change anything along it."""
     if not any(path.startswith(f"{folder}/") for folder in SYSTEM):
         return False
     for each in (PurePosixPath(path), *PurePosixPath(path).parents):

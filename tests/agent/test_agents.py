@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hub.agent.agents import Agents
-from hub.agent.limits import RunLimits
+from hub.agent.budgets.limits import RunLimits
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound

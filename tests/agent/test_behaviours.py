@@ -20,31 +20,31 @@ from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import message_entry
 from hub.sessions.transcript import Transcript
 from hub.tools.contract import ToolCall
+from tests.agent.compaction.test_compaction import SUMMARISE, SUMMARY, compactions, talk
 from tests.agent.house import CHANGING, AgentHouse, standing
-from tests.agent.test_compaction import SUMMARISE, SUMMARY, compactions, talk
 from tests.servers.openai_server import OpenAIServer
 
 TESTS = Path(__file__).parents[1]
 BEHAVIOURS: Mapping[int, tuple[str, ...]] = {
     1: ("agent/test_runner.py::test_usage_is_counted_for_session_and_history",),
     2: (
-        "agent/test_compaction_plan.py::test_it_begins_before_the_reserve_which_a_small_window_makes_smaller",
+        "agent/compaction/test_plan.py::test_it_begins_before_the_reserve_which_a_small_window_makes_smaller",
         "agent/test_behaviours.py::test_it_is_compacted_above_the_threshold_and_not_at_it",
     ),
     3: (
         "agent/test_loop.py::test_an_answer_that_breaks_off_is_kept_and_marked",
         "agent/test_behaviours.py::test_what_was_counted_for_an_answer_that_broke_off_is_not_the_size",
     ),
-    4: ("agent/test_limits.py::test_tokens_are_estimated_when_the_provider_tells_none",),
-    5: ("agent/test_compaction_plan.py::test_the_cut_keeps_at_least_what_is_to_be_kept",),
-    6: ("agent/test_compaction_plan.py::test_the_cut_keeps_at_least_what_is_to_be_kept",),
+    4: ("agent/budgets/test_limits.py::test_tokens_are_estimated_when_the_provider_tells_none",),
+    5: ("agent/compaction/test_plan.py::test_the_cut_keeps_at_least_what_is_to_be_kept",),
+    6: ("agent/compaction/test_plan.py::test_the_cut_keeps_at_least_what_is_to_be_kept",),
     7: ("agent/test_behaviours.py::test_a_model_is_sent_the_last_summary_and_what_it_keeps",),
     8: ("agent/test_behaviours.py::test_a_model_is_sent_the_last_summary_and_what_it_keeps",),
     9: ("agent/test_behaviours.py::test_a_model_is_sent_the_last_summary_and_what_it_keeps",),
     10: ("agent/test_runner.py::test_the_model_can_be_chosen_by_request_session_and_agent",),
-    11: ("agent/test_compaction_plan.py::test_a_message_is_written_so_that_a_model_does_not_carry_on_with_it",),
+    11: ("agent/compaction/test_plan.py::test_a_message_is_written_so_that_a_model_does_not_carry_on_with_it",),
     12: (
-        "agent/test_compaction.py::test_a_provider_that_counts_more_than_estimated_is_believed",
+        "agent/compaction/test_compaction.py::test_a_provider_that_counts_more_than_estimated_is_believed",
         "agent/test_behaviours.py::test_what_was_counted_before_a_compaction_calls_for_no_other",
     ),
     13: (
@@ -62,9 +62,9 @@ BEHAVIOURS: Mapping[int, tuple[str, ...]] = {
         "agent/test_runner.py::test_one_call_that_is_not_parallel_safe_makes_them_wait_for_each_other",
         "messaging/test_queue.py::test_a_running_turn_hears_a_message_before_its_next_step",
     ),
-    19: ("agent/test_window.py::test_every_window_is_whole_ends_with_the_newest_and_fits_when_it_can",),
+    19: ("agent/conversation/test_window.py::test_every_window_is_whole_ends_with_the_newest_and_fits_when_it_can",),
     20: (
-        "agent/test_recovery.py::test_a_message_that_changed_nothing_is_run_again_from_its_words_on",
+        "agent/runs/test_recovery.py::test_a_message_that_changed_nothing_is_run_again_from_its_words_on",
         "messaging/test_queue_modes.py::test_a_message_that_comes_while_tools_are_called_does_what_its_mode_says",
     ),
     21: ("sessions/test_transcript.py::test_events_are_not_sent_to_a_model",),

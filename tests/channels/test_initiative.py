@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ import aiohttp
 import pytest
 
 from hub.agent.subagents.spawning import SpawnRequest
+from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.ids import new_id
 from hub.hub import Hub
@@ -26,6 +28,8 @@ from tests.until import until
 OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)
 ACCOUNTS = ("default", "second")
 THREAD = "77"
+DUE_S = 2
+"""After which what is to come in a second is due, however times are rounded."""
 
 
 SECTIONS = "automation: !include automations.yaml\nmessages: {inbound: {debounce_ms: 0}}\n"
@@ -36,11 +40,38 @@ HEARTBEAT = """\
 """
 
 
+class ForwardClock(Clock):
+    """The real clock, which a test puts forward; whoever sleeps looks at it again."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+        self._moved = asyncio.Event()
+
+    def time(self) -> float:
+        return super().time() + self._ahead_s
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self._ahead_s
+
+    async def sleep(self, seconds: float) -> None:
+        end = self.monotonic() + seconds
+        await asyncio.sleep(0)
+        while (left_s := end - self.monotonic()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._moved.wait(), left_s)
+
+    def put_forward(self, seconds: float) -> None:
+        self._ahead_s += seconds
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+
 class Household:
     """A hub with two accounts of a platform; Ada, who owns the home, writes to one of them."""
 
     def __init__(self, folder: Path, rig: Rig, base_url: str) -> None:
         self.rig = rig
+        self.clock = ForwardClock()
         self.account = ACCOUNTS[-1] if Can.TWO_ACCOUNTS in rig.can else ACCOUNTS[0]
         self._folder = folder
         self._home = Home(folder / "home")
@@ -51,7 +82,7 @@ class Household:
         (self._home.path / "configuration.yaml").write_text(text)
 
     async def start(self) -> None:
-        self.hub = Hub(self._home, port=0)
+        self.hub = Hub(self._home, port=0, clock=self.clock)
         await self.hub.start()
         for account in ACCOUNTS:
             channel = self.rig.channel(self._folder, self.hub.clock, account)
@@ -134,6 +165,9 @@ async def speaks_up(household: Household, models: OpenAIServer, when: str, key: 
         await household.rig.says(f"remind me {when}")
     ((run_id,),) = await household.rows("SELECT run_id FROM inbox WHERE session_key = ? ORDER BY position LIMIT 1", key)
     await hub.subagents.spawn(SpawnRequest(f"look {when}", Context(OWNER), key, "main", run_id))
+    if "remind" in texts:
+        await household.until_shown(f"I shall {when}")
+        household.clock.put_forward(DUE_S)
     await household.until_shown(*texts.values())
 
 
@@ -154,6 +188,7 @@ async def speaks_up_to_the_owner(household: Household, models: OpenAIServer, whe
     hub.tasks.spawn(hub.approvals.ask(Ask("tool", texts["approval"], "why", {}, Context(OWNER))), name="asks")
     happened = {"kind": "systemEvent", "text": f"{texts['event']} happened"}
     await household.rpc("cron.add", schedule=at, sessionTarget="main", wakeMode="now", payload=happened)
+    household.clock.put_forward(DUE_S)
     await household.until_shown(*texts.values())
 
 

@@ -99,7 +99,7 @@ def test_an_agent_is_removed_and_its_files_stay(type_: Terminal) -> None:
         (["identity", "nobody"], "There is no agent 'nobody'"),
         (["identity", "main", "--avatar", "none.png"], "no picture none.png"),
         (["identity", "main", "--avatar", "../configuration.yaml"], "refused"),
-        (["identity", "main", "--avatar", "AGENTS.md"], "is no picture"),
+        (["identity", "main", "--avatar", "AGENTS.md"], "is not a picture"),
         (["identity", "main", "--emoji", "x" * 17], "emoji"),
     ],
 )

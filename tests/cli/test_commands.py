@@ -320,6 +320,10 @@ def test_a_short_command_loads_no_schema_and_no_network_stack(home: Path, argume
     assert not {"aiohttp", "asyncio", "voluptuous", "ruamel.yaml", "cryptography", "rich"} & modules
 
 
+def test_the_help_loads_no_http_library() -> None:
+    assert not {"aiohttp", "litellm", "cryptography", "rich"} & modules_after("--help")
+
+
 def test_a_check_loads_no_network_stack(home: Path) -> None:
     modules = modules_after("check", "--config", str(home))
 

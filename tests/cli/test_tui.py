@@ -17,8 +17,9 @@ from hub.messaging.cli.tui_app import ApprovalScreen, ChoiceScreen, HomarusTui
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.cli.terminal import Terminal
-from tests.gateway.house import FullRig, living
+from tests.gateway.house import living
 from tests.gateway.test_approvals import asked
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 
 SIZE = (100, 30)
@@ -26,7 +27,7 @@ WAIT_S = 20.0
 
 
 @pytest.fixture
-async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[FullRig]:
+async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[HubFixture]:
     async with living(tmp_path / "house", openai_server) as rig:
         yield rig
 
@@ -38,7 +39,7 @@ def elsewhere(url: str, token: str) -> RemoteHome:
 
 
 @asynccontextmanager
-async def terminal(house: FullRig) -> AsyncIterator[tuple[HomarusTui, Pilot[None]]]:
+async def terminal(house: HubFixture) -> AsyncIterator[tuple[HomarusTui, Pilot[None]]]:
     """The program in a terminal of a hundred columns, connected."""
     app = HomarusTui(elsewhere(house.url.replace("http", "ws"), house.token))
     async with app.run_test(size=SIZE) as pilot:
@@ -73,7 +74,7 @@ async def say(app: HomarusTui, pilot: Pilot[None], text: str) -> None:
 
 
 async def test_a_conversation_shows_tools_and_is_stopped_and_another_is_chosen(
-    house: FullRig, openai_server: OpenAIServer
+    house: HubFixture, openai_server: OpenAIServer
 ) -> None:
     async def look(call: ToolCall) -> ToolResult:
         return ToolResult("the lamp is on")
@@ -109,7 +110,7 @@ async def test_a_conversation_shows_tools_and_is_stopped_and_another_is_chosen(
     assert first == ["› is the lamp [on]?", "✓ look: the lamp is on", "It is *on*."]
 
 
-async def test_an_approval_shows_exactly_what_it_is_for_and_takes_the_answer(house: FullRig) -> None:
+async def test_an_approval_shows_exactly_what_it_is_for_and_takes_the_answer(house: HubFixture) -> None:
     async with terminal(house) as (app, pilot):
         task, _ = await asked(house)
         await shown(pilot, lambda: any('"to": "bob"' in str(each.render()) for each in app.screen.query(Static)))

@@ -127,7 +127,7 @@ async def test_saving_a_valid_file_leaves_recovery(kit: Kit) -> None:
     kit.write("configuration.yaml", "http: {port: 80}\n")
     result = await kit.store.reload()
 
-    assert result.left_recovery
+    assert result.restarting
     assert not kit.store.current.recovery
     assert kit.repairs.all() == []
 

@@ -22,7 +22,6 @@ from hub.automation.definition.kinds import (
     REFUSED_CONDITIONS,
     REFUSED_TRIGGERS,
     SAME_TRIGGER,
-    TRIGGERS,
 )
 from hub.automation.engine.own_events import OWN_EVENTS
 from hub.core.schema import Invalid
@@ -31,6 +30,7 @@ from tests.docs.test_pages import blocks
 
 PAGE = DOCS / "automations.md"
 TABLE = DOCS / "home-assistant.md"
+TRIGGERS = frozenset(OUR_KINDS.names("trigger"))
 OURS_TRIGGERS = {"hook", "at", "every", "cron", "message", "heartbeat", "agent", "node", "file", "feed", "command"}
 OURS_CONDITIONS = {"agent", "budget", "presence", "heartbeat"}
 _ROW = re.compile(r"^\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
@@ -67,7 +67,7 @@ def shown() -> list[Mapping[str, Any]]:
 def test_every_trigger_condition_and_action_is_shown() -> None:
     found = shown()
 
-    assert TRIGGERS.keys() - {each.get("trigger") for each in found if isinstance(each.get("trigger"), str)} == set()
+    assert TRIGGERS - {each.get("trigger") for each in found if isinstance(each.get("trigger"), str)} == set()
     assert CONDITIONS.keys() - {each.get("condition") for each in found if isinstance(each.get("condition"), str)} == (
         set()
     )
@@ -122,7 +122,7 @@ def refused(rows: list[tuple[str, str]]) -> dict[str, str]:
 def test_the_table_of_triggers_is_true() -> None:
     rows = section("Triggers")
 
-    assert here(rows) == (TRIGGERS.keys() - OURS_TRIGGERS - {"hub"}) | SAME_TRIGGER.keys()
+    assert here(rows) == (TRIGGERS - OURS_TRIGGERS - {"hub"}) | SAME_TRIGGER.keys()
     assert ours(rows) == OURS_TRIGGERS
     assert refused(rows) == REFUSED_TRIGGERS
     with pytest.raises(Invalid, match=r"no trigger 'light.turned_on'"):

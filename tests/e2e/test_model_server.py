@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.test_compaction import SUMMARY
+from tests.agent.compaction.test_compaction import SUMMARY
 from tests.e2e.homes import make_home
 from tests.e2e.talk import ask, chat, connected, messages_of, results_of, say, shown, until
 from tests.servers.hub_process import HubProcess

@@ -8,8 +8,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.gateway.house import FullRig, living
+from tests.gateway.house import living
 from tests.gateway.rig import Rig, running
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 
 
@@ -28,7 +29,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[FullRig]:
+async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[HubFixture]:
     """A gateway with all it serves."""
     async with living(tmp_path, openai_server) as rig:
         yield rig

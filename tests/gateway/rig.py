@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 import orjson
@@ -32,6 +32,16 @@ from hub.security.web_sessions import WebSessions
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+
+
+class Reachable(Protocol):
+    """What a client needs to know of a gateway."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def token(self) -> str: ...
 
 
 class Rig:
@@ -227,7 +237,7 @@ def connect_params(**changes: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def client_of(
-    rig: Rig, *, path: str = "/", headers: Mapping[str, str] | None = None, challenge: bool = True
+    rig: Reachable, *, path: str = "/", headers: Mapping[str, str] | None = None, challenge: bool = True
 ) -> AsyncIterator[Client]:
     async with (
         aiohttp.ClientSession() as session,
@@ -241,7 +251,7 @@ async def client_of(
 
 
 @asynccontextmanager
-async def connected(rig: Rig, **changes: Any) -> AsyncIterator[Client]:
+async def connected(rig: Reachable, **changes: Any) -> AsyncIterator[Client]:
     async with client_of(rig) as client:
         answer = await client.connect(**({"token": rig.token} | changes))
         assert answer["ok"], answer

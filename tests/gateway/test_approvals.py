@@ -10,14 +10,14 @@ import pytest
 
 from hub.core.context import SCOPES, Authority, Context
 from hub.tools.approval import Approval, ApprovalDecision, Ask
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 DETAILS = {"tool": "send", "arguments": {"to": "bob"}, "agent": "main"}
 
 
-async def asked(house: FullRig, authority: Authority = OWNER) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
+async def asked(house: HubFixture, authority: Authority = OWNER) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
     """Ask in a task; return it with what is pending."""
     requested = house.tasks.spawn(house.bus.wait_for("approval_requested"), name="requested")
     await asyncio.sleep(0)
@@ -27,7 +27,7 @@ async def asked(house: FullRig, authority: Authority = OWNER) -> tuple[asyncio.T
     return task, house.approvals.pending()[-1]
 
 
-async def test_a_client_is_told_and_answers(house: FullRig) -> None:
+async def test_a_client_is_told_and_answers(house: HubFixture) -> None:
     async with connected(house, scopes=["operator.approvals"]) as client:
         task, pending = await asked(house)
         told = (await client.event("exec.approval.requested"))["payload"]
@@ -50,7 +50,7 @@ async def test_a_client_is_told_and_answers(house: FullRig) -> None:
     assert left == []
 
 
-async def test_clients_of_the_protocol_answer_under_their_own_names(house: FullRig) -> None:
+async def test_clients_of_the_protocol_answer_under_their_own_names(house: HubFixture) -> None:
     async with connected(house) as client:
         task, pending = await asked(house)
         listed = (await client.call("exec.approval.list"))["payload"]
@@ -69,7 +69,7 @@ async def test_clients_of_the_protocol_answer_under_their_own_names(house: FullR
 
 @pytest.mark.parametrize("scope", ["operator.read", "operator.write", "operator.pairing", "operator.talk"])
 async def test_without_the_scope_nobody_is_told_or_answers(
-    house: FullRig, http: aiohttp.ClientSession, scope: str
+    house: HubFixture, http: aiohttp.ClientSession, scope: str
 ) -> None:
     _, secret = await house.tokens.create("other", [scope])
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
@@ -97,7 +97,7 @@ async def test_without_the_scope_nobody_is_told_or_answers(
     assert len(house.approvals.pending()) == 2
 
 
-async def test_a_token_that_asked_does_not_answer_itself(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_a_token_that_asked_does_not_answer_itself(house: HubFixture, http: aiohttp.ClientSession) -> None:
     token, secret = await house.tokens.create("program", ["operator.approvals"])
     _, pending = await asked(house, Authority(f"token:{token.id}", None, frozenset({"operator.approvals"})))
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
@@ -109,7 +109,7 @@ async def test_a_token_that_asked_does_not_answer_itself(house: FullRig, http: a
     assert house.approvals.pending() == [pending]
 
 
-async def test_wrong_codes_are_limited_over_the_gateway_too(house: FullRig) -> None:
+async def test_wrong_codes_are_limited_over_the_gateway_too(house: HubFixture) -> None:
     _, pending = await asked(house)
 
     async with connected(house) as client:
@@ -129,7 +129,7 @@ REQUEST = {"command": "rm x", "commandArgv": ["rm", "x"], "host": "gateway", "se
 
 
 @pytest.mark.parametrize("decision", ["allow-once", "deny"])
-async def test_a_client_asks_about_a_command_and_waits_for_the_answer(house: FullRig, decision: str) -> None:
+async def test_a_client_asks_about_a_command_and_waits_for_the_answer(house: HubFixture, decision: str) -> None:
     async with connected(house, scopes=["operator.approvals"]) as asker, connected(house) as owner:
         id = await asker.send("exec.approval.request", {**REQUEST, "id": "approval-1", "twoPhase": True})
         accepted = (await asker.answer(id))["payload"]
@@ -157,7 +157,7 @@ async def test_a_client_asks_about_a_command_and_waits_for_the_answer(house: Ful
         ({"command": "x", "timeoutMs": 0}, "INVALID_REQUEST"),
     ],
 )
-async def test_a_request_that_cannot_be_shown_is_refused(house: FullRig, params: dict[str, Any], code: str) -> None:
+async def test_a_request_that_cannot_be_shown_is_refused(house: HubFixture, params: dict[str, Any], code: str) -> None:
     async with connected(house) as client:
         answer = await client.call("exec.approval.request", params)
         unknown = await client.call("exec.approval.waitDecision", {"id": "none-such"})

@@ -9,8 +9,8 @@ import pytest
 
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.core.events import Event
-from tests.gateway.house import FullRig
 from tests.gateway.rig import Client, connected
+from tests.hub_fixture import HubFixture
 from tests.until import until
 
 WRITE = ("operator.write",)
@@ -38,7 +38,7 @@ async def traces_of(client: Client, id: str, count: int) -> list[dict[str, Any]]
     return found
 
 
-async def test_the_list_says_what_scripts_rely_on(house: FullRig) -> None:
+async def test_the_list_says_what_scripts_rely_on(house: HubFixture) -> None:
     async with connected(house) as client:
         listed = (await ok(client, "automation.list"))["automations"]
 
@@ -47,7 +47,7 @@ async def test_the_list_says_what_scripts_rely_on(house: FullRig) -> None:
     assert (listed[0]["state"], listed[0]["location"]["file"]) == ("on", "automations.yaml")
 
 
-async def test_an_event_sets_an_automation_off_and_the_trace_says_so(house: FullRig) -> None:
+async def test_an_event_sets_an_automation_off_and_the_trace_says_so(house: HubFixture) -> None:
     async with connected(house) as client:
         await ok(client, "event.fire", {"type": "bell_pressed", "data": {"door": "back"}})
         (trace,) = await traces_of(client, "Bell", 1)
@@ -62,7 +62,7 @@ async def test_an_event_sets_an_automation_off_and_the_trace_says_so(house: Full
     assert [each["run_id"] for each in history] == [trace["run_id"]]
 
 
-async def test_it_runs_by_hand_once_per_key(house: FullRig) -> None:
+async def test_it_runs_by_hand_once_per_key(house: HubFixture) -> None:
     async with connected(house) as client:
         params = {"id": "automation.bell", "variables": {"x": 1}, "idempotencyKey": "k1"}
         first, second = await ok(client, "automation.trigger", params), await ok(client, "automation.trigger", params)
@@ -74,7 +74,7 @@ async def test_it_runs_by_hand_once_per_key(house: FullRig) -> None:
     assert (held_back["run_id"], held_back["reason"]) == (None, "conditions")
 
 
-async def test_it_is_turned_off_and_on(house: FullRig) -> None:
+async def test_it_is_turned_off_and_on(house: HubFixture) -> None:
     async with connected(house) as client:
         off = await ok(client, "automation.off", {"id": "bell"})
         on = await ok(client, "automation.on", {"id": "bell"})
@@ -86,7 +86,7 @@ async def test_it_is_turned_off_and_on(house: FullRig) -> None:
     assert missing["code"] == "NOT_FOUND"
 
 
-async def test_a_trace_goes_out_and_comes_in_again(house: FullRig) -> None:
+async def test_a_trace_goes_out_and_comes_in_again(house: HubFixture) -> None:
     async with connected(house) as client:
         await ok(client, "automation.trigger", {"id": "bell"})
         (trace,) = await traces_of(client, "bell", 1)
@@ -100,7 +100,7 @@ async def test_a_trace_goes_out_and_comes_in_again(house: FullRig) -> None:
     assert nonsense["code"] == "INVALID_REQUEST"
 
 
-async def test_trying_does_nothing(house: FullRig) -> None:
+async def test_trying_does_nothing(house: HubFixture) -> None:
     heard: list[str] = []
     house.bus.listen("bell_heard", lambda event: heard.append(event.type))
     async with connected(house) as client:
@@ -120,7 +120,7 @@ async def test_trying_does_nothing(house: FullRig) -> None:
     assert heard == []
 
 
-async def test_a_backtest_reads_the_past(house: FullRig) -> None:
+async def test_a_backtest_reads_the_past(house: HubFixture) -> None:
     async with connected(house) as client:
         told = await ok(client, "automation.backtest", {"id": "bell", "since": "7d"})
         backwards = await refused(client, "automation.backtest", {"id": "bell", "since": "1h", "until": "2h"})
@@ -131,7 +131,7 @@ async def test_a_backtest_reads_the_past(house: FullRig) -> None:
 
 
 @pytest.mark.parametrize("type", [*sorted(OWN_EVENTS), "run_started", "hub_started", "automation_triggered"])
-async def test_nobody_makes_up_an_event_of_the_hub(house: FullRig, type: str) -> None:
+async def test_nobody_makes_up_an_event_of_the_hub(house: HubFixture, type: str) -> None:
     async with connected(house) as client:
         error = await refused(client, "event.fire", {"type": type})
 
@@ -139,7 +139,9 @@ async def test_nobody_makes_up_an_event_of_the_hub(house: FullRig, type: str) ->
     assert type in error["message"]
 
 
-async def test_only_an_owner_tries_what_automations_alone_act_on(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_only_an_owner_tries_what_automations_alone_act_on(
+    house: HubFixture, http: aiohttp.ClientSession
+) -> None:
     _, secret = await house.tokens.create("writer", WRITE)
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
     async with connected(house) as client:
@@ -151,14 +153,14 @@ async def test_only_an_owner_tries_what_automations_alone_act_on(house: FullRig,
 
 
 @pytest.mark.parametrize("params", [{"type": "*"}, {"type": "a b"}, {"type": "x", "data": []}, {"type": "x" * 200}])
-async def test_an_event_has_a_type_and_data(house: FullRig, params: dict[str, Any]) -> None:
+async def test_an_event_has_a_type_and_data(house: HubFixture, params: dict[str, Any]) -> None:
     async with connected(house) as client:
         error = await refused(client, "event.fire", params)
 
     assert error["code"] == "INVALID_REQUEST"
 
 
-async def test_services_are_listed_and_called(house: FullRig) -> None:
+async def test_services_are_listed_and_called(house: HubFixture) -> None:
     async with connected(house) as client:
         listed = {each["service"]: each for each in (await ok(client, "service.list"))["services"]}
         data = {"message": "Tea is ready", "title": "Tea"}
@@ -173,7 +175,9 @@ async def test_services_are_listed_and_called(house: FullRig) -> None:
     assert "did you mean persistent_notification.create?" in missing["message"]
 
 
-async def test_what_is_about_the_hub_itself_needs_an_administrator(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_what_is_about_the_hub_itself_needs_an_administrator(
+    house: HubFixture, http: aiohttp.ClientSession
+) -> None:
     _, secret = await house.tokens.create("writer", WRITE)
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
     for service in ("hub.stop", "hub.restart", "hub.reload", "hub.check", "automation.reload"):
@@ -182,7 +186,7 @@ async def test_what_is_about_the_hub_itself_needs_an_administrator(house: FullRi
             assert answer.status == 403, service
 
 
-async def test_a_state_says_who_set_it(house: FullRig) -> None:
+async def test_a_state_says_who_set_it(house: HubFixture) -> None:
     async with connected(house) as client:
         made = await ok(client, "state.set", {"entity_id": "light.kitchen", "state": "on", "attributes": {"lux": 3}})
         kept = await ok(client, "state.set", {"entity_id": "light.kitchen", "state": "off"})
@@ -200,7 +204,7 @@ async def test_a_state_says_who_set_it(house: FullRig) -> None:
     assert own["code"] == "FORBIDDEN"
 
 
-async def test_a_template_is_rendered_as_what_it_stands_for(house: FullRig) -> None:
+async def test_a_template_is_rendered_as_what_it_stands_for(house: HubFixture) -> None:
     async with connected(house) as client:
         number = await ok(client, "template.render", {"template": "{{ 6 * x }}", "variables": {"x": 7}})
         large = await ok(client, "template.render", {"template": "{{ 2 ** 100 }}"})
@@ -214,7 +218,7 @@ async def test_a_template_is_rendered_as_what_it_stands_for(house: FullRig) -> N
     assert wrong["code"] == "TEMPLATE_FAILED"
 
 
-async def test_a_script_is_told_in_plain_words(house: FullRig) -> None:
+async def test_a_script_is_told_in_plain_words(house: HubFixture) -> None:
     async with connected(house) as client:
         told = await ok(client, "automation.explain", {"id": "script.greet"})
         wrong = await refused(client, "automation.explain", {"id": "script.nothing"})
@@ -224,7 +228,7 @@ async def test_a_script_is_told_in_plain_words(house: FullRig) -> None:
     assert wrong["code"] == "NOT_FOUND"
 
 
-async def test_a_script_is_listed_and_run(house: FullRig) -> None:
+async def test_a_script_is_listed_and_run(house: HubFixture) -> None:
     async with connected(house) as client:
         (listed,) = (await ok(client, "script.list"))["scripts"]
         ran = await ok(client, "script.run", {"id": "script.greet", "data": {"who": "Anna"}})
@@ -241,7 +245,7 @@ async def test_a_script_is_listed_and_run(house: FullRig) -> None:
     assert stopped["current"] == 0
 
 
-async def test_clients_are_told_what_automations_do(house: FullRig) -> None:
+async def test_clients_are_told_what_automations_do(house: HubFixture) -> None:
     async with connected(house) as client:
         await ok(client, "event.fire", {"type": "bell_pressed"})
         triggered = await client.event("automation", lambda told: told["phase"] == "triggered")
@@ -251,7 +255,7 @@ async def test_clients_are_told_what_automations_do(house: FullRig) -> None:
     assert finished["payload"]["outcome"] == "finished"
 
 
-async def test_blueprints_are_shown_and_used(house: FullRig) -> None:
+async def test_blueprints_are_shown_and_used(house: HubFixture) -> None:
     text = (
         "blueprint:\n  name: Ring\n  domain: automation\n  input:\n    door: {name: Door}\n"
         "triggers:\n  - trigger: event\n    event_type: bell_pressed\n"
@@ -280,7 +284,7 @@ async def test_blueprints_are_shown_and_used(house: FullRig) -> None:
 
 
 async def test_what_somebody_else_brings_in_taints_the_run_that_is_the_owners(
-    house: FullRig, http: aiohttp.ClientSession
+    house: HubFixture, http: aiohttp.ClientSession
 ) -> None:
     seen: list[tuple[str, bool, bool]] = []
 

@@ -12,7 +12,7 @@ from hub.core.errors import Conflict, HubError
 from hub.core.schema import SchemaError
 from hub.core.surfaces import Caller, MethodCall
 from hub.tools.methods.exec_policy import ExecPolicyMethods
-from tests.gateway.house import FullRig
+from tests.hub_fixture import HubFixture
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 AGENTS = """
@@ -27,21 +27,21 @@ exec:
 """
 
 
-async def call(house: FullRig, name: str, params: Mapping[str, Any] | None = None) -> Any:
+async def call(house: HubFixture, name: str, params: Mapping[str, Any] | None = None) -> Any:
     method = next(each for each in ExecPolicyMethods(house.config).methods() if each.name == f"exec.approvals.{name}")
     caller = Caller(OWNER, "hub", "127.0.0.1", True)
     return await method.handler(MethodCall(method.name, method.schema(params or {}), caller, Context(OWNER)))
 
 
 @pytest.fixture
-async def ruled(house: FullRig) -> FullRig:
+async def ruled(house: HubFixture) -> HubFixture:
     (house.home.path / "configuration.yaml").write_text(f"# Mine.\nhub: {{name: Test}}{AGENTS}")
     await house.config.reload()
     assert house.config.errors == []
     return house
 
 
-async def test_the_rules_of_the_home_and_of_an_agent_are_shown(ruled: FullRig) -> None:
+async def test_the_rules_of_the_home_and_of_an_agent_are_shown(ruled: HubFixture) -> None:
     shown = await call(ruled, "get")
 
     assert (shown["resolvedDefaults"]["security"], shown["resolvedDefaults"]["ask"]) == ("full", "off")
@@ -51,7 +51,7 @@ async def test_the_rules_of_the_home_and_of_an_agent_are_shown(ruled: FullRig) -
     }
 
 
-async def test_rules_are_written_where_they_are_and_nothing_else(ruled: FullRig) -> None:
+async def test_rules_are_written_where_they_are_and_nothing_else(ruled: HubFixture) -> None:
     shown = await call(ruled, "get")
     file = {
         "version": 1,
@@ -81,7 +81,7 @@ async def test_rules_are_written_where_they_are_and_nothing_else(ruled: FullRig)
         {"version": 1, "agents": {"*": {"allowlist": [{"pattern": "sh -c x"}]}}},
     ],
 )
-async def test_rules_that_mean_nothing_here_are_refused(ruled: FullRig, file: dict[str, Any]) -> None:
+async def test_rules_that_mean_nothing_here_are_refused(ruled: HubFixture, file: dict[str, Any]) -> None:
     before = (ruled.home.path / "configuration.yaml").read_text()
     hash = (await call(ruled, "get"))["hash"]
 

@@ -20,6 +20,29 @@ PROGRAM = Caller(Authority("token:1", None, WRITE), "token:1", "127.0.0.1", loca
 DEVICE = Caller(Authority("device:1", None, WRITE), "device:1", "127.0.0.1", local=True)
 
 
+IMPOSSIBLE: list[tuple[str, dict[str, Any]]] = [
+    ("memory.search", {}),
+    ("memory.search", {"query": "x" * 3_000}),
+    ("memory.search", {"query": "x", "limit": 0}),
+    ("memory.search", {"query": "x", "kind": "secret"}),
+    ("memory.search", {"query": "x", "area": "private"}),
+    ("memory.get", {"path": "MEMORY.md", "lines": 0}),
+    ("memory.add", {"text": "   "}),
+    ("memory.add", {"text": ""}),
+    ("memory.add", {"text": "a \ud800 b"}),
+    ("memory.forget", {}),
+    ("memory.forget", {"dry_run": True}),
+    ("memory.write", {"edits": []}),
+    ("memory.write", {"edits": [{"path": "MEMORY.md"}]}),
+    ("memory.write", {"edits": [{"path": "AGENTS.md", "text": "do as I say"}]}),
+    ("memory.write", {"edits": [{"path": "../outside.md", "text": "x"}]}),
+    ("memory.import", {"files": {}, "origin": "markdown"}),
+    ("memory.import", {"files": {"a.md": 1}, "origin": "markdown"}),
+    ("memory.import", {"files": {"a.md": "x"}, "origin": "../.."}),
+    ("memory.import", {"files": {f"{n}.md": "x" for n in range(201)}, "origin": "markdown"}),
+]
+
+
 @pytest.fixture
 async def home(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
     """A whole hub with a second person in it."""
@@ -248,35 +271,12 @@ async def test_export_goes_on_where_it_stopped(home: Besieged) -> None:
     assert "memory/people/anna.md" not in paths
 
 
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("memory.search", {}),
-        ("memory.search", {"query": "x" * 3_000}),
-        ("memory.search", {"query": "x", "limit": 0}),
-        ("memory.search", {"query": "x", "kind": "secret"}),
-        ("memory.search", {"query": "x", "area": "private"}),
-        ("memory.get", {"path": "MEMORY.md", "lines": 0}),
-        ("memory.add", {"text": "   "}),
-        ("memory.add", {"text": ""}),
-        ("memory.add", {"text": "a \ud800 b"}),
-        ("memory.forget", {}),
-        ("memory.forget", {"dry_run": True}),
-        ("memory.write", {"edits": []}),
-        ("memory.write", {"edits": [{"path": "MEMORY.md"}]}),
-        ("memory.write", {"edits": [{"path": "AGENTS.md", "text": "do as I say"}]}),
-        ("memory.write", {"edits": [{"path": "../outside.md", "text": "x"}]}),
-        ("memory.import", {"files": {}, "origin": "markdown"}),
-        ("memory.import", {"files": {"a.md": 1}, "origin": "markdown"}),
-        ("memory.import", {"files": {"a.md": "x"}, "origin": "../.."}),
-        ("memory.import", {"files": {f"{n}.md": "x" for n in range(201)}, "origin": "markdown"}),
-    ],
-)
-async def test_what_cannot_be_is_refused_with_the_reason(home: Besieged, method: str, params: dict[str, Any]) -> None:
-    error = await refused(home, method, params)
+async def test_what_cannot_be_is_refused_with_the_reason(home: Besieged) -> None:
+    for method, params in IMPOSSIBLE:
+        error = await refused(home, method, params)
 
-    assert isinstance(error, (InvalidRequest, NotFound)) or error.code == "FORBIDDEN"
-    assert error.message
+        assert isinstance(error, (InvalidRequest, NotFound)) or error.code == "FORBIDDEN", (method, params)
+        assert error.message, (method, params)
 
 
 async def test_an_agent_that_does_not_exist_is_named(home: Besieged) -> None:

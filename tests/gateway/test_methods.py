@@ -7,15 +7,17 @@ import logging
 import aiohttp
 import pytest
 
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 
 MAIN = "agent:main:main"
 
 
-async def test_chat_send_is_answered_by_events_under_its_own_key(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_chat_send_is_answered_by_events_under_its_own_key(
+    house: HubFixture, openai_server: OpenAIServer
+) -> None:
     openai_server.queue([{"text": "one two three", "chunks": 3}])
 
     async with connected(house, scopes=["operator.write"]) as client:
@@ -40,7 +42,7 @@ async def test_chat_send_is_answered_by_events_under_its_own_key(house: FullRig,
     assert all("timestamp" in message for message in history["payload"]["messages"])
 
 
-async def test_frames_are_numbered_without_gaps(house: FullRig) -> None:
+async def test_frames_are_numbered_without_gaps(house: HubFixture) -> None:
     async with connected(house) as client:
         await client.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
         final = await client.event("chat", lambda payload: payload["state"] == "final")
@@ -49,7 +51,7 @@ async def test_frames_are_numbered_without_gaps(house: FullRig) -> None:
     assert [*numbers, final["seq"]] == list(range(1, final["seq"] + 1))
 
 
-async def test_people_get_few_deltas_and_the_whole_text(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_people_get_few_deltas_and_the_whole_text(house: HubFixture, openai_server: OpenAIServer) -> None:
     text = "word " * 200
     openai_server.queue([{"text": text, "chunks": 200}])
     screen = {"id": "webchat-ui", "version": "1", "platform": "web", "mode": "ui"}
@@ -65,7 +67,7 @@ async def test_people_get_few_deltas_and_the_whole_text(house: FullRig, openai_s
     assert len(seen) < len(told)
 
 
-async def test_a_command_is_answered_at_once(house: FullRig) -> None:
+async def test_a_command_is_answered_at_once(house: HubFixture) -> None:
     async with connected(house) as client:
         answer = await client.call("chat.send", {"sessionKey": "main", "message": "/whoami", "idempotencyKey": "k1"})
         final = await client.event("chat", lambda payload: payload["state"] == "final")
@@ -74,7 +76,7 @@ async def test_a_command_is_answered_at_once(house: FullRig) -> None:
     assert answer["payload"]["reply"] == final["payload"]["message"]["content"][0]["text"]
 
 
-async def test_agent_answers_twice_under_one_id(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_agent_answers_twice_under_one_id(house: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.queue("done")
 
     async with connected(house, scopes=["operator.write"]) as client:
@@ -94,7 +96,7 @@ async def test_agent_answers_twice_under_one_id(house: FullRig, openai_server: O
 
 
 async def test_an_answer_is_delivered_where_the_conversation_is_held(
-    house: FullRig, openai_server: OpenAIServer
+    house: HubFixture, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue("done")
 
@@ -113,7 +115,7 @@ async def test_an_answer_is_delivered_where_the_conversation_is_held(
 
 
 async def test_waiting_for_a_run_times_out_and_an_unknown_one_is_not_there(
-    house: FullRig, openai_server: OpenAIServer
+    house: HubFixture, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"hold": "later"}, {"text": "done"}])
 
@@ -130,7 +132,7 @@ async def test_waiting_for_a_run_times_out_and_an_unknown_one_is_not_there(
 
 
 async def test_rpc_waits_for_the_second_answer_when_asked(
-    house: FullRig, http: aiohttp.ClientSession, openai_server: OpenAIServer
+    house: HubFixture, http: aiohttp.ClientSession, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue("done")
     params = {"message": "do it", "idempotencyKey": "run-1"}
@@ -143,7 +145,7 @@ async def test_rpc_waits_for_the_second_answer_when_asked(
     assert payload["summary"] == "done"
 
 
-async def test_a_cancel_frame_aborts_the_request(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_a_cancel_frame_aborts_the_request(house: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "later"}, {"text": "done"}])
 
     async with connected(house) as client:
@@ -156,7 +158,7 @@ async def test_a_cancel_frame_aborts_the_request(house: FullRig, openai_server: 
     assert answer["error"]["code"] == "ABORTED"
 
 
-async def test_a_run_is_stopped(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_a_run_is_stopped(house: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"text": "begin"}, {"hold": "later"}])
 
     async with connected(house) as client:
@@ -170,7 +172,7 @@ async def test_a_run_is_stopped(house: FullRig, openai_server: OpenAIServer) -> 
     assert ended["payload"]["state"] == "aborted"
 
 
-async def test_a_failed_run_is_told_as_an_error(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_a_failed_run_is_told_as_an_error(house: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.set_default({"status": 401, "body": {"error": {"message": "no"}}})
 
     async with connected(house) as client:
@@ -182,7 +184,7 @@ async def test_a_failed_run_is_told_as_an_error(house: FullRig, openai_server: O
     assert ended["payload"]["errorMessage"]
 
 
-async def test_an_injected_message_is_in_the_history(house: FullRig) -> None:
+async def test_an_injected_message_is_in_the_history(house: HubFixture) -> None:
     async with connected(house) as client:
         answer = await client.call("chat.inject", {"sessionKey": "main", "message": "note this", "label": "note"})
         history = await client.call("chat.history", {"sessionKey": "main"})
@@ -191,7 +193,7 @@ async def test_an_injected_message_is_in_the_history(house: FullRig) -> None:
     assert history["payload"]["messages"][-1]["content"] == [{"type": "text", "text": "[note]\n\nnote this"}]
 
 
-async def test_a_shortcut_in_a_message_is_answered_beside_its_run(house: FullRig) -> None:
+async def test_a_shortcut_in_a_message_is_answered_beside_its_run(house: HubFixture) -> None:
     message = {"sessionKey": "main", "message": "hey /whoami how are you?", "idempotencyKey": "k9"}
 
     async with connected(house) as client:
@@ -202,7 +204,7 @@ async def test_a_shortcut_in_a_message_is_answered_beside_its_run(house: FullRig
     assert "You are" in sent["reply"]
 
 
-async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: FullRig) -> None:
+async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: HubFixture) -> None:
     async with connected(house) as client:
         await client.call("sessions.subscribe")
         await client.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
@@ -233,7 +235,7 @@ async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: FullRig
     assert missing["error"]["code"] == "NOT_FOUND"
 
 
-async def test_a_session_is_copied_and_exported(house: FullRig) -> None:
+async def test_a_session_is_copied_and_exported(house: HubFixture) -> None:
     async with connected(house) as client:
         await client.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
         await client.event("chat", lambda payload: payload["state"] == "final")
@@ -246,7 +248,7 @@ async def test_a_session_is_copied_and_exported(house: FullRig) -> None:
     assert refused["error"]["code"] == "INVALID_REQUEST"
 
 
-async def test_an_archived_session_is_listed_apart(house: FullRig) -> None:
+async def test_an_archived_session_is_listed_apart(house: HubFixture) -> None:
     async with connected(house) as client:
         await client.call("sessions.create", {"key": "main", "label": "Home"})
         patched = await client.call("sessions.patch", {"key": "main", "archived": True, "pinned": True})
@@ -258,7 +260,7 @@ async def test_an_archived_session_is_listed_apart(house: FullRig) -> None:
     assert [each["key"] for each in archived["payload"]["sessions"]] == [MAIN]
 
 
-async def test_messages_go_to_those_who_subscribed(house: FullRig) -> None:
+async def test_messages_go_to_those_who_subscribed(house: HubFixture) -> None:
     async with connected(house) as near, connected(house) as far:
         await near.call("sessions.messages.subscribe", {"key": "main"})
         await far.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
@@ -269,7 +271,7 @@ async def test_messages_go_to_those_who_subscribed(house: FullRig) -> None:
     assert not [each for each in far.events if each.get("event") == "session.message"]
 
 
-async def test_chats_are_told_only_to_those_who_may_read(house: FullRig) -> None:
+async def test_chats_are_told_only_to_those_who_may_read(house: HubFixture) -> None:
     async with connected(house, scopes=["operator.pairing"]) as deaf, connected(house) as client:
         await client.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
         await client.event("chat", lambda payload: payload["state"] == "final")
@@ -278,7 +280,7 @@ async def test_chats_are_told_only_to_those_who_may_read(house: FullRig) -> None
     assert {each["event"] for each in deaf.events} <= {"presence", "health", "tick"}
 
 
-async def test_a_session_key_that_cannot_be_is_refused(house: FullRig) -> None:
+async def test_a_session_key_that_cannot_be_is_refused(house: HubFixture) -> None:
     async with connected(house) as client:
         for key in ("../../etc/passwd", "agent::main", "agent:main:main\n", "agent:nobody:main"):
             answer = await client.call("chat.send", {"sessionKey": key, "message": "x", "idempotencyKey": key[:8]})
@@ -286,7 +288,7 @@ async def test_a_session_key_that_cannot_be_is_refused(house: FullRig) -> None:
             assert answer["error"]["code"] in ("INVALID_REQUEST", "NOT_FOUND"), key
 
 
-async def test_attachments_are_judged(house: FullRig) -> None:
+async def test_attachments_are_judged(house: HubFixture) -> None:
     bad = [
         {"mimeType": "application/pdf", "content": "AAAA"},
         {"mimeType": "image/png", "content": "not base64!"},
@@ -303,7 +305,7 @@ async def test_attachments_are_judged(house: FullRig) -> None:
             assert "attachments" in answer["error"]["message"]
 
 
-async def test_the_configuration_is_read_and_saved_with_a_base_hash(house: FullRig) -> None:
+async def test_the_configuration_is_read_and_saved_with_a_base_hash(house: HubFixture) -> None:
     async with connected(house) as client:
         got = (await client.call("config.get"))["payload"]
         broken = await client.call("config.set", {"raw": "hub: [", "baseHash": got["hash"]})
@@ -321,7 +323,7 @@ async def test_the_configuration_is_read_and_saved_with_a_base_hash(house: FullR
     assert "http" in schema["payload"]["schema"]["properties"]
 
 
-async def test_the_configuration_is_patched_key_by_key(house: FullRig) -> None:
+async def test_the_configuration_is_patched_key_by_key(house: HubFixture) -> None:
     async with connected(house) as client:
         hash = (await client.call("config.get"))["payload"]["hash"]
         hidden = await client.call(
@@ -346,7 +348,7 @@ async def test_the_configuration_is_patched_key_by_key(house: FullRig) -> None:
     assert nowhere["error"]["code"] == "NOT_FOUND"
 
 
-async def test_what_there_is_is_told(house: FullRig) -> None:
+async def test_what_there_is_is_told(house: HubFixture) -> None:
     async with connected(house) as client:
         models = await client.call("models.list")
         agents = await client.call("agents.list")
@@ -359,7 +361,7 @@ async def test_what_there_is_is_told(house: FullRig) -> None:
     assert models["payload"]["models"]
     assert [agent["id"] for agent in agents["payload"]["agents"]] == ["main", "kitchen"]
     assert agents["payload"]["defaultId"] == "main"
-    assert tools["payload"]["tools"] == []
+    assert "hub_docs" in [tool["name"] for tool in tools["payload"]["tools"]]
     assert identity["payload"] | {"agentId": "kitchen", "name": "kitchen", "avatar": "k"} == identity["payload"]
     assert {"version", "uptime_s", "state", "integrations", "agents", "models"} <= status["payload"].keys()
     assert status["payload"]["state"] == "running"
@@ -367,7 +369,7 @@ async def test_what_there_is_is_told(house: FullRig) -> None:
     assert [each["reason"] for each in presence["payload"]] == ["self"]
 
 
-async def test_the_log_is_told_without_secrets_and_goes_on_from_a_cursor(house: FullRig) -> None:
+async def test_the_log_is_told_without_secrets_and_goes_on_from_a_cursor(house: HubFixture) -> None:
     house.redactor.register("correct-horse-battery")
     logger = logging.getLogger("test.tail")
     logger.addHandler(house.log)
@@ -384,7 +386,7 @@ async def test_the_log_is_told_without_secrets_and_goes_on_from_a_cursor(house: 
     assert second["lines"][0].endswith("second")
 
 
-async def test_tokens_are_made_listed_and_revoked_and_never_wider_than_their_maker(house: FullRig) -> None:
+async def test_tokens_are_made_listed_and_revoked_and_never_wider_than_their_maker(house: HubFixture) -> None:
     wide = {"name": "n", "scopes": ["operator.read"]}
 
     async with connected(house) as client:
@@ -401,7 +403,7 @@ async def test_tokens_are_made_listed_and_revoked_and_never_wider_than_their_mak
     assert revoked["payload"]["revokedAtMs"] is not None
 
 
-async def test_a_sign_in_link_opens_the_door_once(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_a_sign_in_link_opens_the_door_once(house: HubFixture, http: aiohttp.ClientSession) -> None:
     async with connected(house) as client:
         link = (await client.call("dashboard.link"))["payload"]
     async with http.post(f"{house.url}/api/login", json={"code": link["code"]}) as answer:
@@ -410,7 +412,7 @@ async def test_a_sign_in_link_opens_the_door_once(house: FullRig, http: aiohttp.
     assert link["url"] == f"{house.url}/login#{link['code']}"
 
 
-async def test_a_pairing_is_asked_approved_and_told(house: FullRig) -> None:
+async def test_a_pairing_is_asked_approved_and_told(house: HubFixture) -> None:
     from tests.gateway.rig import Device, client_of
 
     device = Device()
@@ -432,7 +434,7 @@ async def test_a_pairing_is_asked_approved_and_told(house: FullRig) -> None:
     assert accepted["ok"]
 
 
-async def test_who_may_pair_only_gives_no_more_than_they_have(house: FullRig) -> None:
+async def test_who_may_pair_only_gives_no_more_than_they_have(house: HubFixture) -> None:
     from tests.gateway.rig import Device, client_of
 
     device = Device()
@@ -449,7 +451,7 @@ async def test_who_may_pair_only_gives_no_more_than_they_have(house: FullRig) ->
 
 
 @pytest.mark.parametrize("name", ["nothing.here", "chat.send ", "CHAT.SEND", "__class__"])
-async def test_an_unknown_method_is_named(house: FullRig, name: str) -> None:
+async def test_an_unknown_method_is_named(house: HubFixture, name: str) -> None:
     async with connected(house) as client:
         answer = await client.call(name)
 
@@ -457,7 +459,7 @@ async def test_an_unknown_method_is_named(house: FullRig, name: str) -> None:
     assert answer["error"]["message"] == f"unknown method: {name}"
 
 
-async def test_nobody_follows_runs_when_nobody_may_see_them(house: FullRig) -> None:
+async def test_nobody_follows_runs_when_nobody_may_see_them(house: HubFixture) -> None:
     def followers() -> int:
         return house.bus.listener_counts().get("run_delta", 0)
 

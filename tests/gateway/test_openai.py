@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from hub.core.schema import Schema
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from tests.gateway.house import FullRig
+from tests.hub_fixture import HubFixture, scripted_model
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 
@@ -22,11 +22,11 @@ HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hello"}]
 
 
 @pytest.fixture
-async def api(house: FullRig) -> openai.AsyncOpenAI:
+async def api(house: HubFixture) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key=house.token, max_retries=0)
 
 
-def _add_tool(house: FullRig) -> list[str]:
+def _add_tool(house: HubFixture) -> list[str]:
     calls: list[str] = []
 
     async def run(call: ToolCall) -> ToolResult:
@@ -69,7 +69,7 @@ async def test_an_answer_streams_with_usage_at_its_end(api: openai.AsyncOpenAI, 
 
 
 async def test_tools_work_and_do_not_leak_into_the_text(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     calls = _add_tool(house)
     openai_server.queue([{"tool_call": {"name": "look", "arguments": {}, "id": "c1"}}], "The lamp is on.")
@@ -82,7 +82,7 @@ async def test_tools_work_and_do_not_leak_into_the_text(
 
 
 async def test_without_a_name_the_history_is_what_was_sent_and_nothing_is_kept(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     messages: list[ChatCompletionMessageParam] = [
         {"role": "system", "content": "Be brief."},
@@ -102,7 +102,7 @@ async def test_without_a_name_the_history_is_what_was_sent_and_nothing_is_kept(
 
 
 async def test_user_names_a_session_of_which_only_the_new_is_taken(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     first: list[ChatCompletionMessageParam] = [{"role": "user", "content": "my name is Ada"}]
     openai_server.queue("noted", "You are Ada.")
@@ -122,7 +122,7 @@ async def test_user_names_a_session_of_which_only_the_new_is_taken(
     assert [session.key for session in house.sessions.list()] == ["agent:main:api:direct:ada"]
 
 
-async def test_the_header_names_a_session(house: FullRig, api: openai.AsyncOpenAI) -> None:
+async def test_the_header_names_a_session(house: HubFixture, api: openai.AsyncOpenAI) -> None:
     header = {"x-homarus-session": "agent:kitchen:main"}
 
     await api.chat.completions.create(model="homarus", messages=HELLO, extra_headers=header)
@@ -175,7 +175,7 @@ async def test_models_are_the_agents(api: openai.AsyncOpenAI) -> None:
     ],
 )
 async def test_what_cannot_be_honoured_is_refused_with_the_reason(
-    house: FullRig, http: aiohttp.ClientSession, change: dict[str, object], word: str
+    house: HubFixture, http: aiohttp.ClientSession, change: dict[str, object], word: str
 ) -> None:
     body = {"model": "homarus", "messages": HELLO, **change}
     async with http.post(f"{house.url}/v1/chat/completions", json=body, headers=house.bearer) as answer:
@@ -207,14 +207,16 @@ async def test_the_model_of_another_service_is_the_default_agent(
     ],
 )
 async def test_that_another_model_answered_is_said_beside_the_answer(
-    house: FullRig,
+    house: HubFixture,
     http: aiohttp.ClientSession,
     openai_server: OpenAIServer,
     path: str,
     more: dict[str, object],
     stream: bool,
 ) -> None:
-    house.models.configure({**house.models_section, "fallbacks": ["test/other"], "retry": {"attempts": 1}})
+    house.models.configure(
+        {**scripted_model(openai_server.base_url), "fallbacks": ["test/other"], "retry": {"attempts": 1}}
+    )
     openai_server.queue({"status": 503}, "from the other")
 
     body = {"model": "homarus", "stream": stream, **more}
@@ -236,7 +238,7 @@ async def test_an_unknown_agent_is_404(api: openai.AsyncOpenAI) -> None:
         await api.chat.completions.create(model="homarus/garage", messages=HELLO)
 
 
-async def test_a_wrong_key_is_an_authentication_error(house: FullRig) -> None:
+async def test_a_wrong_key_is_an_authentication_error(house: HubFixture) -> None:
     api = openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key="sk-wrong", max_retries=0)
 
     with pytest.raises(openai.AuthenticationError):
@@ -258,7 +260,7 @@ async def test_a_failing_model_is_an_error_that_is_not_retried(
 
 
 async def test_a_client_that_disconnects_aborts_the_run(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"text": "begin"}, {"hold": "never"}])
     stream = await api.chat.completions.create(model="homarus", messages=HELLO, stream=True)
@@ -273,7 +275,7 @@ async def test_a_client_that_disconnects_aborts_the_run(
     openai_server.release("never")
 
 
-async def test_a_plain_request_that_is_cut_off_aborts_the_run(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_a_plain_request_that_is_cut_off_aborts_the_run(house: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "never"}])
     async with aiohttp.ClientSession() as session:
         asked = asyncio.ensure_future(

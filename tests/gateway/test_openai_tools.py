@@ -14,11 +14,11 @@ from pydantic import BaseModel
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Schema
-from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.http_api.client_tools import read_tools
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from tests.gateway.house import FullRig, living
+from tests.gateway.house import living
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 
@@ -41,11 +41,11 @@ class Town(BaseModel):
 
 
 @pytest.fixture
-async def api(house: FullRig) -> openai.AsyncOpenAI:
+async def api(house: HubFixture) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=f"{house.url}/v1/", api_key=house.token, max_retries=0)
 
 
-def _news(house: FullRig) -> list[str]:
+def _news(house: HubFixture) -> list[str]:
     """Add a tool of the hub whose results are words from outside."""
     calls: list[str] = []
 
@@ -64,7 +64,7 @@ def _sent(server: OpenAIServer, at: int = -1) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("user", [None, "ada"])
 async def test_a_call_to_a_clients_tool_ends_the_answer_and_its_result_goes_on_with_the_run(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer, user: str | None
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer, user: str | None
 ) -> None:
     done = _news(house)
     openai_server.queue([OURS], [{"text": "Looking."}, OURS, ASKS], "Rain in Jena.")
@@ -121,7 +121,7 @@ async def test_calls_stream_in_both_apis(api: openai.AsyncOpenAI, openai_server:
 
 
 async def test_a_clients_tool_takes_the_place_of_one_of_ours_with_its_name(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     done = _news(house)
     openai_server.queue([OURS])
@@ -164,7 +164,7 @@ def test_a_choice_of_tools_that_is_none_is_refused(choice: Any) -> None:
 
 @pytest.mark.parametrize(("scope", "tainted"), [("operator.admin", False), ("operator.write", True)])
 async def test_results_are_words_from_outside_unless_the_credential_is_the_owners(
-    house: FullRig, openai_server: OpenAIServer, scope: str, tainted: bool
+    house: HubFixture, openai_server: OpenAIServer, scope: str, tainted: bool
 ) -> None:
     _, secret = await house.tokens.create("program", [scope])
     api = openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key=secret.reveal(), max_retries=0)
@@ -183,7 +183,7 @@ async def test_results_are_words_from_outside_unless_the_credential_is_the_owner
 
 
 async def test_what_a_run_read_outside_stays_so_when_its_client_goes_on(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     _news(house)
     openai_server.queue([OURS], [ASKS], "Rain.", "Yes.")
@@ -222,7 +222,7 @@ async def test_an_answer_has_the_form_that_was_asked_for(api: openai.AsyncOpenAI
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_an_answer_in_another_form_is_asked_for_once_more_and_then_fails(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer, stream: bool
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer, stream: bool
 ) -> None:
     openai_server.queue("a town", '{"name": "Jena", "people": "many"}', '{"name": 1}', "[]", '{"name": "Jena"}')
     form: Any = {"type": "json_schema", "json_schema": {"name": "town", "schema": Town.model_json_schema()}}
@@ -260,7 +260,7 @@ async def test_a_provider_that_has_no_forms_is_asked_in_words(
 
 
 async def test_a_response_can_be_gone_on_with_and_read_again_by_its_own_client_for_a_day(
-    house: FullRig, api: openai.AsyncOpenAI, openai_server: OpenAIServer
+    house: HubFixture, api: openai.AsyncOpenAI, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue("noted", "You are Ada.", "Still Ada.", "kept", "no trace")
     first = await api.responses.create(model="homarus", input="my name is Ada", metadata={"a": "b"})
@@ -292,7 +292,7 @@ async def test_a_response_can_be_gone_on_with_and_read_again_by_its_own_client_f
 
 
 async def test_an_idempotency_key_answers_once_and_refuses_another_request(
-    house: FullRig, http: aiohttp.ClientSession, openai_server: OpenAIServer
+    house: HubFixture, http: aiohttp.ClientSession, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"hold": "first"}, {"text": "once"}], "twice")
     body = {"messages": [{"role": "user", "content": "hello"}]}
@@ -317,7 +317,7 @@ async def test_an_idempotency_key_answers_once_and_refuses_another_request(
 
 
 async def test_an_sdks_retry_gets_the_answer_of_its_first_attempt(
-    house: FullRig, http: aiohttp.ClientSession, openai_server: OpenAIServer
+    house: HubFixture, http: aiohttp.ClientSession, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"hold": "first"}, {"text": "once"}], "twice")
     body = {"messages": [{"role": "user", "content": "hello"}]}
@@ -338,7 +338,7 @@ async def test_an_sdks_retry_gets_the_answer_of_its_first_attempt(
 
 
 async def test_anthropics_shape_takes_tools_and_streams(
-    house: FullRig, http: aiohttp.ClientSession, openai_server: OpenAIServer
+    house: HubFixture, http: aiohttp.ClientSession, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"text": "Looking."}, ASKS], [{"text": "Rain."}])
     tools = [{"name": "weather", "description": "x", "input_schema": FUNCTION["parameters"]}]
@@ -368,7 +368,7 @@ async def test_anthropics_shape_takes_tools_and_streams(
     assert orjson.loads(error)["type"] == "error"
 
 
-async def test_texts_become_vectors_where_the_memory_makes_some(house: FullRig, api: openai.AsyncOpenAI) -> None:
+async def test_texts_become_vectors_where_the_memory_makes_some(house: HubFixture, api: openai.AsyncOpenAI) -> None:
     async def embed(agent_id: str, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
         return f"of {agent_id}", [[float(len(text)), 0.5] for text in texts]
 
@@ -389,7 +389,7 @@ async def test_texts_become_vectors_where_the_memory_makes_some(house: FullRig, 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/nothing"), ("PUT", "/v1/chat/completions/")])
 async def test_every_error_below_v1_has_one_shape(
-    house: FullRig, http: aiohttp.ClientSession, method: str, path: str
+    house: HubFixture, http: aiohttp.ClientSession, method: str, path: str
 ) -> None:
     async with http.request(method, house.url + path, headers=house.bearer) as answer:
         error = (await answer.json())["error"]
@@ -399,7 +399,7 @@ async def test_every_error_below_v1_has_one_shape(
 
 
 async def test_a_key_and_a_slash_are_taken_where_other_programs_put_them(
-    house: FullRig, http: aiohttp.ClientSession
+    house: HubFixture, http: aiohttp.ClientSession
 ) -> None:
     async with http.get(f"{house.url}/v1/models/", headers={"x-api-key": house.token}) as answer:
         assert answer.status == 200
@@ -408,9 +408,9 @@ async def test_a_key_and_a_slash_are_taken_where_other_programs_put_them(
 
 
 async def test_pages_of_configured_origins_alone_may_call(tmp_path: Any, openai_server: OpenAIServer) -> None:
-    settings = HttpSettings(port=0, cors_origins=frozenset({"https://chat.example.org"}))
+    http_section = {"cors_origins": ["https://chat.example.org"]}
     asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
-    async with living(tmp_path, openai_server, settings) as house, aiohttp.ClientSession() as http:
+    async with living(tmp_path, openai_server, http=http_section) as house, aiohttp.ClientSession() as http:
         _, token = await house.tokens.create("page", ["operator.write"])
         url, bearer = f"{house.url}/v1/chat/completions", {"Authorization": f"Bearer {token.reveal()}"}
         body = {"messages": [{"role": "user", "content": "hello"}], "stream": True}

@@ -9,15 +9,15 @@ import pytest
 
 from hub.core.context import SCOPES, Authority, Context
 from hub.tools.approval import QUESTION, Approval, ApprovalDecision, Ask
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 DETAILS = {"question": "Which day?", "choices": ["Saturday", "Sunday"], "agent": "main"}
 SCOPE = "operator.questions"
 
 
-async def asked(house: FullRig) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
+async def asked(house: HubFixture) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
     """Ask in a task; return it with what waits."""
     requested = house.tasks.spawn(house.bus.wait_for("question_requested"), name="requested")
     await asyncio.sleep(0)
@@ -31,7 +31,7 @@ async def asked(house: FullRig) -> tuple[asyncio.Task[ApprovalDecision], Approva
     "answer",
     [{"answer": "2"}, {"answers": {"answers": {"answer": ["Sunday"]}}}, {"answers": {"answers": {"answer": "Sunday"}}}],
 )
-async def test_a_client_is_told_and_answers(house: FullRig, answer: dict[str, Any]) -> None:
+async def test_a_client_is_told_and_answers(house: HubFixture, answer: dict[str, Any]) -> None:
     async with connected(house, scopes=[SCOPE]) as client:
         task, pending = await asked(house)
         told = (await client.event("question.requested"))["payload"]
@@ -51,7 +51,7 @@ async def test_a_client_is_told_and_answers(house: FullRig, answer: dict[str, An
     assert left == {"questions": []}
 
 
-async def test_a_question_can_be_declined(house: FullRig) -> None:
+async def test_a_question_can_be_declined(house: HubFixture) -> None:
     async with connected(house, scopes=[SCOPE]) as client:
         task, pending = await asked(house)
         ended = (await client.call("question.resolve", {"id": pending.id, "cancel": True}))["payload"]
@@ -71,7 +71,7 @@ async def test_a_question_can_be_declined(house: FullRig) -> None:
         {"answers": {"answers": {"answer": ["1", "2"]}}},
     ],
 )
-async def test_a_bad_answer_is_refused_and_the_question_stays(house: FullRig, params: dict[str, Any]) -> None:
+async def test_a_bad_answer_is_refused_and_the_question_stays(house: HubFixture, params: dict[str, Any]) -> None:
     async with connected(house, scopes=[SCOPE]) as client:
         _, pending = await asked(house)
         answer = await client.call("question.resolve", {"id": pending.id, **params})
@@ -80,7 +80,7 @@ async def test_a_bad_answer_is_refused_and_the_question_stays(house: FullRig, pa
     assert house.approvals.questions() == [pending]
 
 
-async def test_a_question_is_no_approval_and_an_approval_is_no_question(house: FullRig) -> None:
+async def test_a_question_is_no_approval_and_an_approval_is_no_question(house: HubFixture) -> None:
     async with connected(house, scopes=[SCOPE, "operator.approvals"]) as client:
         _, pending = await asked(house)
         approvals = (await client.call("approval.list"))["payload"]["approvals"]
@@ -94,7 +94,7 @@ async def test_a_question_is_no_approval_and_an_approval_is_no_question(house: F
     assert house.approvals.questions() == [pending]
 
 
-async def test_without_the_right_nobody_sees_or_answers_questions(house: FullRig) -> None:
+async def test_without_the_right_nobody_sees_or_answers_questions(house: HubFixture) -> None:
     async with connected(house, scopes=["operator.write", "operator.approvals"]) as client:
         _, pending = await asked(house)
         answers = [

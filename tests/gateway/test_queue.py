@@ -9,8 +9,8 @@ import pytest
 
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 
 LOOK: list[dict[str, Any]] = [{"tool_call": {"name": "look", "arguments": {}}}, {"hold": "look"}]
@@ -33,7 +33,7 @@ def heard(server: OpenAIServer, number: int) -> str:
 
 
 @pytest.fixture
-def looking(house: FullRig) -> FullRig:
+def looking(house: HubFixture) -> HubFixture:
     """A house whose agent can look at something."""
 
     async def look(call: ToolCall) -> ToolResult:
@@ -54,7 +54,7 @@ def looking(house: FullRig) -> FullRig:
     ],
 )
 async def test_each_named_run_ends_with_the_answer_that_its_message_got(
-    looking: FullRig, openai_server: OpenAIServer, mode: str, answers: Sequence[str]
+    looking: HubFixture, openai_server: OpenAIServer, mode: str, answers: Sequence[str]
 ) -> None:
     texts = ["both"] if mode == "steer" else ["alone", "both"] if mode == "collect" else ["alone", "both", "third"]
     openai_server.queue(LOOK, *texts)
@@ -82,7 +82,7 @@ async def test_each_named_run_ends_with_the_answer_that_its_message_got(
 
 
 async def test_an_interrupt_stops_the_turn_and_answers_the_newest(
-    looking: FullRig, openai_server: OpenAIServer
+    looking: HubFixture, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"hold": "never"}], "newest")
 
@@ -97,7 +97,7 @@ async def test_an_interrupt_stops_the_turn_and_answers_the_newest(
 
 
 async def test_who_waits_for_a_run_hears_that_it_is_answered_with_another_or_given_up(
-    looking: FullRig, openai_server: OpenAIServer
+    looking: HubFixture, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"hold": "on"}, {"text": "alone"}], "rest")
 
@@ -126,7 +126,7 @@ async def test_who_waits_for_a_run_hears_that_it_is_answered_with_another_or_giv
     assert "words c" not in heard(openai_server, 1)
 
 
-async def test_what_waits_is_answered_after_a_stop(looking: FullRig, openai_server: OpenAIServer) -> None:
+async def test_what_waits_is_answered_after_a_stop(looking: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "never"}], "the next one")
 
     async with connected(looking, scopes=["operator.write", "operator.read"]) as client:
@@ -140,7 +140,7 @@ async def test_what_waits_is_answered_after_a_stop(looking: FullRig, openai_serv
     assert answered["payload"]["message"]["content"][0]["text"] == "the next one"
 
 
-async def test_a_mode_that_there_is_not_is_refused(looking: FullRig) -> None:
+async def test_a_mode_that_there_is_not_is_refused(looking: HubFixture) -> None:
     async with connected(looking) as client:
         refused = await client.call(
             "chat.send", {"sessionKey": "main", "message": "hi", "idempotencyKey": "k", "queueMode": "backwards"}

@@ -15,15 +15,15 @@ from hub.models.contract import user_message
 from hub.sessions.keys import direct_key, subagent_key
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 
 LOOK = {"tool_call": {"name": "look", "arguments": {"where": "the cellar"}}}
 SCHEMA = {"type": "object", "properties": {"where": {"type": "string"}}}
 
 
-def add_tool(house: FullRig, name: str = "look", annotations: Annotations = READS_HOME) -> list[str]:
+def add_tool(house: HubFixture, name: str = "look", annotations: Annotations = READS_HOME) -> list[str]:
     """Add a tool; return what it is called with from now on."""
     called: list[str] = []
 
@@ -35,7 +35,7 @@ def add_tool(house: FullRig, name: str = "look", annotations: Annotations = READ
     return called
 
 
-async def ask(house: FullRig, text: str = "hello") -> str:
+async def ask(house: HubFixture, text: str = "hello") -> str:
     """Ask in the chat of the dashboard; return the run."""
     async with connected(house) as client:
         run_id = new_id()
@@ -44,19 +44,19 @@ async def ask(house: FullRig, text: str = "hello") -> str:
     return run_id
 
 
-async def call(house: FullRig, method: str, params: dict[str, Any]) -> Any:
+async def call(house: HubFixture, method: str, params: dict[str, Any]) -> Any:
     async with connected(house) as client:
         answer = await client.call(method, params)
     return answer.get("payload") or answer["error"]
 
 
-async def run_in(house: FullRig, session_key: str, authority: Authority, text: str = "hello") -> str:
+async def run_in(house: HubFixture, session_key: str, authority: Authority, text: str = "hello") -> str:
     run_id = new_id()
     await house.runner.run(RunRequest(run_id, "main", session_key, user_message(text), Context(authority)))
     return run_id
 
 
-async def test_a_run_is_told_from_the_message_to_the_reply(house: FullRig, openai_server: OpenAIServer) -> None:
+async def test_a_run_is_told_from_the_message_to_the_reply(house: HubFixture, openai_server: OpenAIServer) -> None:
     add_tool(house)
     house.redactor.register("hunter2hunter2")
     openai_server.queue(LOOK, "It is dry.")
@@ -80,7 +80,7 @@ async def test_a_run_is_told_from_the_message_to_the_reply(house: FullRig, opena
 
 
 async def test_without_its_trace_a_run_shows_what_the_transcript_has(
-    house: FullRig, openai_server: OpenAIServer
+    house: HubFixture, openai_server: OpenAIServer
 ) -> None:
     add_tool(house)
     openai_server.queue(LOOK, "It is dry.")
@@ -96,7 +96,7 @@ async def test_without_its_trace_a_run_shows_what_the_transcript_has(
 
 
 async def test_a_run_keeps_its_words_when_its_conversation_is_reset_and_loses_them_when_it_is_deleted(
-    house: FullRig,
+    house: HubFixture,
 ) -> None:
     run_id = await ask(house)
     key = (await call(house, "runs.get", {"runId": run_id}))["sessionKey"]
@@ -112,7 +112,7 @@ async def test_a_run_keeps_its_words_when_its_conversation_is_reset_and_loses_th
 
 
 async def test_runs_are_listed_newest_first_and_by_what_is_asked_for(
-    house: FullRig, openai_server: OpenAIServer
+    house: HubFixture, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue("one", {"status": 401, "body": {"error": {"message": "Invalid API key"}}}, "three")
     owner = Authority("owner", scopes=frozenset({"operator.admin"}), owner=True)
@@ -142,7 +142,7 @@ async def test_runs_are_listed_newest_first_and_by_what_is_asked_for(
     ],
 )
 async def test_what_others_say_in_private_is_not_shown(
-    house: FullRig, session_key: str, principal: str, is_shown: bool
+    house: HubFixture, session_key: str, principal: str, is_shown: bool
 ) -> None:
     person = None if principal in ("owner", "system") else "somebody"
     run_id = await run_in(house, session_key, Authority(principal, person, owner=principal == "system"))
@@ -155,7 +155,7 @@ async def test_what_others_say_in_private_is_not_shown(
 
 
 async def test_a_run_is_put_to_another_model_which_can_change_nothing(
-    house: FullRig, openai_server: OpenAIServer
+    house: HubFixture, openai_server: OpenAIServer
 ) -> None:
     add_tool(house)
     painted = add_tool(house, "paint", Annotations(destructive=False, open_world=False))
@@ -181,7 +181,7 @@ async def test_a_run_is_put_to_another_model_which_can_change_nothing(
     assert painted == []
 
 
-async def test_what_is_not_kept_cannot_be_put_to_another_model(house: FullRig) -> None:
+async def test_what_is_not_kept_cannot_be_put_to_another_model(house: HubFixture) -> None:
     run_id = await ask(house)
     await house.sessions.delete("agent:main:main")
 
@@ -217,7 +217,7 @@ def test_an_approval_is_shown_with_the_call_that_waited_for_it() -> None:
     ]
 
 
-async def test_a_run_that_is_not_there_says_so(house: FullRig) -> None:
+async def test_a_run_that_is_not_there_says_so(house: HubFixture) -> None:
     told = await call(house, "runs.get", {"runId": "nobody"})
     wrong = await call(house, "runs.list", {"state": "happy"})
 

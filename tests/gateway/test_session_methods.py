@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.gateway.house import FullRig
 from tests.gateway.rig import Client, connected
+from tests.hub_fixture import HubFixture
 
 MAIN = "agent:main:main"
 MADE_BY_ITSELF = "agent:main:dashboard:"
@@ -30,7 +30,7 @@ async def ok(client: Client, method: str, params: dict[str, Any] | None = None) 
     ],
 )
 async def test_a_session_has_the_key_that_its_client_chose_everywhere(
-    house: FullRig, given: dict[str, Any], key: str
+    house: HubFixture, given: dict[str, Any], key: str
 ) -> None:
     async with connected(house) as client:
         made = await ok(client, "sessions.create", given)
@@ -47,7 +47,7 @@ async def test_a_session_has_the_key_that_its_client_chose_everywhere(
     assert history["sessionInfo"]["key"] == key
 
 
-async def test_a_session_without_a_key_gets_one_of_its_own(house: FullRig) -> None:
+async def test_a_session_without_a_key_gets_one_of_its_own(house: HubFixture) -> None:
     async with connected(house) as client:
         one, other = await ok(client, "sessions.create"), await ok(client, "sessions.create")
 
@@ -55,7 +55,7 @@ async def test_a_session_without_a_key_gets_one_of_its_own(house: FullRig) -> No
     assert UUID(one["key"].removeprefix(MADE_BY_ITSELF)) != UUID(other["key"].removeprefix(MADE_BY_ITSELF))
 
 
-async def test_a_session_may_begin_with_a_message(house: FullRig) -> None:
+async def test_a_session_may_begin_with_a_message(house: HubFixture) -> None:
     async with connected(house) as client:
         made = await ok(client, "sessions.create", {"message": "hello", "idempotencyKey": "k"})
         final = await client.event("chat", lambda payload: payload["state"] == "final")
@@ -68,7 +68,7 @@ async def test_a_session_may_begin_with_a_message(house: FullRig) -> None:
     assert wrong["error"]["code"] == "INVALID_REQUEST"
 
 
-async def test_whose_a_session_is_depends_on_who_made_it_and_not_on_its_key(house: FullRig) -> None:
+async def test_whose_a_session_is_depends_on_who_made_it_and_not_on_its_key(house: HubFixture) -> None:
     token = (await house.tokens.create("phone", ["operator.write"]))[1].reveal()
     async with connected(house) as owner, connected(house, token=token, scopes=["operator.write"]) as phone:
         await ok(owner, "sessions.create", {"key": "agent:main:phone"})
@@ -87,7 +87,7 @@ async def test_whose_a_session_is_depends_on_who_made_it_and_not_on_its_key(hous
     assert [each["trusted"] for each in said["agent:main:owner"]] == [True]
 
 
-async def test_a_page_gets_all_it_needs_of_a_conversation_at_once(house: FullRig) -> None:
+async def test_a_page_gets_all_it_needs_of_a_conversation_at_once(house: HubFixture) -> None:
     async with connected(house, scopes=["operator.write"]) as client:
         await ok(client, "chat.send", {"sessionKey": MAIN, "message": "hi", "idempotencyKey": "k"})
         await client.event("chat", lambda payload: payload["state"] == "final")
@@ -106,7 +106,7 @@ async def test_a_page_gets_all_it_needs_of_a_conversation_at_once(house: FullRig
     assert nothing == {"session": None}
 
 
-async def test_the_list_has_pages_and_takes_what_clients_ask(house: FullRig) -> None:
+async def test_the_list_has_pages_and_takes_what_clients_ask(house: HubFixture) -> None:
     async with connected(house) as client:
         for number in range(5):
             await ok(client, "sessions.create", {"key": f"agent:main:{number}", "label": f"Number {number}"})
@@ -123,7 +123,7 @@ async def test_the_list_has_pages_and_takes_what_clients_ask(house: FullRig) -> 
     assert (below["sessions"], spoken["sessions"]) == ([], [])
 
 
-async def test_a_change_that_expects_something_else_is_not_made(house: FullRig) -> None:
+async def test_a_change_that_expects_something_else_is_not_made(house: HubFixture) -> None:
     async with connected(house) as client:
         made = await ok(client, "sessions.create", {"key": MAIN, "label": "Home"})
         conflicts = [
@@ -143,7 +143,7 @@ async def test_a_change_that_expects_something_else_is_not_made(house: FullRig) 
 
 
 @pytest.mark.parametrize("key", [MAIN, "agent:main:trip"])
-async def test_a_conversation_can_be_set_up_before_anything_was_said_in_it(house: FullRig, key: str) -> None:
+async def test_a_conversation_can_be_set_up_before_anything_was_said_in_it(house: HubFixture, key: str) -> None:
     async with connected(house) as client:
         set_up = await ok(client, "sessions.patch", {"key": key, "responseUsage": "on"})
         reset = await ok(client, "sessions.reset", {"key": key})
@@ -158,7 +158,9 @@ async def test_a_conversation_can_be_set_up_before_anything_was_said_in_it(house
     ("asked", "kept"),
     [("off", "off"), ("minimal", "minimal"), ("xhigh", "high"), ("max", "high"), ("ultra", "high"), ("adaptive", None)],
 )
-async def test_each_level_of_thinking_that_clients_know_is_taken(house: FullRig, asked: str, kept: str | None) -> None:
+async def test_each_level_of_thinking_that_clients_know_is_taken(
+    house: HubFixture, asked: str, kept: str | None
+) -> None:
     async with connected(house) as client:
         made = await ok(client, "sessions.create", {"key": MAIN, "thinkingLevel": asked})
         await ok(client, "chat.send", {"sessionKey": MAIN, "message": "x", "thinking": asked, "idempotencyKey": "k"})
@@ -167,7 +169,7 @@ async def test_each_level_of_thinking_that_clients_know_is_taken(house: FullRig,
     assert made["entry"]["thinkingLevel"] == kept
 
 
-async def test_an_agent_runs_in_a_session_whose_id_is_not_known_yet(house: FullRig) -> None:
+async def test_an_agent_runs_in_a_session_whose_id_is_not_known_yet(house: HubFixture) -> None:
     async with connected(house) as client:
         params = {"message": "hi", "sessionId": "nightly", "lane": "nested", "idempotencyKey": "k"}
         asked = await client.send("agent", params | {"provider": "test", "model": "model"})

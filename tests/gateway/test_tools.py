@@ -14,8 +14,8 @@ from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResu
 from hub.tools.parameters import from_schema
 from hub.tools.policy import ToolRules
 from hub.tools.schema import TOOLS_SCHEMA
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 from tests.messaging.outbox_bench import Platform
 from tests.until import until
 
@@ -30,7 +30,7 @@ async def _echo(call: ToolCall) -> ToolResult:
 
 
 @pytest.fixture
-def echo(house: FullRig) -> FullRig:
+def echo(house: HubFixture) -> HubFixture:
     """A gateway with a tool for everybody and one for owners."""
     arguments = from_schema({str: object})
     house.tools.register(Tool("echo", "Says it again.", arguments, _echo, "session", READS_HOME))
@@ -38,7 +38,7 @@ def echo(house: FullRig) -> FullRig:
     return house
 
 
-async def test_a_tool_is_used_in_a_session(echo: FullRig) -> None:
+async def test_a_tool_is_used_in_a_session(echo: HubFixture) -> None:
     async with connected(echo) as client:
         said = await client.call("tools.invoke", {"name": "echo", "args": {"a": 1}, "sessionKey": "main"})
         failed = await client.call("tools.invoke", {"name": "echo", "args": {"action": "fail"}})
@@ -67,7 +67,7 @@ async def test_a_tool_is_used_in_a_session(echo: FullRig) -> None:
         ({"args": {}}, 400, "tool"),
     ],
 )
-async def test_a_tool_is_used_over_http(echo: FullRig, body: dict[str, Any], status: int, expected: str) -> None:
+async def test_a_tool_is_used_over_http(echo: HubFixture, body: dict[str, Any], status: int, expected: str) -> None:
     async with (
         aiohttp.ClientSession() as http,
         http.post(f"{echo.url}/tools/invoke", json=body, headers=echo.bearer) as answer,
@@ -79,7 +79,7 @@ async def test_a_tool_is_used_over_http(echo: FullRig, body: dict[str, Any], sta
     assert f'"ok":{str(status == 200).lower()}' in text
 
 
-async def test_whoever_may_not_use_a_tool_does_not_learn_that_it_exists(echo: FullRig) -> None:
+async def test_whoever_may_not_use_a_tool_does_not_learn_that_it_exists(echo: HubFixture) -> None:
     _, secret = await echo.tokens.create("reader and writer", ["operator.write"])
 
     async with connected(echo, token=secret.reveal()) as client:
@@ -91,7 +91,7 @@ async def test_whoever_may_not_use_a_tool_does_not_learn_that_it_exists(echo: Fu
 
 
 @pytest.mark.parametrize("owner", [True, False])
-async def test_what_a_token_has_a_tool_write_is_asked_about(echo: FullRig, owner: bool) -> None:
+async def test_what_a_token_has_a_tool_write_is_asked_about(echo: HubFixture, owner: bool) -> None:
     anybody = Annotations(owner_only=False, open_world=False)
     echo.tools.register(Tool("keep", "Keeps it.", from_schema({}), _echo, "files", anybody))
     _, secret = await echo.tokens.create("writer", ["operator.write"])
@@ -107,7 +107,7 @@ async def test_what_a_token_has_a_tool_write_is_asked_about(echo: FullRig, owner
 
 
 async def test_what_fails_after_nobody_waits_for_it_any_more_is_logged(
-    echo: FullRig, caplog: pytest.LogCaptureFixture
+    echo: HubFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     asks = Tool("ask", "Asks.", from_schema({str: object}), _echo, "files", Annotations(), approval=lambda *_: "why")
     echo.tools.register(asks)
@@ -133,7 +133,7 @@ async def test_what_fails_after_nobody_waits_for_it_any_more_is_logged(
     ],
 )
 async def test_an_explanation_names_the_rule_that_decides(
-    echo: FullRig, params: dict[str, Any], decided_by: str | None
+    echo: HubFixture, params: dict[str, Any], decided_by: str | None
 ) -> None:
     echo.tools.configure(ToolRules.from_config(TOOLS_SCHEMA({"deny": ["wipe"], "tainted": {"deny": ["group:*"]}})))
 
@@ -147,7 +147,7 @@ async def test_an_explanation_names_the_rule_that_decides(
 
 @pytest.mark.parametrize("layer", ["agents[].sandbox", "subagents"])
 async def test_a_sandbox_and_a_subagent_decide_in_the_explanation_and_the_list_as_in_the_call(
-    echo: FullRig, layer: str
+    echo: HubFixture, layer: str
 ) -> None:
     key, tool = MAIN, "echo"
     if layer == "subagents":
@@ -168,7 +168,7 @@ async def test_a_sandbox_and_a_subagent_decide_in_the_explanation_and_the_list_a
     assert "FORBIDDEN" in str(used)
 
 
-async def test_the_rules_of_a_group_are_explained_where_the_session_is_held(echo: FullRig) -> None:
+async def test_the_rules_of_a_group_are_explained_where_the_session_is_held(echo: HubFixture) -> None:
     rule = ToolPolicy(deny=frozenset({"echo"}), source="groups.77.tools")
     access = AccessPolicy(group=GroupPolicy.OPEN, groups={"77": GroupSettings(tools=(rule,))})
     await echo.channels.add(Platform("quiet"), access)

@@ -21,8 +21,8 @@ from hub.core.json_schema import to_json_schema
 from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller, Open, Route, TooLarge
 from hub.gateway.calls.json_data import PARTS_LIMIT
 from hub.gateway.connection.connection import STRICT
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
+from tests.hub_fixture import HubFixture
 
 FOREIGN = "https://evil.example"
 FORWARDING = tuple(
@@ -55,7 +55,7 @@ class Answer:
 class Walker:
     """Calls a route by hand, with exactly these headers."""
 
-    def __init__(self, rig: FullRig) -> None:
+    def __init__(self, rig: HubFixture) -> None:
         self.rig = rig
 
     async def go(
@@ -94,20 +94,20 @@ class Walker:
 
 
 @pytest.fixture
-def walker(house: FullRig) -> Walker:
+def walker(house: HubFixture) -> Walker:
     return Walker(house)
 
 
-def guarded(rig: FullRig) -> list[Route]:
+def guarded(rig: HubFixture) -> list[Route]:
     """The routes that need a credential."""
     return [route for route in rig.gateway.routes if route.scope not in (Open.PUBLIC, Open.SELF)]
 
 
-def with_body(rig: FullRig) -> list[Route]:
+def with_body(rig: HubFixture) -> list[Route]:
     return [route for route in rig.gateway.routes if route.body is not None or route.path == "/api/rpc"]
 
 
-async def test_the_walk_sees_the_whole_table(house: FullRig) -> None:
+async def test_the_walk_sees_the_whole_table(house: HubFixture) -> None:
     paths = {(route.method, route.path) for route in house.gateway.routes}
 
     assert {
@@ -125,13 +125,13 @@ async def test_the_walk_sees_the_whole_table(house: FullRig) -> None:
     } <= paths
 
 
-async def test_only_these_routes_are_open_without_a_credential(house: FullRig) -> None:
+async def test_only_these_routes_are_open_without_a_credential(house: HubFixture) -> None:
     free = {route.path for route in house.gateway.routes if route.scope in (Open.PUBLIC, Open.SELF)}
 
     assert free == {"/", "/ws", "/healthz", "/readyz", "/api/login", "/api/webhook/{webhook_id}"}
 
 
-async def test_no_credential_is_401_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_no_credential_is_401_everywhere(house: HubFixture, walker: Walker) -> None:
     answers = {route.path: await walker.go(route, body=b"{}") for route in guarded(house)}
 
     assert {path: answer.status for path, answer in answers.items()} == dict.fromkeys(answers, 401)
@@ -140,7 +140,7 @@ async def test_no_credential_is_401_everywhere(house: FullRig, walker: Walker) -
     assert codes == dict.fromkeys(answers, "UNAUTHORIZED") | dict.fromkeys(OLLAMA)
 
 
-async def test_an_empty_or_odd_credential_is_401_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_an_empty_or_odd_credential_is_401_everywhere(house: HubFixture, walker: Walker) -> None:
     odd = ["", "Bearer", "Bearer  ", "Basic Og==", "Token x", "bearer\tx"]
 
     statuses = [
@@ -152,7 +152,7 @@ async def test_an_empty_or_odd_credential_is_401_everywhere(house: FullRig, walk
     assert [each for each in statuses if each[2] not in (401, 429)] == []
 
 
-async def test_a_bad_credential_is_401_and_then_429_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_a_bad_credential_is_401_and_then_429_everywhere(house: HubFixture, walker: Walker) -> None:
     statuses = [
         (await walker.go(route, {"Authorization": "Bearer homtok_wrong"}, b"{}")).status
         for route in guarded(house)
@@ -163,7 +163,7 @@ async def test_a_bad_credential_is_401_and_then_429_everywhere(house: FullRig, w
     assert set(statuses[10:]) == {429}
 
 
-async def test_a_wrong_scope_is_403_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_a_wrong_scope_is_403_everywhere(house: HubFixture, walker: Walker) -> None:
     _, secret = await house.tokens.create("talker", ["operator.talk"])
     bodies = {"/api/rpc": b'{"method":"status"}', "/api/logout": b"{}", "/v1/responses": b'{"input":"x"}'}
 
@@ -174,7 +174,7 @@ async def test_a_wrong_scope_is_403_everywhere(house: FullRig, walker: Walker) -
         assert (answer.status == 403) is (route.path != "/api/logout"), route.path
 
 
-async def test_a_wrong_host_is_403_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_a_wrong_host_is_403_everywhere(house: HubFixture, walker: Walker) -> None:
     for host in ("evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "[::2]", "127.0.0.1:x", "a b"):
         for route in house.gateway.routes:
             answer = await walker.go(route, house.bearer, b"{}", host=host)
@@ -182,7 +182,7 @@ async def test_a_wrong_host_is_403_everywhere(house: FullRig, walker: Walker) ->
             assert answer.status in (400, 403), (host, route.path)
 
 
-async def test_a_missing_or_second_host_is_refused(house: FullRig, walker: Walker) -> None:
+async def test_a_missing_or_second_host_is_refused(house: HubFixture, walker: Walker) -> None:
     none = await walker.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
     two = await walker.raw(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n")
 
@@ -190,7 +190,7 @@ async def test_a_missing_or_second_host_is_refused(house: FullRig, walker: Walke
     assert two.status == 400
 
 
-async def test_a_foreign_origin_is_403_everywhere_before_any_upgrade(house: FullRig, walker: Walker) -> None:
+async def test_a_foreign_origin_is_403_everywhere_before_any_upgrade(house: HubFixture, walker: Walker) -> None:
     own = f"http://127.0.0.1:{house.port}"
     odd = (
         FOREIGN,
@@ -208,7 +208,7 @@ async def test_a_foreign_origin_is_403_everywhere_before_any_upgrade(house: Full
             assert answer.status == 403, (origin, route.path)
 
 
-async def test_forwarded_headers_take_the_hub_token_its_worth_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_forwarded_headers_take_the_hub_token_its_worth_everywhere(house: HubFixture, walker: Walker) -> None:
     for headers in FORWARDING:
         for route in guarded(house)[:2]:
             answer = await walker.go(route, house.bearer | headers, b"{}")
@@ -216,7 +216,7 @@ async def test_forwarded_headers_take_the_hub_token_its_worth_everywhere(house: 
             assert answer.status in (401, 429), (headers, route.path)
 
 
-async def test_a_declared_oversize_body_is_413_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_a_declared_oversize_body_is_413_everywhere(house: HubFixture, walker: Walker) -> None:
     for route in house.gateway.routes:
         size = route.body_limit if route.scope not in tuple(Open) else min(route.body_limit, route.open_limit)
         headers = house.bearer | {"Content-Length": str(max(size, route.body_limit) + 1)}
@@ -226,7 +226,7 @@ async def test_a_declared_oversize_body_is_413_everywhere(house: FullRig, walker
         assert answer.status == 413, route.path
 
 
-async def test_an_undeclared_oversize_body_is_413(house: FullRig, walker: Walker) -> None:
+async def test_an_undeclared_oversize_body_is_413(house: HubFixture, walker: Walker) -> None:
     route = next(route for route in house.gateway.routes if route.path == "/api/logout")
     chunk = b"1000\r\n" + b" " * 4096 + b"\r\n"
     head = (
@@ -240,7 +240,7 @@ async def test_an_undeclared_oversize_body_is_413(house: FullRig, walker: Walker
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 2000, b'{"a":1e999}', b"NaN"])
-async def test_bad_json_is_400_everywhere(house: FullRig, walker: Walker, body: bytes) -> None:
+async def test_bad_json_is_400_everywhere(house: HubFixture, walker: Walker, body: bytes) -> None:
     for route in with_body(house):
         answer = await walker.go(route, house.bearer, body)
 
@@ -248,7 +248,7 @@ async def test_bad_json_is_400_everywhere(house: FullRig, walker: Walker, body: 
         assert answer.code == (None if route.path in OLLAMA else "INVALID_REQUEST")
 
 
-async def test_a_wrong_schema_is_400_and_names_the_path(house: FullRig, walker: Walker) -> None:
+async def test_a_wrong_schema_is_400_and_names_the_path(house: HubFixture, walker: Walker) -> None:
     for route in with_body(house):
         answer = await walker.go(route, house.bearer, b'{"method":1,"messages":"x","input":1,"code":[],"made_up":1}')
 
@@ -257,14 +257,14 @@ async def test_a_wrong_schema_is_400_and_names_the_path(house: FullRig, walker: 
         assert any(name in message for name in ("method", "messages", "input", "code", "made_up", "model")), message
 
 
-async def test_a_compressed_body_is_400_everywhere(house: FullRig, walker: Walker) -> None:
+async def test_a_compressed_body_is_400_everywhere(house: HubFixture, walker: Walker) -> None:
     for route in with_body(house):
         answer = await walker.go(route, house.bearer | {"Content-Encoding": "gzip"}, b"\x1f\x8b\x08\x00")
 
         assert answer.status == 400, route.path
 
 
-async def test_errors_have_the_shape_that_clients_of_the_route_know(house: FullRig, walker: Walker) -> None:
+async def test_errors_have_the_shape_that_clients_of_the_route_know(house: HubFixture, walker: Walker) -> None:
     for route in guarded(house):
         error = (await walker.go(route, body=b"{}")).error
 
@@ -272,7 +272,7 @@ async def test_errors_have_the_shape_that_clients_of_the_route_know(house: FullR
         assert (not isinstance(error, str) and "type" in error) is route.path.startswith(("/v1", "/tools")), route.path
 
 
-async def test_what_is_not_there_is_404_and_a_wrong_verb_405(house: FullRig, walker: Walker) -> None:
+async def test_what_is_not_there_is_404_and_a_wrong_verb_405(house: HubFixture, walker: Walker) -> None:
     missing = await walker.raw(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
     verb = await walker.raw(b"DELETE /api/rpc HTTP/1.1\r\nHost: localhost\r\n\r\n")
     options = await walker.raw(b"OPTIONS /api/rpc HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n")
@@ -283,7 +283,7 @@ async def test_what_is_not_there_is_404_and_a_wrong_verb_405(house: FullRig, wal
     assert options.status == 403
 
 
-async def test_answers_carry_the_security_headers(house: FullRig, walker: Walker) -> None:
+async def test_answers_carry_the_security_headers(house: HubFixture, walker: Walker) -> None:
     for route in house.gateway.routes:
         if route.websocket:
             continue
@@ -295,7 +295,7 @@ async def test_answers_carry_the_security_headers(house: FullRig, walker: Walker
         assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_every_method_refuses_a_caller_without_its_scope(house: FullRig) -> None:
+async def test_every_method_refuses_a_caller_without_its_scope(house: HubFixture) -> None:
     async with connected(house, scopes=["operator.talk"]) as client:
         for method in house.gateway.methods:
             answer = await client.call(method.name, PARAMS.get(method.name, {}))
@@ -305,7 +305,7 @@ async def test_every_method_refuses_a_caller_without_its_scope(house: FullRig) -
 
 
 @pytest.mark.parametrize("scope", sorted(SCOPES))
-async def test_no_method_shows_its_schema_to_a_caller_without_its_scope(house: FullRig, scope: str) -> None:
+async def test_no_method_shows_its_schema_to_a_caller_without_its_scope(house: HubFixture, scope: str) -> None:
     scopes = expand_scopes([scope])
     async with connected(house, scopes=[scope]) as client:
         for method in house.gateway.methods:
@@ -318,7 +318,7 @@ async def test_no_method_shows_its_schema_to_a_caller_without_its_scope(house: F
 
 
 @pytest.mark.parametrize("scope", ["operator.admin", "operator.write", "operator.read", "operator.talk"])
-async def test_every_method_refuses_parameters_above_its_limit_undecoded(house: FullRig, scope: str) -> None:
+async def test_every_method_refuses_parameters_above_its_limit_undecoded(house: HubFixture, scope: str) -> None:
     large = [method for method in house.gateway.methods if method.frame_limit > FRAME_LIMIT_BYTES]
     assert 0 < len(large) < 15
     not_json = msgspec.Raw(b"[" * (FRAME_LIMIT_BYTES + 1))
@@ -332,7 +332,7 @@ async def test_every_method_refuses_parameters_above_its_limit_undecoded(house: 
         assert isinstance(refused.value, TooLarge) is caller.authority.has(method.scope), method.name
 
 
-async def test_every_text_that_a_method_takes_fits_into_its_frame(house: FullRig) -> None:
+async def test_every_text_that_a_method_takes_fits_into_its_frame(house: HubFixture) -> None:
     too_long = {
         method.name
         for method in house.gateway.methods
@@ -354,7 +354,7 @@ def _lengths(schema: Any) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("scope", ["operator.talk", "operator.read"])
-async def test_a_frame_larger_than_any_method_that_a_client_may_call_closes_it(house: FullRig, scope: str) -> None:
+async def test_a_frame_larger_than_any_method_that_a_client_may_call_closes_it(house: HubFixture, scope: str) -> None:
     async with connected(house, scopes=[scope]) as client, connected(house) as owner:
         await client.ws.send_str('{"type":"req","id":"q","method":"token.create","params":{' + "x" * 10_000_000)
         while (message := await client.ws.receive(10)).type is aiohttp.WSMsgType.TEXT:
@@ -365,7 +365,7 @@ async def test_a_frame_larger_than_any_method_that_a_client_may_call_closes_it(h
 
 
 async def test_a_body_larger_than_any_method_that_a_token_may_call_is_413(
-    house: FullRig, http: aiohttp.ClientSession
+    house: HubFixture, http: aiohttp.ClientSession
 ) -> None:
     _, secret = await house.tokens.create("reader", ["operator.read"])
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
@@ -375,7 +375,7 @@ async def test_a_body_larger_than_any_method_that_a_token_may_call_is_413(
         assert answer.status == 413
 
 
-async def test_parameters_of_too_many_parts_are_refused_undecoded(house: FullRig) -> None:
+async def test_parameters_of_too_many_parts_are_refused_undecoded(house: HubFixture) -> None:
     async with connected(house) as client:
         await client.ws.send_str(
             '{"type":"req","id":"q","method":"chat.send","params":[' + "[]," * PARTS_LIMIT + "[]]}"
@@ -386,7 +386,7 @@ async def test_parameters_of_too_many_parts_are_refused_undecoded(house: FullRig
     assert "parts" in answer["error"]["message"]
 
 
-async def test_every_method_refuses_params_it_does_not_know(house: FullRig) -> None:
+async def test_every_method_refuses_params_it_does_not_know(house: HubFixture) -> None:
     async with connected(house, caps=[STRICT]) as client:
         for method in house.gateway.methods:
             for bad in WRONG:
@@ -396,7 +396,7 @@ async def test_every_method_refuses_params_it_does_not_know(house: FullRig) -> N
                 assert method.name in answer["error"]["message"]
 
 
-async def test_every_method_is_the_same_over_rpc(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_every_method_is_the_same_over_rpc(house: HubFixture, http: aiohttp.ClientSession) -> None:
     _, secret = await house.tokens.create("talker", ["operator.talk"])
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
     for method in house.gateway.methods:

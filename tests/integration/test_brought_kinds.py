@@ -180,6 +180,50 @@ async def test_what_uses_an_integration_is_unavailable_while_it_is_disabled_and_
     assert await sounded(hub, "fog") == 5
 
 
+async def test_a_reload_of_an_integration_of_the_program_leaves_what_uses_its_kinds_alone(hub: Hub) -> None:
+    watching = "- {id: watch, triggers: [{trigger: command, command: ['true'], restart: false}], actions: []}"
+    (hub.home.path / "automations.yaml").write_text(watching)
+    await hub.automation.reload()
+    before = hub.automation.automations.get("watch")
+
+    await hub.integration_control.reload("shell")
+
+    assert hub.automation.automations.get("watch") is before
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("", ["mqtt comes with the integration mqtt, which is not in use"]),
+        ("mqtt: {}", []),
+        ("hub: {disabled: [rss]}\nmqtt: {}", []),  # a feed is watched without the tool
+    ],
+)
+def test_a_trigger_of_the_program_is_valid_before_its_integration_is_set_up_and_check_says_so(
+    tmp_path: Path, more: str, told: list[str]
+) -> None:
+    triggers = "[{trigger: mqtt, topic: a}, {trigger: feed, url: 'https://a.example/feed'}]"
+    (tmp_path / "configuration.yaml").write_text(
+        f"automation: [{{id: x, triggers: {triggers}, actions: [{{delay: 1}}]}}]\n{more}"
+    )
+
+    result = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))), environment={})
+
+    assert result.errors == []
+    assert [each.message for each in result.warnings] == told
+
+
+def test_a_trigger_of_the_program_stays_when_its_integration_is_replaced(tmp_path: Path) -> None:
+    add_integration(tmp_path, "mqtt", SETUP)
+    (tmp_path / "configuration.yaml").write_text(
+        "automation: [{id: x, triggers: [{trigger: mqtt, topic: a}], actions: [{delay: 1}]}]"
+    )
+
+    result = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))), environment={})
+
+    assert (result.errors, result.warnings) == ([], [])
+
+
 def test_two_hubs_of_one_process_share_no_kinds_of_integrations(tmp_path: Path) -> None:
     homes = {name: tmp_path / name for name in ("high", "low", "without")}
     for name, home in homes.items():

@@ -218,5 +218,15 @@ class Post:
             while await self.outbox.counts() != counts:  # noqa: ASYNC110  workers of its own come to it
                 await asyncio.sleep(0.005)
 
+    async def all_answered(self) -> None:
+        """Wait until every message that was taken is answered, and nothing is left to send."""
+        open_rows = (
+            "SELECT 1 FROM inbox WHERE state IN ('received', 'queued')"
+            " UNION ALL SELECT 1 FROM outbox WHERE state IN ('queued', 'sending')"
+        )
+        async with asyncio.timeout(LIMIT_S):
+            while await self.rows(open_rows) or self.house.runner.active():  # noqa: ASYNC110  workers of its own come to it
+                await asyncio.sleep(0.005)
+
     async def rows(self, sql: str) -> list[Any]:
         return await self.house.db.read(lambda connection: connection.execute(sql).fetchall())

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.agent.test_compaction import SUMMARY
+from tests.agent.compaction.test_compaction import SUMMARY
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
 

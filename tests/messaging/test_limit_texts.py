@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hub.agent.budgets.budgets import BudgetState, budgets_from_config
+from hub.agent.budgets.limits import LimitHit
+from hub.agent.budgets.repetition import Repetition, RepetitionKind
 from hub.agent.budgets.schema import BUDGETS_SCHEMA
-from hub.agent.limits import LimitHit
-from hub.agent.repetition import Repetition, RepetitionKind
 from hub.agent.run_request import RunOutcome
 from hub.messaging.access.decide import MessagingSettings
 from hub.messaging.limit_texts import limit_text, notice_text

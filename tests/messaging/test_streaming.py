@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hub.agent.human_delay import HumanDelay
+from hub.agent.answer.human_delay import HumanDelay
 from hub.core.context import Context
 from hub.hooks.registry import Hook
 from hub.messaging.access.access import AccessPolicy

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.human_delay import NATURAL_DELAY, HumanDelay
+from hub.agent.answer.human_delay import NATURAL_DELAY, HumanDelay
 from hub.core.schema import Schema, SchemaError
 from hub.messaging.outbox.chunking import BlockBreak
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS, OutboxSettings, outbound_policy

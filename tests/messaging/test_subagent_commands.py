@@ -12,7 +12,7 @@ from hub.core.context import Context
 from hub.messaging.commands.registry import CommandCall, CommandReply
 from hub.messaging.contract import Address, InboundMessage
 from tests.agent.house import MAIN
-from tests.agent.test_subagents import ANNAS, Delegating
+from tests.agent.subagents.test_subagents import ANNAS, Delegating
 from tests.messaging.post import OWNER
 from tests.servers.openai_server import OpenAIServer
 

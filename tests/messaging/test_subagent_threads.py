@@ -15,7 +15,7 @@ from hub.core.ids import new_id
 from hub.hooks.registry import Hook
 from hub.messaging.contract import Address, ChannelLimits, InboundMessage
 from tests.agent.house import MAIN
-from tests.agent.test_subagents import Delegating
+from tests.agent.subagents.test_subagents import Delegating
 from tests.messaging.post import OWNER, Pigeons
 from tests.servers.openai_server import OpenAIServer
 

@@ -51,9 +51,7 @@ class Desk:
 
     async def told(self, peer: str = "7") -> list[str]:
         """Return the notices in a chat once every message is answered."""
-        post = self.post
-        while post.house.runner.active() or sum((await post.outbox.counts()).values()) > len(post.pigeons.sent):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        await self.post.all_answered()
         return [text for text in self.post.pigeons.texts(peer) if text.startswith(("I am waiting", "我在等"))]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from hub.automation.blueprints.foreign import blueprint_of_text
 from hub.automation.services.web_text import PageText, read_page
-from hub.automation.sources.feeds import read_feed
 from hub.core.errors import InvalidRequest, NotFound, TimedOut
 from hub.security.outside_reader import OutsideReader, ReadLimits
 from hub.security.outside_worker import RETIRE_BYTES
+from integrations.tools.rss.feeds import read_feed
 
 LAG_S = 1.0
 """The event loop is late by less than this, on a machine that is busy with other tests; what is read takes minutes."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import time
-from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from hub.automation.definition.kinds import TRIGGERS
+from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.context import CHAIN_LIMIT, SYSTEM, Authority, Context
 from hub.core.schema import Invalid
@@ -36,14 +36,16 @@ FIRED_BY = {
 
 def fires(kind: str) -> list[ast.Call]:
     """The calls with which a kind tells that it fired."""
-    module = FIRED_BY.get(kind, TRIGGERS[kind])
-    tree = ast.parse(inspect.getsource(import_module(f"hub.automation.triggers.{module}")))
+    file = inspect.getsourcefile(OUR_KINDS.trigger(kind).explain)
+    assert file is not None
+    module = Path(file)
+    tree = ast.parse((module.with_stem(FIRED_BY[kind]) if kind in FIRED_BY else module).read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return [call for call in calls if ast.unparse(call.func) in {"fire", "host.fire", "self._host.fire"}]
 
 
 def test_whose_words_each_kind_brings_was_thought_of() -> None:
-    assert set(WHOSE) == set(TRIGGERS)
+    assert set(WHOSE) == set(OUR_KINDS.names("trigger"))
 
 
 @pytest.mark.parametrize("kind", sorted(WHOSE))

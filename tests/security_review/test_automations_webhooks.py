@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hub.automation.sources.webhooks import FAILED_ATTEMPTS
+from hub.gateway.webhooks.webhooks import FAILED_ATTEMPTS
 from hub.security.webhook_signature import form_of, sign
 from tests.security_review.automating import add, ended
 from tests.security_review.besieged import Besieged

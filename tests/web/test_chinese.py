@@ -146,7 +146,7 @@ VALUES = (
     "created day days deleted deny depth direct disabled disconnected domains en error event fail false freshness fri "
     "generic github "
     "group header home hour hours hub id isolated integration last latest local main message minutes modified mon no "
-    "none now off offline ok on option parallel person principal profile queued required sat score shutdown "
+    "mqtt none now off offline ok on option parallel person principal profile queued required sat score shutdown "
     "silent single start daily de "
     "stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
 )

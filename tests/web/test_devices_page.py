@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_a_node_is_approved_renamed_and_removed_on_the_page(hub: HubProcess) -> None:
     device, rig = Device(), SimpleNamespace(url=hub.url)
     about: dict[str, Any] = NODE_HOST | {"auth": {"token": hub.token}}
-    async with client_of(rig) as node, signed_in(hub) as owner:  # type: ignore[arg-type]
+    async with client_of(rig) as node, signed_in(hub) as owner:
         await node.connect(device, **about)
         asking = await (await owner.get("/devices")).text()
         (request,) = hub.rpc("node.pair.list")["pending"]

@@ -60,7 +60,7 @@ class BlueprintForm(Struct):
         return any(control.error for control in self.controls())
 
     def take(self, fields: Fields, words: Catalogue) -> dict[str, Any]:
-        """Return the inputs that were filled in; errors are shown at their fields, with the text as typed.
+        """Return the posted inputs; errors are shown at their fields, with the text as typed.
 
         Values equal to the default are left out.
         """
@@ -87,7 +87,7 @@ class BlueprintForm(Struct):
         return found
 
     def place_errors(self, error: SchemaError) -> list[str]:
-        """Put what is wrong with inputs at their fields; return what is wrong elsewhere."""
+        """Put errors of inputs at their fields; return the other errors."""
         left = []
         for each in each_error(error):
             path = [str(part) for part in each.path]

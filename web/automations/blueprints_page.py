@@ -143,7 +143,7 @@ class BlueprintsPage:
         return await self._form(call, shown, form, about)
 
     async def make(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /blueprints/use`: show what it becomes, or with `command=save` make it."""
+        """`POST /blueprints/use`: preview the result, or with `command=save` save it."""
         fields = read_lists(call)
         shown = await self._found(call, _one(fields, "path"), _one(fields, "domain") or AUTOMATION)
         form = blueprint_form(shown["sections"], self._suggestions)
@@ -196,7 +196,7 @@ class BlueprintsPage:
         return json_response(saved) if wants_json(call.request) else see_other(place)
 
     def _becomes(self, shown: Mapping[str, Any], item: Mapping[str, Any]) -> str:
-        """Return what it becomes as YAML; raises `Invalid` when it would be none."""
+        """Return the result as YAML; raises `Invalid` if it would be none."""
         self._blueprints.expand(item, shown["domain"])
         blueprint = self._blueprints.find(shown["path"], shown["domain"])
         given = item["use_blueprint"]["input"]

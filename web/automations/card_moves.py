@@ -1,4 +1,4 @@
-"""Cards in another order: a list item of a YAML text moved up or down, its comments with it."""
+"""Reordering cards: moves a YAML list item up or down, with its comments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def moved(text: str, keys: KeyPath, by: int) -> str:
 
 
 def _swapped(text: str, holder: SpanNode, first: int) -> str:
-    """Return the text with two neighbours in each other's place; each takes the comments above it along."""
+    """Return the text with two neighbours swapped, each with the comments above it."""
     lines = text.split("\n")
     starts = [_first_line(lines, text.count("\n", 0, node.start)) for node in holder.items]
     last = text.count("\n", 0, max(holder.end, holder.items[-1].end - 1)) + 1
@@ -37,7 +37,7 @@ def _swapped(text: str, holder: SpanNode, first: int) -> str:
 
 
 def _first_line(lines: list[str], line: int) -> int:
-    """Return where an item begins: at the comments that stand right above its dash."""
+    """Return the first line of an item: that of the comments directly above its dash."""
     column = len(lines[line]) - len(lines[line].lstrip(" "))
     while line > 0 and lines[line - 1].strip().startswith("#"):
         above = lines[line - 1]

@@ -1,4 +1,4 @@
-"""A draft of an automation: its YAML text, changed by what a form posts. Text and form are two views of the same."""
+"""A draft of an automation: its YAML text with posted form fields merged in, so that both views agree."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_item(text: str) -> dict[str, Any]:
 
 
 def posted(text: str, fields: Fields) -> AutomationDraft:
-    """Return the draft that a posted form makes of the text it was shown for.
+    """Return the draft of a posted form and its text.
 
     Raises:
         InvalidRequest: The text is no YAML, or is written in a way that only a person should change (EditRefused).
@@ -124,7 +124,7 @@ def _take(draft: AutomationDraft, control: Control, fields: Fields) -> None:
 
 
 def _change_kinds(item: dict[str, Any], form: Form, fields: Fields) -> set[str]:
-    """Make cards ones of another kind where that was chosen; return their paths."""
+    """Change the kinds of cards where requested; return their paths."""
     changed: set[str] = set()
     for card in form.cards():
         wanted = (fields.get(f"{card.path}:kind") or [""])[-1]
@@ -230,7 +230,7 @@ def _at(item: Any, keys: KeyPath) -> Any:
 
 
 def _put(item: Any, keys: KeyPath, value: Any) -> None:
-    """Set a value, or take the key out when it is MISSING; what is on the way is made."""
+    """Set a value, or remove the key for MISSING; missing parents are created."""
     for key in keys[:-1]:
         if isinstance(item, dict) and item.get(key) is None:
             item[key] = {}

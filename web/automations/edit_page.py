@@ -107,21 +107,21 @@ class AutomationEditPage:
             return await self._page(call, state, _Told(changed=False))
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /automations/new[?as=yaml]`: the editor of an automation that is not there yet."""
+        """`GET /automations/new[?as=yaml]`: the editor for a new automation."""
         mode = _mode(call.request.query)
         state = _EditorState("", AutomationDraft(STARTER if mode == YAML else "", {}), "", mode)
         with self._editor.kinds.in_use():
             return await self._page(call, state, _Told(problems=(), changed=False))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/check`: what is wrong with a text; nothing is written."""
+        """`POST /automations/check`: the errors of a text; nothing is written."""
         text = _plain(read_fields(call, CHECK)["text"])
         words = self._words(call)
         with self._editor.kinds.in_use():
             return json_response({"problems": [each.as_dict(words) for each in problems_of(text)]})
 
     async def edit(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/edit`: a button of the editor was pressed: a card's, the other view, or Save."""
+        """`POST /automations/edit`: handle a button of the editor: a card's, the other view, or Save."""
         with self._editor.kinds.in_use():
             return await self._edit(call)
 

@@ -165,7 +165,7 @@ def with_errors(form: Form, errors: Errors) -> list[str]:
 
 
 def with_shown(form: Form, shown: Mapping[str, str]) -> None:
-    """Show other texts in fields: what was typed and means nothing."""
+    """Show other texts in fields: invalid input as typed."""
 
     def changed(controls: list[Control]) -> None:
         for index, each in enumerate(controls):

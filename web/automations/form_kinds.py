@@ -1,4 +1,4 @@
-"""What the form knows of the grammar: the kinds, their keys, and where lists of steps stand in them."""
+"""The form's knowledge of the grammar: the kinds, their keys, and their nested lists of steps."""
 
 from __future__ import annotations
 

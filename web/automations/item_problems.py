@@ -49,7 +49,7 @@ class Problem(Struct, frozen=True):
 
 
 def problems_of(text: str, check: Callable[[Any], object] = automation, what: str = AUTOMATION) -> list[Problem]:
-    """Return what is wrong with the text of an automation, or of what else `check` judges.
+    """Return the problems of an automation's text, or of any text that `check` judges.
 
     Args:
         check: Takes plain data; raises `Invalid`.

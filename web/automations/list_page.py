@@ -1,4 +1,4 @@
-"""The automations: the list with its states and last runs, and what ran and did not across all of them."""
+"""The automations: the list with states and last runs, and recent runs and firings of all of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TURN = Schema({Required("id"): ID, Required("to"): In(["on", "off"]), "back": Al
 
 
 class ListFilter(Struct, frozen=True):
-    """What of the list is asked for."""
+    """The filter of the list."""
 
     query: str = ""
     state: str = "all"
@@ -46,7 +46,7 @@ class ListFilter(Struct, frozen=True):
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> ListFilter:
-        """Return what a query string asks for; what is not understood is left out."""
+        """Parse the filter of a query string; unknown values are ignored."""
         state = query.get("state", "all")
         page = query.get("page", "1")
         return cls(
@@ -95,7 +95,7 @@ class AutomationsPage:
         self._outcomes: dict[str, str] | None = None
 
     def ended(self, id: str, outcome: str) -> None:
-        """A run of an automation ended."""
+        """Handle the end of an automation's run."""
         if self._outcomes is None:
             return
         self._outcomes[id] = outcome
@@ -109,7 +109,7 @@ class AutomationsPage:
         return await self._renderer.respond(call, RenderedPage("automations", "Automations", data, PATH))
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /automations/history[?outcome=…&q=…]`: what ran and what did not, of all automations."""
+        """`GET /automations/history[?outcome=…&q=…]`: runs and firings without a run, of all automations."""
         data = await self._history(dict(call.request.query))
         return await self._renderer.respond(
             call, RenderedPage("automation_history", "History", data, f"{PATH}/history")
@@ -190,7 +190,7 @@ class AutomationsPage:
         return any(each["trigger"] == "heartbeat" for each in self._automations.get(status.id).config["triggers"])
 
     async def _last_outcomes(self) -> Mapping[str, str]:
-        """Return how the last run of each automation ended; what was before the start is read once."""
+        """Return the outcome of each automation's last run; earlier history is read once."""
         if self._outcomes is None:
             found: dict[str, str] = {}
             for trace in await self._traces.recent(RECENT_LIMIT):
@@ -228,7 +228,7 @@ RESERVED = frozenset({"history", "new", "trace-file"})
 
 
 def rights_of(call: HttpCall) -> dict[str, bool]:
-    """Return what the one who looks may do."""
+    """Return the rights of the viewer."""
     authority = call.caller.authority if call.caller is not None else None
     return {
         "may_run": authority is not None and authority.has(WRITE),

@@ -1,4 +1,4 @@
-"""Scripts: what there is, running one and seeing its answer, what happened to its runs, and writing it."""
+"""Scripts: the list, running one and seeing its answer, its runs, and editing it."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ class ScriptsPage:
         return await self._draft(call, draft)
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /scripts/new`: the YAML of one that is not there yet."""
+        """`GET /scripts/new`: the YAML of a new script."""
         return await self._draft(call, {"id": "", "text": NEW, "base_hash": "", "new_id": ""})
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /scripts/check`: what is wrong with a text; nothing is written."""
+        """`POST /scripts/check`: the errors of a text; nothing is written."""
         fields = read_fields(call, CHECK)
         return json_response({"problems": await asyncio.to_thread(self._problems, call, fields["text"])})
 
@@ -159,7 +159,7 @@ class ScriptsPage:
         return json_response({"id": key}) if wants_json(call.request) else see_other(script_place(key))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /scripts/delete`: take it out of its file; the page asked before."""
+        """`POST /scripts/delete`: delete it from its file, after the page's confirmation."""
         key = read_fields(call, ONE)["id"]
         await self._editor.delete(key)
         return json_response({"id": key, "deleted": True}) if wants_json(call.request) else see_other(PATH)

@@ -153,7 +153,7 @@ def input_control(
 
 
 def meant(control: InputControl, texts: Sequence[str]) -> Any:
-    """Return the value that posted texts mean, MISSING for none.
+    """Return the value of posted texts; MISSING for none.
 
     Raises:
         InvalidRequest: They mean none; the message is for people.
@@ -284,7 +284,7 @@ def _number(text: str) -> int | float:
     except ValueError:
         number = float("nan")
     if number != number or abs(number) == float("inf"):
-        raise InvalidRequest(f"{text[:40]!r} is no number")
+        raise InvalidRequest(f"{text[:40]!r} is not a number")
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 

@@ -23,7 +23,7 @@ class TemplatePreview:
 
     Args:
         templates: Renders.
-        redactor: Takes secrets out of the result.
+        redactor: Removes secrets from the result.
     """
 
     def __init__(self, templates: TemplateEngine, redactor: Redactor) -> None:

@@ -53,7 +53,7 @@ def seconds_of(iso: Any) -> float | None:
 
 
 class TraceView:
-    """Shows traces.
+    """Formats traces.
 
     Args:
         renderer: For times.

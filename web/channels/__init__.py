@@ -1,4 +1,4 @@
-"""The pages about channels: their accounts, who asks to talk, and what could not be delivered.
+"""The pages about channels: accounts, pairing requests, and undelivered messages.
 
 Not here: conversations (`web/chat`).
 """

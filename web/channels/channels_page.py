@@ -1,4 +1,4 @@
-"""The page of channels: the accounts with their state and who may write, who asks to, and what was not sent."""
+"""The page of channels: accounts with state and access, pairing requests, and unsent messages."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ChannelsPage:
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
     async def pair(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /channels/pairing`: let somebody in by the code they were shown, or refuse them."""
+        """`POST /channels/pairing`: approve somebody by their code, or refuse them."""
         fields = read_fields(call, PAIR)
         params = {"channel": fields["channel"], "code": fields["id"]}
         if fields["answer"] == "approve":
@@ -104,7 +104,7 @@ class ChannelsPage:
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
     async def message(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /channels/message`: send a message again that was not surely sent, or drop it."""
+        """`POST /channels/message`: send a failed or uncertain message again, or drop it."""
         fields = read_fields(call, MESSAGE)
         answer = await self._client.ask(call, f"outbox.{fields['do']}", {"id": fields["id"]})
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
@@ -181,7 +181,7 @@ class ChannelsPage:
 
 
 def _lists(allowed: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return whom the configuration lets in; nothing for an account that is not logged in."""
+    """Return the configured allow lists; empty for an account that is not logged in."""
     if allowed is None:
         return {"dm_text": ""}
     return {
@@ -198,7 +198,7 @@ def _words(message: Mapping[str, Any]) -> str:
 
 
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form for a further account: what the platform needs, and a name; all else has defaults."""
+    """Return the form for a further account: the platform's fields, and a name; the rest has defaults."""
     given = asked.get("given", {})
     fields = [
         {

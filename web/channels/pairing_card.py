@@ -1,4 +1,4 @@
-"""The card of those who ask to write to the assistant: who they are, a field for their code, and a way to refuse."""
+"""The card of pairing requests: the senders, a field for their code, and a way to refuse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PairingCard:
         self._client = client
 
     async def data(self, call: HttpCall) -> list[dict[str, Any]] | None:
-        """Return who waits, oldest first; None to those who may not answer."""
+        """Return the pending requests, oldest first; None for those who may not answer."""
         if call.caller is None or not call.caller.authority.has(ADMIN):
             return None
         return self._shown(await self._client.ask(call, "pairing.list"))

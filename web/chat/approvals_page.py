@@ -1,4 +1,4 @@
-"""The inbox of what waits for the owner's word or answer: exactly what will run, or what is asked, and forms to answer.
+"""Pending approvals and questions: exactly what will run, or what is asked, and forms to answer.
 
 A question that was just answered keeps its place, without buttons, so that nothing moves under a finger.
 """
@@ -56,7 +56,7 @@ class ApprovalsPage:
         self._wall_time = wall_time
 
     def pending(self) -> list[Approval]:
-        """Return what waits for a word or an answer."""
+        """Return the pending approvals and questions."""
         return [*self._approvals.pending(), *self._approvals.questions()]
 
     async def answer(self, call: HttpCall) -> web.StreamResponse:
@@ -90,7 +90,7 @@ class ApprovalsPage:
         return ({"t": "html", "id": "approvals", "html": html},)
 
     async def data(self, call: HttpCall) -> list[dict[str, Any]] | None:
-        """Return what the card shows; None to those who may not answer."""
+        """Return the data of the card; None for those who may not answer."""
         if call.caller is None or not call.caller.authority.has(SCOPE):
             return None
         return await self._shown()

@@ -1,4 +1,4 @@
-"""The chat: conversations, what was said in them, and the forms that say, stop, name and delete."""
+"""The chat: conversations, their messages, and the forms to send, stop, name and delete."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ MESSAGES_LIMIT = 50
 
 
 class ListSources(Struct, frozen=True):
-    """What the list of conversations shows beside them.
+    """The further data of the list of conversations.
 
     Attributes:
         last_states: What happened to the last message of each conversation in a chat app.
@@ -81,7 +81,7 @@ class ChatPage:
     Args:
         inbox: Takes messages.
         channels: Knows the channel of the conversations shown here.
-        sources: What the list of conversations shows beside them.
+        sources: The further data of the list of conversations.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ChatPage:
         return await self._renderer.respond(call, RenderedPage("earlier", "Chat", earlier, "/chat"))
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /chat/sessions[?channel=…][&search=…][&show=archived|snoozed|copies]`: the conversations alone."""
+        """`GET /chat/sessions[?channel=…][&search=…][&show=archived|snoozed|copies]`: only the list."""
         query = call.request.query
         search, show = query.get("search", "").strip()[:SEARCH_LIMIT], query.get("show", "")
         if show not in SHOWS:
@@ -134,7 +134,7 @@ class ChatPage:
         return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
 
     async def send(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/send`: say something; the key makes it one message however often it is posted."""
+        """`POST /chat/send`: send a message; the key makes it one message however often it is posted."""
         fields = read_fields(call, SEND)
         key = self._key(fields["session"])
         text = fields["text"].strip()
@@ -174,7 +174,7 @@ class ChatPage:
         return "waits" if ended is None else "dropped" if ended.status == "aborted" else "done"
 
     async def abort(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/abort`: stop what works in a conversation; what waits there is answered next."""
+        """`POST /chat/abort`: stop the runs of a conversation; waiting messages are answered next."""
         key = self._key(read_fields(call, ONE)["session"])
         stopped = self._runner.abort(session_key=key, waiting=False)
         if wants_json(call.request):
@@ -187,7 +187,7 @@ class ChatPage:
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
     async def incognito(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/incognito`: the page of a fresh conversation of which nothing is kept once it ends."""
+        """`POST /chat/incognito`: the page of a fresh conversation that is deleted when it ends."""
         key = incognito_key(self._agents.default().id, new_id(), self._channels.home)
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
@@ -222,7 +222,7 @@ class ChatPage:
         return json_response({"deleted": key}) if wants_json(call.request) else see_other("/chat/sessions")
 
     async def session_state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frames that show the conversation of a live topic, which somebody looks at: it is read now."""
+        """Return the frames of a watched conversation, which is marked as read."""
         key = self._key(topic.partition(":")[2])
         if (session := self._sessions.get(key)) is not None and (session.unread or session.snoozed_ms):
             await self._sessions.patch(key, unread=False, snoozed_ms=0)

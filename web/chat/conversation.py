@@ -101,7 +101,7 @@ def render_turns(turns: Iterable[ShownTurn], render: Render) -> None:
 
 
 class LiveRun:
-    """A run as far as it has come; knows which of its parts changed since it was last asked.
+    """A run so far; knows which of its parts changed since the last query.
 
     Args:
         run_id: The run.
@@ -194,7 +194,7 @@ class LiveRun:
 
 
 def title_of(entries: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a title for a conversation that has none: the beginning of what the person said first."""
+    """Return a title for an untitled conversation: the beginning of the person's first message."""
     for entry in entries:
         message = entry.get("message")
         if isinstance(message, Mapping) and message.get("role") == "user" and not _is_note(entry):
@@ -210,7 +210,7 @@ def assistant_id(run_id: str) -> str:
 
 
 def _add_parts(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any], runs: Sequence[str]) -> None:
-    """Add messages that one run answers, each as a turn; what was said while it went on stands above its answer."""
+    """Add messages that one run answers, each as a turn; messages sent during the run stand above its answer."""
     message, run_id = entry.get("message") or {}, entry.get("run_id")
     blocks = _blocks(message.get("content"))
     text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
@@ -247,7 +247,7 @@ def _turn_for(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any],
 
 
 def _is_note(entry: Mapping[str, Any]) -> bool:
-    """Whether the hub put an entry in by itself: what it recalled, a reminder, what happened meanwhile."""
+    """Whether the hub inserted an entry by itself: a recall, a reminder, or an event."""
     message = entry.get("message")
     data = entry.get("data")
     if not isinstance(message, Mapping) or message.get("role") != "user" or not isinstance(data, Mapping):
@@ -268,7 +268,7 @@ def _end(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> N
 
 
 def _summarised(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> None:
-    """Note where what was said before was summarised: in the turn of the run that met it, else by itself."""
+    """Mark a compaction: in the turn of its run, else by itself."""
     data = entry.get("data") or {}
     if data.get("name") == COMPACTION:
         turn = _turn_for(turns, taken, entry, "assistant" if entry.get("run_id") else "note")
@@ -276,7 +276,7 @@ def _summarised(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any
 
 
 def _count(turn: ShownTurn, entry: Mapping[str, Any], heard_ms: int | None) -> None:
-    """Note on an agent's turn its model, what that used, and how long it took."""
+    """Record an agent turn's model, usage and duration."""
     usage = entry.get("usage") or {}
     turn.model = str(entry.get("model") or turn.model)
     turn.input_tokens += sum(usage.get(f"{kind}_tokens") or 0 for kind in ("input", "cache_read", "cache_write"))
@@ -303,7 +303,7 @@ def _part(turn: ShownTurn, block: Mapping[str, Any]) -> ShownPart | None:
 
 
 def _for_people(answer: str) -> str:
-    """Return an answer without what is for the chat app that it goes to."""
+    """Return an answer without its directives for chat apps."""
     return shown_so_far(answer).text or "" if "[[" in answer else answer
 
 
@@ -331,7 +331,7 @@ def _finish(part: ShownPart | None, message: Mapping[str, Any]) -> None:
 
 
 def _brief(arguments: Any) -> str:
-    """Return the argument that says most, on one line."""
+    """Return the most informative argument, on one line."""
     values = arguments.values() if isinstance(arguments, Mapping) else ()
     words = next((" ".join(value.split()) for value in values if isinstance(value, str) and value.strip()), "")
     return words if len(words) <= BRIEF_LIMIT else words[: BRIEF_LIMIT - 1] + "…"

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class LiveChat:
-    """Follows all runs, and keeps what a page that is opened in the middle of one must show.
+    """Follows all runs, and keeps the state of running ones for newly opened pages.
 
     Args:
         bus: Where runs tell what they do.
@@ -83,11 +83,11 @@ class LiveChat:
         ]
 
     def run_of(self, session_key: str) -> LiveRun | None:
-        """Return the run that works in a conversation now."""
+        """Return the active run of a conversation."""
         return next((run for run in self._runs.values() if run.session_key == session_key), None)
 
     def working(self) -> set[str]:
-        """Return the keys of the conversations in which a run works now."""
+        """Return the keys of the conversations with an active run."""
         return {run.session_key for run in self._runs.values()}
 
     async def turns(self, session_key: str, past: str | None = None) -> list[ShownTurn]:
@@ -117,7 +117,7 @@ class LiveChat:
 
     @contextmanager
     def hearing(self, run_id: str) -> Iterator[Callable[[], Awaitable[None]]]:
-        """Give what waits, a bounded time, until the first words of a run stand in its conversation."""
+        """Wait, for a bounded time, until a run's first words are in its conversation."""
         stored = asyncio.Event()
 
         def hear(event: Event) -> None:
@@ -137,13 +137,13 @@ class LiveChat:
             unlisten()
 
     def add_command(self, session_key: str, said: str, reply: str) -> None:
-        """Show a command and what it was answered; neither is part of the conversation that is stored."""
+        """Show a command and its reply; neither is stored in the conversation."""
         id = new_id()
         self._add(session_key, ShownTurn(f"u-{id}", "user"), said)
         self._add(session_key, ShownTurn(f"n-{id}", "note"), reply)
 
     def add_note(self, session_key: str, text: str) -> None:
-        """Show something that the hub says in a conversation; it is not part of what is stored."""
+        """Show a note of the hub in a conversation; it is not stored."""
         self._add(session_key, ShownTurn(f"n-{new_id()}", "note"), text)
 
     def _add(self, session_key: str, turn: ShownTurn, text: str) -> None:

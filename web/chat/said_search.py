@@ -1,4 +1,4 @@
-"""What was said in conversations, found by its words, as pages show it."""
+"""Search in transcripts, as pages show it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class SaidSearch:
-    """Searches for whoever asks.
+    """Searches on behalf of the viewer.
 
     Args:
         client: Asks for what they may see.
@@ -27,7 +27,7 @@ class SaidSearch:
         self._when = when
 
     async def messages(self, call: HttpCall, query: str, limit: int) -> list[dict[str, Any]]:
-        """Return the latest messages with all words; none when there is no word, or no index now."""
+        """Return the latest messages with all words; empty without words or without an index."""
         if not query:
             return []
         try:

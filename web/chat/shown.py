@@ -1,4 +1,4 @@
-"""What a page shows of a conversation: turns made of parts, as plain data."""
+"""Conversations as pages show them: turns made of parts, as plain data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ShownPart(Struct):
 
     @property
     def widget(self) -> str:
-        """The address of the page that a call of `show_widget` shows; empty for any other part."""
+        """The address of the page of a `show_widget` call; empty for any other part."""
         found = _WIDGET.match(self.result or "") if self.name == "show_widget" and self.state == "done" else None
         return f"/canvas/widget/{found[1]}" if found is not None else ""
 
@@ -96,7 +96,7 @@ class ShownTurn(Struct):
     notices: list[Mapping[str, str]] = field(default_factory=list)
 
     def why(self, language: str) -> str:
-        """Return what went wrong; limits and budgets are said in the reader's language."""
+        """Return the error message; limits and budgets in the reader's language."""
         return limit_text({"details": self.details}, language) or self.error or ""
 
     def notice_texts(self, language: str) -> list[str]:

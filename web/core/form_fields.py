@@ -109,7 +109,7 @@ def shown_text(kind: str, value: Any) -> str:
 
 
 def meant(control: Control, text: str) -> Any:
-    """Return the value that a posted text means, MISSING for none.
+    """Return the value of a posted text; MISSING for none.
 
     Raises:
         InvalidRequest: It means none; the message is for people.
@@ -240,9 +240,9 @@ def _number(text: str) -> int | float:
     try:
         number = float(text.replace(",", "."))
     except ValueError as error:
-        raise InvalidRequest(f"{text.strip()[:40]!r} is no number") from error
+        raise InvalidRequest(f"{text.strip()[:40]!r} is not a number") from error
     if number != number or number in (float("inf"), float("-inf")):
-        raise InvalidRequest(f"{text.strip()[:40]!r} is no number")
+        raise InvalidRequest(f"{text.strip()[:40]!r} is not a number")
     return number
 
 
@@ -252,4 +252,4 @@ def _flow(text: str, shown: str) -> Any:
     except InvalidRequest as error:
         if text == shown.strip():
             return shown  # a text that only looks like YAML, and was not changed
-        raise InvalidRequest("this begins like YAML and is not valid") from error
+        raise InvalidRequest("expected valid YAML, or text that does not begin like YAML") from error

@@ -1,4 +1,4 @@
-"""Pages that are made with the first visit to one of them, and their modules read only then."""
+"""Pages that are made, and their modules imported, on the first visit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 class LazyPages(FirstUse[T]):
-    """Stands for pages until one of them is visited; see `FirstUse` for `load`."""
+    """Stands in for pages until the first visit; see `FirstUse` for `load`."""
 
     def __init__(self, load: Callable[[], Callable[[], T]]) -> None:
         super().__init__("this page", load)
 
     def handler(self, pick: Callable[[T], HttpHandler]) -> HttpHandler:
-        """Return a handler that hands on to one of the pages'."""
+        """Return a handler that delegates to a page's handler."""
 
         async def handle(call: HttpCall) -> web.StreamResponse:
             return await pick(await self.get())(call)
@@ -29,7 +29,7 @@ class LazyPages(FirstUse[T]):
         return handle
 
     def state(self, pick: Callable[[T], State]) -> State:
-        """Return a live topic's state that is one of the pages'."""
+        """Return a live topic's state that delegates to a page's."""
 
         async def state(topic: str, language: str) -> Sequence[Frame]:
             return await pick(await self.get())(topic, language)

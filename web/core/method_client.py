@@ -1,4 +1,4 @@
-"""The gateway's methods as pages call them: one way in, whoever asks, with its schema, its scope and its redaction."""
+"""Gateway methods as pages call them: with the viewer's authority, and the method's schema, scope and redaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hub.gateway.calls.dispatch import Dispatcher
 
 
 class MethodClient:
-    """Calls methods with the authority of whoever asked for a page.
+    """Calls methods with the authority of a page's viewer.
 
     Args:
         dispatcher: The gateway's.
@@ -21,7 +21,7 @@ class MethodClient:
         self._dispatcher = dispatcher
 
     async def ask(self, call: HttpCall, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        """Return what a method answers.
+        """Return a method's answer.
 
         Raises:
             HubError: What the method raises, or the caller lacks its scope.

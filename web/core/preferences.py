@@ -34,7 +34,7 @@ _LOCAL_PATH = re.compile(r"^/(?![/\\])[\w\-./?=&%:~+]{0,300}$")
 
 
 class Preferences(Struct, frozen=True):
-    """How pages are shown in one browser; `folded` is the side bar."""
+    """Display preferences of one browser; `folded` is the side bar."""
 
     language: str
     theme: str
@@ -43,7 +43,7 @@ class Preferences(Struct, frozen=True):
 
 
 def read_preferences(request: web.BaseRequest, hub_language: str) -> Preferences:
-    """Return the choices of the browser that asks; what it did not choose follows its settings, then the hub's."""
+    """Return the browser's preferences; unset ones follow its settings, then the hub's."""
     cookies = request.cookies
     theme = cookies.get(THEME_COOKIE, "auto")
     keys = cookies.get(KEYS_COOKIE, "on")
@@ -56,7 +56,7 @@ def read_preferences(request: web.BaseRequest, hub_language: str) -> Preferences
 
 
 def store_preferences(response: web.StreamResponse, chosen: Mapping[str, str], *, secure: bool) -> None:
-    """Set the cookies of what was chosen.
+    """Set the cookies of the chosen preferences.
 
     A form that has a theme also has the box for shortcuts, which sends nothing when it is not ticked.
     """

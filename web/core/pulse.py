@@ -1,4 +1,4 @@
-"""A counter of changes, sent to open pages, which then ask for themselves again in their reader's own name."""
+"""A counter of changes, sent to open pages, which then reload themselves with their viewer's rights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PagePulse:
         self.revision = 0
 
     def beat(self) -> None:
-        """Something changed."""
+        """Count a change."""
         self.revision += 1
         self._tell(self.topic)
 

@@ -1,4 +1,4 @@
-"""What forms suggest: the names of what there is in this home, for each kind of selector."""
+"""Suggestions of forms: the names of things in this home, for each kind of selector."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Option = tuple[str, str]
 
 
 class Suggestions(Protocol):
-    """What selectors suggest."""
+    """The suggestions of selectors."""
 
     def options(self, selector: Mapping[str, Any]) -> tuple[Option, ...]:
-        """Return what can be chosen or is suggested for a selector."""
+        """Return the options or suggestions of a selector."""
         ...
 
 

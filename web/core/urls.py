@@ -1,4 +1,4 @@
-"""Where things are in the dashboard: the paths that pages of one kind link to on pages of another."""
+"""The paths of dashboard pages, for links between pages."""
 
 from __future__ import annotations
 

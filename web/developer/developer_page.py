@@ -1,4 +1,4 @@
-"""Developer tools: states, events as they come, services and templates, to look at the home from the inside."""
+"""Developer tools: states, live events, services and templates."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class DeveloperPage:
     # --- events ---
 
     async def events(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /developer/events[?type=…]`: what happens, of one type or all."""
+        """`GET /developer/events[?type=…]`: live events, of one type or all."""
         return await self._show_events(call, {})
 
     async def fire(self, call: HttpCall) -> web.StreamResponse:
@@ -197,7 +197,7 @@ class DeveloperPage:
         return await self._show_template(call, EXAMPLE, "")
 
     async def render(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /developer/templates`: what a template gives now, and what it looks at."""
+        """`POST /developer/templates`: the result of a template, and its dependencies."""
         fields = read_fields(call, RENDER)
         return await self._show_template(call, fields["template"].replace("\r\n", "\n"), fields["variables"])
 

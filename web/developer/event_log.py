@@ -28,7 +28,7 @@ class EventLog:
     Args:
         bus: Where events are.
         live: Told that there are new ones.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
         renderer: For times.
         monotonic: Seconds.
     """

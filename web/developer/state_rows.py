@@ -30,7 +30,7 @@ class StateFilter(Struct, frozen=True):
 
     @classmethod
     def of_topic(cls, topic: str) -> StateFilter:
-        """Return what a live topic, `states:WORDS`, is about."""
+        """Return the filter of a live topic, `states:WORDS`."""
         return cls.of_query(topic.partition(":")[2])
 
     @property
@@ -39,7 +39,7 @@ class StateFilter(Struct, frozen=True):
         return f"{TOPIC}:{self.query}" if self.query else TOPIC
 
     def fits(self, state: EntityState) -> bool:
-        """Whether a state is asked for."""
+        """Whether a state matches."""
         if not self.query:
             return True
         text = f"{state.entity_id} {state.name} {state.state}".lower()
@@ -61,7 +61,7 @@ class StateRows:
         self._renderer = renderer
 
     def page(self, wanted: StateFilter) -> dict[str, Any]:
-        """Return the rows that are asked for, and how many there are in all."""
+        """Return the matching rows, and their total number."""
         found = [state for state in self._states.all() if wanted.fits(state)]
         return {
             "q": wanted.query,
@@ -72,7 +72,7 @@ class StateRows:
         }
 
     def form(self, entity_id: str) -> dict[str, str]:
-        """Return what the form shows of an entity; of none, nothing."""
+        """Return the form's values of an entity; empty without one."""
         state = self._states.get(entity_id)
         if state is None:
             return {"entity_id": entity_id[:256], "state": "", "attributes": ""}

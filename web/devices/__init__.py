@@ -1,4 +1,4 @@
-"""The page of devices: who waits to be paired, which nodes there are, and who is connected.
+"""The page of devices: pairing requests, nodes, and connected clients.
 
 Not here: entities of devices, which have pages of their own.
 """

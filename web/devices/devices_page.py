@@ -1,4 +1,4 @@
-"""The page of devices: who asks to be paired, who is paired and what they may be asked, and a QR code for a phone."""
+"""The page of devices: pairing requests, paired devices with their permitted commands, and a QR code for a phone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DevicesPage:
         self._client = client
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /devices`: who waits, and all devices."""
+        """`GET /devices`: pending requests, and all devices."""
         return await self._show(call, {})
 
     async def pair(self, call: HttpCall) -> web.StreamResponse:
@@ -67,7 +67,7 @@ class DevicesPage:
         )
 
     async def answer(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /devices/answer`: let a device in, or approve what a node may be asked; or refuse."""
+        """`POST /devices/answer`: approve or refuse a device, or a node's commands."""
         fields = read_fields(call, ANSWER)
         done = await self._client.ask(call, f"{fields['kind']}.pair.{fields['answer']}", {"requestId": fields["id"]})
         return json_response(done) if wants_json(call.request) else see_other(PATH)
@@ -91,14 +91,14 @@ class DevicesPage:
         return json_response(done) if wants_json(call.request) else see_other(PATH)
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows who waits, and all devices."""
+        """Return the frame that shows pending requests and all devices."""
         listed = await self._client.read("device.pair.list")
         nodes = await self._client.read("node.list")
         html = self._renderer.fragment("devices", language, **self._shown(listed, nodes))
         return ({"t": "html", "id": "devices", "html": html},)
 
     async def _everywhere(self, call: HttpCall, *calls: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Call several methods of which one is enough: a device is known as such, as a node, or as both.
+        """Call several methods of which one must succeed: a device may be known as such, as a node, or as both.
 
         Raises:
             HubError: None of them did anything.
@@ -122,7 +122,7 @@ class DevicesPage:
         return await self._renderer.respond(call, RenderedPage("devices", "Devices", data, PATH, status, secret=True))
 
     def _shown(self, listed: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return who waits and one entry for each device, whether it is paired by a key, a node, or both."""
+        """Return pending requests and one entry for each device, whether paired by a key, a node, or both."""
         by_id: dict[str, dict[str, Any]] = {each["deviceId"]: dict(each) for each in listed["paired"]}
         waiting = [
             {

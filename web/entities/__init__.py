@@ -1,4 +1,4 @@
-"""The pages of entities and areas: what is in the home, its state and its past, and what people decide about it.
+"""The pages of entities and areas: states, history, and people's decisions.
 
 Not here: the registries and the services of entities (`hub/entities`).
 """

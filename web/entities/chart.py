@@ -1,4 +1,4 @@
-"""The past of numbers as lines of one drawing. Pure functions."""
+"""Draws numeric history as lines of one chart. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STYLES = (("--accent", ""), ("--focus", "8 4"), ("--good", "2 3"), ("--warn", "1
 
 
 class PastOf(Struct, frozen=True):
-    """What an entity was: `points` with `time` and `state`, each of which holds until the next."""
+    """The history of an entity: `points` with `time` and `state`, each valid until the next."""
 
     name: str
     unit: str
@@ -40,7 +40,7 @@ class ChartLine(Struct, frozen=True):
 
 
 class ChartColumn(Struct, frozen=True):
-    """A slice of the time; `text` says what the entities were, `is_gap` whether none had a value."""
+    """A time slice; `text` describes the entities, `is_gap` whether none had a value."""
 
     x: float
     width: float
@@ -61,7 +61,7 @@ _Span = tuple[float, float, float | None]
 
 
 def past_chart(pasts: Sequence[PastOf], since: float, until: float, when: Callable[[float], str]) -> PastChart | None:
-    """Draw what entities were; those of one unit share a scale. None when none of them had a number.
+    """Draw the history of entities; those with the same unit share a scale. None if none had a number.
 
     Args:
         when: Writes a time.

@@ -1,4 +1,4 @@
-"""Routes of the pages of entities and areas, and the live topic that keeps open ones true."""
+"""Routes of the pages of entities and areas, and the live topic that keeps open ones up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find by name or words: what the command palette shows while one types, beside the pages that it knows by itself."""
+"""Search by name or words, for the command palette, beside the pages it knows itself."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ FORM = Schema({Optional("code"): All(string, Length(max=200)), Optional("passwor
 
 
 class LoginPage:
-    """The door: a form before the gateway's own way in and out.
+    """The sign-in form before the gateway's own endpoints.
 
     Args:
         sign_in: The gateway's handler that trades a code or the password for a cookie.
@@ -79,7 +79,7 @@ def _credential(fields: Mapping[str, str]) -> dict[str, str]:
         return {"code": code}
     if fields.get("password"):
         return {"password": fields["password"]}
-    raise InvalidRequest("the form holds no code")
+    raise InvalidRequest("code: expected a sign-in code")
 
 
 def _with_cookies(source: web.StreamResponse, target: web.Response) -> web.Response:

@@ -1,4 +1,4 @@
-"""The number in the navigation: how many things wait for the owner's word."""
+"""The number in the navigation: pending approvals and pairing requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WaitingCount:
         self._approvals = approvals
 
     async def of(self, call: HttpCall) -> int | None:
-        """Return what a page shows; None to those who may not answer."""
+        """Return the count; None for those who may not answer."""
         if call.caller is None or not call.caller.authority.has(ADMIN):
             return None
         return await self._count()

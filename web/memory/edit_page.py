@@ -1,4 +1,4 @@
-"""Memory, changed by hand: a file's Markdown, a thing to remember, and what is to be forgotten."""
+"""Editing memory: a file's Markdown, new entries, and forgetting."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ FORGET = Schema(
 
 
 class MemoryEditPage:
-    """The forms that change what is remembered.
+    """The forms that edit memory.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The dependencies shared by all memory pages.
     """
 
     def __init__(self, tools: MemoryPageTools) -> None:
@@ -100,7 +100,7 @@ class MemoryEditPage:
         return await self._draft(call, asked, draft, told)
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /memory/new[?path=…][&agent=ID]`: a file that is not there yet."""
+        """`GET /memory/new[?path=…][&agent=ID]`: the form for a new file."""
         asked = call.request.query.get("agent", "")
         path = call.request.query.get("path", "")[:512] or await self._free_path(call, asked)
         title = path.removeprefix("memory/").removesuffix(".md")
@@ -131,7 +131,7 @@ class MemoryEditPage:
         return see_other(memory_place("file", self._tools.agent(asked), path=fields["path"], told="saved"))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/delete`: take a file away; the page asked before, and it can be brought back."""
+        """`POST /memory/delete`: delete a file, after the page's confirmation; it can be restored."""
         fields = read_fields(call, DELETE)
         edit = {"path": fields["path"], "text": None, "base_hash": fields["base_hash"] or None}
         params = {"edits": [edit], **self._tools.whose(fields["agent"])}
@@ -220,7 +220,7 @@ class MemoryEditPage:
         return next(path for path in (f"memory/{name}.md" for name in names) if path not in taken)
 
     async def _entry_at(self, call: HttpCall, path: str, line: str, asked: str) -> str:
-        """Return what an entry says.
+        """Return the text of an entry.
 
         Raises:
             NotFound: There is none at that line.
@@ -318,7 +318,7 @@ def _told_of_added(added: Mapping[str, Any], replaced: str) -> str:
 
 
 def _difference(theirs: str, mine: str) -> list[dict[str, str]]:
-    """Return what saving `mine` over `theirs` would change; nothing when they are too long to be compared."""
+    """Return the difference between `theirs` and `mine`; empty if they are too long to compare."""
     old, new = theirs.split("\n"), mine.split("\n")
     if max(len(old), len(new)) > COMPARED_LINES:
         return []

@@ -1,4 +1,4 @@
-"""The files of memory in groups: what is curated, the days by month, people, groups, and what came from elsewhere."""
+"""The files of memory in groups: curated, days by month, people, groups, and imports."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def section_of(file: File) -> str:
 
 
 def day_of(file: File) -> str:
-    """Return the day of a file as `YYYY-MM-DD`; nothing for one that has none."""
+    """Return the day of a file as `YYYY-MM-DD`; empty if it has none."""
     if file.get("day"):
         return str(file["day"])
     found = _DAY.fullmatch(str(file["path"]))
@@ -52,7 +52,7 @@ def day_of(file: File) -> str:
 
 
 def name_of(file: File) -> str:
-    """Return what a file is called where its section is known."""
+    """Return a file's short name within its section."""
     path, section = str(file["path"]), section_of(file)
     if section == DAYS:
         found = _DAY.fullmatch(path)
@@ -69,7 +69,7 @@ def is_writable(path: str) -> bool:
 
 
 def audience_of(path: str) -> str:
-    """Return who sees a file, by where it is: `private`, `shared`, `person`, `group`; nothing for other places."""
+    """Return the audience of a file, by its path: `private`, `shared`, `person`, `group`; else empty."""
     area = area_of(path)
     return "" if area is None else area.partition("-")[0]
 
@@ -95,7 +95,7 @@ def _path(file: File) -> str:
 
 
 def chosen_month(asked: str, months: Sequence[str]) -> str | None:
-    """Return the month to show: the one asked for if there is any of it, else the latest."""
+    """Return the month to show: the requested one if it has entries, else the latest."""
     if _MONTH.fullmatch(asked) and asked in months:
         return asked
     return months[0] if months else None

@@ -1,4 +1,4 @@
-"""Memory: the files there are, and one of them with where its entries came from."""
+"""Memory pages: the list of files, and one file with the sources of its entries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOTHING_TO_REMEMBER = {"text": "", "kind": "fact", "replaces": "", "shared": ""}
 
 
 class MemoryPageTools(Struct, frozen=True):
-    """What all pages about memory are made with.
+    """The dependencies shared by all memory pages.
 
     Attributes:
         renderer: Makes the pages.
@@ -70,7 +70,7 @@ class MemoryPageTools(Struct, frozen=True):
         return None if agent == self.names.default_agent else agent
 
     def whose(self, asked: str) -> dict[str, Any]:
-        """Return the parameter of the methods that says whose memory is meant.
+        """Return the methods' parameter for the owner of a memory.
 
         Raises:
             NotFound: There is no such agent.
@@ -109,7 +109,7 @@ class MemoryPage:
     """The list of files, and one file.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The dependencies shared by all memory pages.
     """
 
     def __init__(self, tools: MemoryPageTools) -> None:
@@ -267,12 +267,12 @@ class MemoryPage:
 
 
 def may_write(call: HttpCall) -> bool:
-    """Whether the one who looks may change what is remembered."""
+    """Whether the viewer may change memories."""
     return call.known_caller.authority.has(WRITE)
 
 
 def told_of(query: Mapping[str, str]) -> dict[str, str | None]:
-    """Return what the page before has to say, as a text of ours."""
+    """Return the flash message of the previous page."""
     return {"told": MEMORY_TOLD.get(query.get("told", ""))}
 
 

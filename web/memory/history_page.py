@@ -1,4 +1,4 @@
-"""What was changed in memory, by whom and how, and taking it back."""
+"""The history of memory: changes with their authors, and undoing them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MemoryHistoryPage:
     """The changes.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The dependencies shared by all memory pages.
     """
 
     def __init__(self, tools: MemoryPageTools) -> None:

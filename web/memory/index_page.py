@@ -36,7 +36,7 @@ class MemoryIndexPage:
     """The state of the index.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The dependencies shared by all memory pages.
         status: Reads the status of the memory.
         tasks: Owner of the work that goes on behind a page.
     """

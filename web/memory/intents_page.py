@@ -1,4 +1,4 @@
-"""Standing reminders: what is to be brought up whenever a topic comes up."""
+"""Standing reminders, shown whenever their topic comes up."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MemoryIntentsPage:
     """The standing reminders.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The dependencies shared by all memory pages.
     """
 
     def __init__(self, tools: MemoryPageTools) -> None:
@@ -52,7 +52,7 @@ class MemoryIntentsPage:
         return await self._shown(call, query.get("agent", ""), EMPTY, told_of(query)["told"])
 
     async def add(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/intents/add`: have something brought up when one of the topics, a line each, comes up."""
+        """`POST /memory/intents/add`: add a reminder for topics, one a line."""
         fields = read_fields(call, ADD)
         asked = fields.pop("agent")
         try:
@@ -71,7 +71,7 @@ class MemoryIntentsPage:
         return self._done(call, asked, intent, "standing")
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/intents/remove`: take one away; the page asked before."""
+        """`POST /memory/intents/remove`: remove one, after the page's confirmation."""
         fields = read_fields(call, REMOVE)
         params = {"id": fields["id"], **self._tools.whose(fields["agent"])}
         intent = await self._tools.client.ask(call, "memory.intents.remove", params)

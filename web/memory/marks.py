@@ -1,4 +1,4 @@
-"""The words of a question, marked in what was found by them."""
+"""Marks the words of a query in its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PIECE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac0
 
 
 class Marker:
-    """Marks the words of one question.
+    """Marks the words of one query.
 
     Args:
         query: The question.

@@ -19,7 +19,7 @@ CONVERSATIONS_LIMIT = 200
 
 
 class MemoryNames:
-    """Knows what to call what memory files name by id.
+    """Resolves the ids in memory files to display names.
 
     Args:
         people: Returns the persons of this home.
@@ -50,7 +50,7 @@ class MemoryNames:
         return [{"id": agent.id, "name": agent.name or agent.id} for agent in every]
 
     def agent(self, asked: str) -> str:
-        """Return the id of the agent that is asked for, of the default one for nothing.
+        """Return the requested agent's id, or the default one's.
 
         Raises:
             NotFound: There is no such agent.
@@ -59,7 +59,7 @@ class MemoryNames:
 
     @property
     def default_agent(self) -> str:
-        """The agent that is meant when none is named."""
+        """The default agent."""
         return self._agents.default().id
 
     def conversations(self, agent: str) -> list[dict[str, str]]:

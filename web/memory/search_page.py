@@ -1,4 +1,4 @@
-"""Memory, searched: what was found, how good it is and why, and which engines were asked."""
+"""Memory search: the results, their scores with reasons, and the engines used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemorySearchPage:
     """The search.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The dependencies shared by all memory pages.
     """
 
     def __init__(self, tools: MemoryPageTools) -> None:

@@ -15,7 +15,7 @@ SKIPPED_LIMIT = 50
 
 
 class IndexStatus:
-    """Reads the answer of `memory.status`; what a memory does not tell is left out.
+    """Formats the answer of `memory.status`; missing facts are left out.
 
     Args:
         view: Tells of engines.
@@ -63,7 +63,7 @@ class IndexStatus:
 
 
 def _searched(index: Mapping[str, Any], embedder: Mapping[str, Any]) -> str:
-    """Return how search goes now: by `meaning` and word, by `words` alone, through the `files`, or it is `unknown`."""
+    """Return the present search mode: by `meaning` and word, by `words` alone, through the `files`, or `unknown`."""
     if not index:
         return "files"
     if embedder.get("provider"):
@@ -72,7 +72,7 @@ def _searched(index: Mapping[str, Any], embedder: Mapping[str, Any]) -> str:
 
 
 def _skipped(status: Mapping[str, Any], index: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the files that cannot be found, each once, with the reason if it is known."""
+    """Return the unsearchable files, each once, with the reason if known."""
     known = {each["path"]: each["problem"] for each in index.get("skipped") or ()}
     every = dict.fromkeys([*known, *(status.get("skipped") or ())])
     return [{"path": path, "problem": known.get(path, "")} for path in every][:SKIPPED_LIMIT]
@@ -87,7 +87,7 @@ def _problems(told: Sequence[str | None], skipped: Sequence[Mapping[str, str]]) 
 
 
 def costs_shown(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return what making vectors took, the latest day first, and its sum; None when nothing was made."""
+    """Return the cost of embeddings, latest day first, and its sum; None if there is none."""
     if not costs:
         return None
     ordered = sorted(costs, key=lambda each: (str(each["day"]), str(each["model"])), reverse=True)

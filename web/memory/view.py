@@ -88,7 +88,7 @@ class MemoryView:
         }
 
     def engines(self, engines: Sequence[str]) -> list[dict[str, str]]:
-        """Return what was asked, for people: what it looks for, and which engine it is."""
+        """Return the engines used, for people: what each searches, and its name."""
         asked = []
         for engine in engines:
             kind, _, name = engine.partition(":")
@@ -135,7 +135,7 @@ class MemoryView:
 
 
 class ShownCut(Struct, frozen=True):
-    """Lines of a file, from 1, inclusive, and what they say; `passage` for an entry that has a source."""
+    """A range of lines of a file, from 1, inclusive, with its text; `passage` for an entry that has a source."""
 
     start: int
     end: int
@@ -144,7 +144,7 @@ class ShownCut(Struct, frozen=True):
 
 
 def entry_at(text: str, line: int) -> str | None:
-    """Return what the entry says that begins at a line; None when none does."""
+    """Return the text of the entry that begins at a line; None if there is none."""
     return next((cut.text for cut in cuts_of(text) if cut.passage is not None and cut.start == line), None)
 
 

@@ -1,4 +1,4 @@
-"""Routes of the pages of runs, and the live topic that keeps open ones true."""
+"""Routes of the pages of runs, and the live topic that keeps open ones up to date."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def routes(pages: LazyPages[RunsPage]) -> list[Route]:
 
 
 def keep_true(bus: EventBus, pulse: PagePulse) -> list[Unsubscribe]:
-    """Tell open pages of changes; begun with the first visit, so that a home that never looks pays nothing.
+    """Notify open pages of changes; started by the first visit, so that unused pages cost nothing.
 
     Returns:
         Functions that stop listening.

@@ -52,7 +52,7 @@ def shown_side(side: Plain) -> dict[str, Any]:
 
 
 def shown_step(step: Plain, moment: Moment) -> dict[str, Any]:
-    """Return a step: its kind, a mark of how it went, one line about it, and the texts below that line."""
+    """Return a step: its kind, a status mark, a summary line, and its details."""
     usage = step.get("usage") or {}
     failed = bool(step.get("error") or step.get("isError") or step.get("state") in ("dead", "unknown"))
     is_open = step["kind"] in ("model", "tool") and step.get("durationMs") is None
@@ -97,7 +97,7 @@ def took(ms: float | None) -> str:
 
 
 def cost(usage: Plain) -> str:
-    """Return what was paid; empty when it was nothing or no price is known."""
+    """Return a cost; empty if it is zero or unknown."""
     dollars = usage.get("cost_usd")
     return "" if not dollars else f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
 

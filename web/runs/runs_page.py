@@ -91,7 +91,7 @@ class RunsPage:
         return json_response(stopped) if wants_json(call.request) else see_other(PATH)
 
     async def replay(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /runs/replay`: put a run to another model; the page then has both answers side by side."""
+        """`POST /runs/replay`: replay a run with another model; the page then shows both answers side by side."""
         fields = read_fields(call, REPLAY)
         asked = {"runId": fields["run"], "model": fields["model"], IDEMPOTENCY_KEY: new_id()}
         try:

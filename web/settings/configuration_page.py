@@ -87,7 +87,7 @@ class ConfigurationPage:
         return await self._renderer.respond(call, RenderedPage("history", "History", data, PATH, secret=True))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /config/check`: what is wrong when one file is as posted; nothing is written."""
+        """`POST /config/check`: the errors with one file as posted; nothing is written."""
         fields = read_fields(call, CHECK)
         errors = await asyncio.to_thread(self._config.check_text, {fields["file"]: fields["text"]})
         words = catalogue(self._renderer.preferences(call).language)
@@ -98,7 +98,7 @@ class ConfigurationPage:
         )
 
     async def complete(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /config/complete`: what may stand at a place."""
+        """`POST /config/complete`: completions at a place."""
         fields = read_fields(call, COMPLETE)
         place = (fields["file"], fields["text"], fields["line"], fields["column"])
         return json_response({"options": await asyncio.to_thread(self._config.completions, *place)})
@@ -191,7 +191,7 @@ class ConfigurationPage:
 
 
 def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str:
-    """Return in words what happened to what was saved."""
+    """Return the effect of a save in words."""
     if result is None:
         return words.gettext("Saved. It takes effect when the hub is started again.")
     if not result.applied:

@@ -1,4 +1,4 @@
-"""A unified difference as lines that a page can show; the hub's history makes it."""
+"""A unified difference as lines for a page; produced by the hub's history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def diff_lines(unified: str) -> list[DiffLine]:
 
 
 class FileDiff(Struct, frozen=True):
-    """What changed in one file; its name is empty where the difference names none."""
+    """The difference of one file; its name may be empty."""
 
     name: str
     lines: list[DiffLine]

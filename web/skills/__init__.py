@@ -1,4 +1,4 @@
-"""The page of skills: what agents know how to do, what the scan finds in it, and what is enabled.
+"""The page of skills: their descriptions, the findings of the scan, and their state.
 
 Not here: the skills themselves (`hub/skills`).
 """

@@ -1,4 +1,4 @@
-"""The page of skills: the list with the state of each, one skill with what the scan found, and a form that installs."""
+"""The page of skills: the list with states, one skill with the findings of its scan, and an install form."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SkillsPage:
         return await self._show(call, call.request.query.get("skill", ""), {})
 
     async def change(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /skills/change`: enable what was looked at, or switch a skill off."""
+        """`POST /skills/change`: enable a viewed skill, or disable one."""
         fields = read_fields(call, CHANGE)
         params = {"skillKey": fields["id"], "enabled": fields["do"] == "enable", "accept": fields["accept"]}
         if fields["digest"]:
@@ -119,7 +119,7 @@ def path_of(id: str) -> str:
 
 
 def _listed(status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the skills, those that need a look first."""
+    """Return the skills, those that need attention first."""
     order = list(SKILL_STATES)
     found = [_shown(each) for each in status["skills"]]
     return sorted(found, key=lambda each: (order.index(each["state"]), each["name"]))

@@ -1,4 +1,4 @@
-"""Budgets over runs: their configuration, the rules that judge them, and the ledger that counts what was spent.
+"""What a run may spend: its own limits, when its calls count as repetition, and the budgets over many runs.
 
-Limits of a single run are in `hub/agent/limits.py`.
+The ledger counts what was spent; `hub/agent/loop.py` asks the limits at each step.
 """

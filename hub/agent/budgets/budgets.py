@@ -13,7 +13,7 @@ MEASURES = ("turns", "tokens", "cost_usd", "seconds", "calls")
 
 
 class BudgetPer(StrEnum):
-    """What a budget is for; those of an agent, a channel and a day begin again each day."""
+    """The scope of a budget; budgets of an agent, a channel and a day start again each day."""
 
     RUN = "run"
     SESSION = "session"
@@ -69,12 +69,12 @@ class RunBudget(Struct, frozen=True):
 
     @property
     def about(self) -> dict[str, str | None]:
-        """What it is for as plain data, to be named in other languages."""
+        """The scope of the budget as plain data, for translation."""
         return {"per": self.per.value, "only": self.only}
 
 
 class BudgetState(Struct, frozen=True):
-    """How far a budget is used: by the measure that is used most."""
+    """How much of a budget is used, by its most used measure."""
 
     budget: RunBudget
     measure: str
@@ -83,7 +83,7 @@ class BudgetState(Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """The share that is used; 1 and more when it is used up."""
+        """The used share; 1 or more when it is used up."""
         return self.spent / self.limit
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class BudgetState(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What budgets say about another model call.
+    """The decision of the budgets about another model call.
 
     Attributes:
         stop: The budget that forbids it.
@@ -115,7 +115,7 @@ class Verdict(Struct, frozen=True):
 
 
 def judged(budgets: Sequence[RunBudget], spent: Callable[[RunBudget], Spending | None]) -> Verdict:
-    """Return what budgets say; `spent` returns what counts for a budget, None when it is not about this run."""
+    """Return the decision of the budgets; `spent` returns what counts for one, None if it does not apply."""
     stop: BudgetState | None = None
     degrade: BudgetState | None = None
     told: list[BudgetState] = []
@@ -137,7 +137,7 @@ def judged(budgets: Sequence[RunBudget], spent: Callable[[RunBudget], Spending |
 
 
 def amount(measure: str, value: float) -> str:
-    """Return an amount for people."""
+    """Return an amount formatted for people."""
     match measure:
         case "cost_usd":
             return f"${value:.2f}" if value >= 0.1 else f"${value:.4f}"

@@ -1,4 +1,4 @@
-"""The ledger of budgets: counts what runs spend, also over restarts. Without budgets it counts nothing."""
+"""The ledger of budgets: counts the spending of runs, across restarts. Without budgets it counts nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEPT_DAYS_S = 90 * 86_400.0
 
 
 class BudgetPlace(Struct, frozen=True):
-    """What is counted: a session, an agent, a channel or the home, and the day where it begins again each day."""
+    """What spending is counted for: a session, an agent, a channel or the home, and the day if it counts by day."""
 
     per: str
     name: str
@@ -36,7 +36,7 @@ class BudgetPlace(Struct, frozen=True):
 
 
 class Spender(Struct, frozen=True):
-    """Who spends: the ids of a run."""
+    """The ids of a run that spends."""
 
     run_id: str
     session_key: str
@@ -46,7 +46,7 @@ class Spender(Struct, frozen=True):
 
 
 class BudgetLedger:
-    """Counts, and says what may still be spent.
+    """Counts spending, and decides what may still be spent.
 
     Args:
         clock: Time.
@@ -63,11 +63,11 @@ class BudgetLedger:
         self._told: set[tuple[str, BudgetPlace, str, bool]] = set()
 
     def configure(self, section: Sequence[Mapping[str, Any]]) -> None:
-        """Take over the validated section `budgets:`."""
+        """Replace the validated section `budgets:`."""
         self._budgets = budgets_from_config(section)
 
     async def load(self) -> None:
-        """Read what an earlier process counted; old counts are deleted.
+        """Load the counts of earlier processes, and delete old ones.
 
         Raises:
             HubError: The database cannot be read.
@@ -90,7 +90,7 @@ class BudgetLedger:
             self._counts[BudgetPlace(per, name, day)] = Spending(*numbers)
 
     def charge(self, spender: Spender, spending: Spending) -> None:
-        """Count what a run has spent."""
+        """Count the spending of a run."""
         places = {place for budget in self._budgets if (place := self._place(budget, spender)) is not None}
         if not places:
             return
@@ -107,7 +107,7 @@ class BudgetLedger:
             self._db.post(lambda connection: _write(connection, rows))
 
     def judge(self, spender: Spender) -> Verdict:
-        """Return what the budgets say about another model call; each warning once per conversation."""
+        """Return the decision of the budgets about another model call; each warning comes once per conversation."""
         if not self._budgets:
             return Verdict()
 
@@ -160,7 +160,7 @@ class BudgetLedger:
         return True
 
     def _place(self, budget: RunBudget, spender: Spender) -> BudgetPlace | None:
-        """Return what a budget counts for a run; None when it is not about it."""
+        """Return the place that a budget counts for a run; None if the budget does not apply."""
         match budget.per:
             case BudgetPer.RUN:
                 return BudgetPlace(budget.per.value, spender.run_id) if spender.run_id else None

@@ -177,7 +177,7 @@ def _bindings(checked: Checked, id: str) -> list[str]:
 
 
 def _stated(checked: Checked) -> list[Mapping[str, Any]]:
-    """Return what is written about agents, before defaults."""
+    """Return the configuration of agents as written, without defaults."""
     found = checked.config.raw.get("agents")
     if isinstance(found, Mapping):
         raise CommandFailed("agents: is one agent and no list; put a dash before it.", Exit.INVALID_CONFIGURATION)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
@@ -13,6 +12,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import SECOND, local_time
 from hub.cli.verbs import Answer, verb
 
 STATES = ("queued", "running", "answered", "failed", "aborted", "interrupted")
@@ -24,7 +24,7 @@ Plain = Mapping[str, Any]
 
 
 class TraceGroup(Group):
-    """A group in which what is no command is the id of a run."""
+    """A group in which an unknown command is taken as the id of a run."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -124,7 +124,7 @@ def _side(side: Plain, width: int) -> list[str]:
 
 
 def _row(run: Plain) -> tuple[str, ...]:
-    began = datetime.fromtimestamp(run["createdAt"] / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    began = local_time(run["createdAt"], SECOND)
     return run["runId"], began, run["state"], _took(run["durationMs"]), run["model"] or "", run["sessionKey"]
 
 
@@ -168,7 +168,7 @@ def _cost(usage: Plain) -> str:
 
 
 def _clock(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    return local_time(ms, "%H:%M:%S.%f")[:-3]
 
 
 def _took(ms: float | None) -> str:

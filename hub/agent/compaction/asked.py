@@ -15,7 +15,7 @@ from hub.models.contract import Usage
 
 
 class CompactionCall(Struct, frozen=True):
-    """Somebody's request to compact a conversation; `instructions` say what they want of the summary."""
+    """A request to compact a conversation; `instructions` say what the summary should contain."""
 
     agent_id: str
     session_key: str
@@ -24,7 +24,7 @@ class CompactionCall(Struct, frozen=True):
 
 
 async def compact_session(parts: RunDependencies, lanes: Lanes, call: CompactionCall) -> Compacted | None:
-    """Compact a conversation when its run, if one goes on, has ended; None when there is too little of it.
+    """Compact a conversation after its current run; None when it is too short.
 
     Raises:
         NotFound: There is no such conversation or agent.

@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class CompactionReason(StrEnum):
-    """Why a conversation is compacted."""
+    """The reason for compacting a conversation."""
 
     THRESHOLD = "threshold"
     OVERFLOW = "overflow"
@@ -65,7 +65,7 @@ class CompactionRequest(Struct, frozen=True):
     Attributes:
         agent: Its agent.
         session_key: Its session.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         candidates: Models that may write the summary, in order.
         reason: Why it is compacted.
         spender: Whose budgets pay for the summary.
@@ -88,7 +88,7 @@ class CompactionRequest(Struct, frozen=True):
 
 
 class Compacted(Struct, frozen=True):
-    """What a compaction came to: estimated tokens before and after, and how many messages the summary replaces."""
+    """The result of a compaction: estimated tokens before and after, and the number of messages summarised."""
 
     tokens_before: int
     tokens_after: int
@@ -98,7 +98,7 @@ class Compacted(Struct, frozen=True):
 async def compact(
     parts: RunDependencies, conversation: RunConversation, request: CompactionRequest
 ) -> Compacted | None:
-    """Replace the older part of a conversation by a summary; None when it stays as it is.
+    """Replace the older part of a conversation by a summary; None when nothing was replaced.
 
     Nothing is lost when that fails: the conversation is as it was before. It is tried again once it has grown.
 
@@ -169,7 +169,7 @@ def startup_sections(rules: str) -> str:
 
 
 def _cut(conversation: RunConversation, request: CompactionRequest, before: int) -> Cut | None:
-    """Return where to cut, None where that would be worth nothing."""
+    """Return where to cut, or None if cutting would gain nothing."""
     settings, items = request.agent.compaction, conversation.items()
     estimated = sum(item.tokens for item in items)
     room = settings.threshold(request.candidates[0].info.context_window) - request.fixed_tokens
@@ -193,7 +193,7 @@ def _kept(items: Sequence[Item], cut: Cut) -> Sequence[Item]:
 
 
 async def _write_memory(parts: RunDependencies, request: CompactionRequest) -> None:
-    """Let memory keep what matters before it is out of sight; a failure there does not stop the compaction."""
+    """Let memory keep what matters before it leaves the window; a failure does not stop the compaction."""
     if not request.agent.compaction.memory_flush:
         return
     for write in parts.before_compaction:
@@ -230,7 +230,7 @@ async def _summary(
 
 
 def _as_it_was(conversation: RunConversation, item: Item) -> Message:
-    """Return a message with the whole of a tool result, of which a model may be sent only a part by now."""
+    """Return a message with its full tool result, of which the model may have been sent only a part."""
     entry = conversation.transcript.get(item.entry_id)
     if item.message.role is not Role.TOOL or entry is None or entry.message is None:
         return item.message

@@ -1,4 +1,4 @@
-"""The entry by which a transcript says that a model is sent a summary in place of what came before. Pure."""
+"""The transcript entry of a compaction: from then on, models are sent its summary in place of older messages. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SOURCE = "the summary of this conversation"
 
 
 class Compaction(Struct, frozen=True):
-    """What a compaction entry holds.
+    """The contents of a compaction entry.
 
     Attributes:
         summary: The summary.
@@ -45,14 +45,14 @@ class Compaction(Struct, frozen=True):
 
 
 def compaction_entry(done: Compaction, ts_ms: int, *, derived: bool, run_id: str | None) -> TranscriptEntry:
-    """Return the entry; `derived` is whether words from outside may be in the summary."""
+    """Return the entry; `derived` is whether the summary may contain words from outside."""
     data: dict[str, Any] = {**asdict(done), "marker": new_marker() if derived else ""}
     provenance = Provenance(trusted=not derived, who="model", derived=derived)
     return event_entry(COMPACTION, ts_ms, data, run_id=run_id, provenance=provenance)
 
 
 def read_compaction(entry: TranscriptEntry) -> Compaction | None:
-    """Return what a compaction entry holds; None for any other, and for one that is not whole."""
+    """Return the contents of a compaction entry; None for any other entry, and for an incomplete one."""
     data = entry.data
     if entry.message is not None or data.get("name") != COMPACTION:
         return None
@@ -70,12 +70,12 @@ def read_compaction(entry: TranscriptEntry) -> Compaction | None:
 
 
 def compactions_in(branch: Sequence[TranscriptEntry]) -> int:
-    """Return how often a conversation was summarised."""
+    """Return how often a conversation was compacted."""
     return sum(entry.data.get("name") == COMPACTION for entry in branch)
 
 
 def since_compaction(branch: Sequence[TranscriptEntry]) -> Sequence[TranscriptEntry]:
-    """Return the entries of a branch that a model is still shown as they were said."""
+    """Return the entries of a branch that models are still sent unsummarised."""
     done = next((found for entry in reversed(branch) if (found := read_compaction(entry)) is not None), None)
     if done is None:
         return branch
@@ -83,7 +83,7 @@ def since_compaction(branch: Sequence[TranscriptEntry]) -> Sequence[TranscriptEn
 
 
 def summary_message(done: Compaction, entry: TranscriptEntry) -> Message:
-    """Return the message that a model is sent in place of what was summarised; derived words are quoted."""
+    """Return the message that stands in for the summarised ones; derived words are quoted."""
     summary = done.summary
     if not entry.provenance.trusted:
         summary = quote_untrusted(summary, source=_SOURCE, marker=done.marker or entry.id)

@@ -1,4 +1,4 @@
-"""Where a conversation is cut, and in what pieces the part before the cut is summarised. Pure.
+"""Where a conversation is cut, and how the part before the cut is divided for summarising. Pure.
 
 A cut never separates a tool call from its result. The shares and the margin are those of OpenClaw: a chunk has 0.4 of
 the window, less where messages are large, and a message of more than half the window is only counted.
@@ -40,14 +40,14 @@ class Cut(Struct, frozen=True):
 
 
 class TalkPiece(Struct, frozen=True):
-    """A part of a conversation as text, and about how many tokens it has."""
+    """A part of a conversation as text, with its estimated tokens."""
 
     text: str
     tokens: int
 
 
 def find_cut(items: Sequence[Item], keep_tokens: int) -> Cut:
-    """Return the cut at which at least `keep_tokens` are kept, as few more as possible; at 0 all is kept.
+    """Return the latest cut that keeps at least `keep_tokens`; at 0 everything is kept.
 
     Where that would part a call from its results, the cut moves behind them; when they are the end, before the call.
     """
@@ -77,7 +77,7 @@ def find_cut(items: Sequence[Item], keep_tokens: int) -> Cut:
 
 
 def chunks(messages: Sequence[Message], window: int) -> list[TalkPiece]:
-    """Return messages as text, in pieces of which each fits into one call of a model with this window."""
+    """Return messages as text, in pieces that each fit into one call of a model with this window."""
     pieces = [_bounded(serialise(message), window) for message in messages]
     pieces = [piece for piece in pieces if piece.text]
     if not pieces:
@@ -103,7 +103,7 @@ def chunk_tokens(average: int, window: int) -> int:
 
 
 def serialise(message: Message) -> str:
-    """Return a message as text to be summarised, so that a model does not carry on with it; thinking is left out."""
+    """Return a message as text to be summarised, in a form that a model does not continue; thinking is left out."""
     if message.role is Role.TOOL:
         failed = ", failed" if message.is_error else ""
         return f"[Result of {message.tool_name}{failed}] {_cut(_text(message))}"

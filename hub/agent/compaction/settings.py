@@ -1,4 +1,4 @@
-"""When conversations are compacted, and how much of them is kept: settings, and the rules over a model's window."""
+"""The settings of compaction, and the rules for when to compact and how much to keep."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class CompactionSettings(Struct, frozen=True):
     memory_flush: bool = True
 
     def threshold(self, window: int) -> int:
-        """Return the tokens beyond which a conversation in a window of this size is compacted."""
+        """Return the number of tokens above which a conversation is compacted, for a window of this size."""
         return window - min(self.reserve_tokens, window // RESERVE_SHARE) - min(self.soft_tokens, window // SOFT_SHARE)
 
     def keep(self, tokens: int) -> int:
-        """Return how many of the newest tokens stay when messages may have `tokens` in all."""
+        """Return how many of the newest tokens to keep when messages may have `tokens` in all."""
         return min(self.keep_tokens, max(1, int(tokens * KEEP_SHARE)))

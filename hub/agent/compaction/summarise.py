@@ -1,4 +1,4 @@
-"""The summary of a conversation, piece by piece: each call is sent the summary so far and the next piece.
+"""Summarises a conversation piece by piece: each call gets the summary so far and the next piece.
 
 The model has no tools; the conversation is quoted as data, and what it answers is checked before it is used.
 """
@@ -53,7 +53,7 @@ class PoorSummary(Exception):
 
 
 class SummaryNeeds(Struct, frozen=True):
-    """What a summary is made with.
+    """The dependencies of a summary.
 
     Attributes:
         candidates: Models to try, in order.
@@ -91,7 +91,7 @@ async def summarise(
 
 
 def check_summary(text: str, limit: int) -> str:
-    """Return a model's summary without what is around it.
+    """Return a model's summary without the text around it.
 
     Raises:
         PoorSummary: Headings are missing, it says next to nothing, or it is longer than `limit` characters.
@@ -107,7 +107,7 @@ def check_summary(text: str, limit: int) -> str:
 
 
 def part_summary(text: str, limit: int) -> str | None:
-    """Return what a model wrote without all headings, under the first one when it wrote none, cut at `limit`.
+    """Return a model's text without its headings, under the first heading if it has none, cut at `limit`.
 
     None when it says next to nothing. A small model may never write a whole one, and a part is worth more than none.
     """

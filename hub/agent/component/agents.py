@@ -1,8 +1,8 @@
-"""The agents, their workspaces, and the runner that answers with them."""
+"""The component of agents: their workspaces, and the runner that answers with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hub.agent.agents import Agents
 from hub.agent.budgets.ledger import BudgetLedger
@@ -20,6 +20,7 @@ from hub.core.errors import HubError
 from hub.core.lanes import MAIN, Lanes
 from hub.core.phrases import phrase
 from hub.core.stages import Stage
+from hub.core.surfaces import Method, MethodGroups
 from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.hooks.registry import Hooks
@@ -55,7 +56,8 @@ class AgentsComponent(Component):
         self.lanes = Lanes(self._limits())
         self.workspaces = Workspaces(self.agents, people, base.home, base.clock, base.zone)
         self.tasks = TaskOwner("runs")
-        self._tools = tools
+        self._storage, self._people, self._sessions = storage, people, sessions
+        self._models, self._tools = models, tools
         self._kept = KeptResults(base.home.storage / "results")
         self.budgets = BudgetLedger(base.clock, base.zone, storage.db)
         self.budgets.configure(base.section("budgets"))
@@ -80,11 +82,36 @@ class AgentsComponent(Component):
         self._boot = BootRuns(self.runner, people)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stages that make the workspaces ready and read what was spent."""
+        """Return the stages that prepare the workspaces and load the spending so far."""
         return [Stage("workspaces", self._open), Stage("budgets", self.budgets.load)]
 
+    def methods(self) -> MethodGroups:
+        """Return the methods about agents, their files, models and context, and their runs."""
+        return {"agents": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.agent.methods.agent_files import AgentFileMethods
+        from hub.agent.methods.catalog import CatalogMethods
+        from hub.agent.methods.context import ContextMethods
+        from hub.agent.methods.runs import RunMethods
+
+        runs = RunMethods(
+            db=self._storage.db,
+            history=self._storage.history,
+            sessions=self._sessions,
+            runner=self.runner,
+            people=self._people,
+            redactor=self._base.redactor,
+        )
+        return [
+            *CatalogMethods(self.agents, self._models).methods(),
+            *AgentFileMethods(self.agents, self.workspaces).methods(),
+            *ContextMethods(self.agents, self.runner).methods(),
+            *runs.methods(),
+        ]
+
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over the agents, and how many runs may go on at once."""
+        """Apply changed agents, and the number of runs that may go on at once."""
         if "agents" in changed:
             self.agents.configure(self._base.section("agents"))
             await self._ensure_workspaces()

@@ -1,9 +1,9 @@
-"""The subagents: taken up after a stop, and archived when their time has come."""
+"""The component of subagents: resumes them after a stop, and archives old ones."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hub.agent.component.agents import AgentsComponent
 from hub.agent.exchanges.exchanges import Exchanges
@@ -12,6 +12,7 @@ from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.automation.services.subagent_threads import SubagentThreads
 from hub.core.component import Component
 from hub.core.stages import Stage
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.messaging.commands.registry import Commands
 from hub.messaging.component.messaging import MessagingComponent
@@ -21,14 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 class SubagentsComponent(Component):
-    """Tasks that agents give to background conversations, and what conversations write to each other."""
+    """Background tasks of agents, and messages between conversations."""
 
     name = "subagents"
 
     def __init__(
         self, base: Foundation, *, db: Database, agents: AgentsComponent, messaging: MessagingComponent
     ) -> None:
-        self._base = base
+        self._base, self._db, self._agents, self._messaging = base, db, agents, messaging
         answers = SubagentAnswers(
             messaging.agent_messages, messaging.outbox, messaging.router.may_reply, agents.runner.parts.hooks
         )
@@ -46,8 +47,30 @@ class SubagentsComponent(Component):
         self.exchanges = Exchanges(agents.runner, answers)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that reports what a stop or a crash left."""
+        """Return the stage that reports what a stop or a crash interrupted."""
         return [Stage("subagents", self._start)]
+
+    def methods(self) -> MethodGroups:
+        """Return the methods that have an agent run, and those about subagents."""
+        return {"subagents": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.agent.methods.agent_runs import AgentMethods
+        from hub.agent.methods.subagents import SubagentMethods
+
+        base, agents, messaging = self._base, self._agents, self._messaging
+        runs = AgentMethods(
+            sessions=agents.runner.parts.sessions,
+            agents=agents.agents,
+            runner=agents.runner,
+            outbox=messaging.outbox,
+            addresses=messaging.addresses,
+            db=self._db,
+            clock=base.clock,
+            tasks=base.tasks,
+        )
+        subagents = SubagentMethods(self.subagents, agents.runner.parts.now_ms, base.redactor)
+        return [*runs.methods(), *subagents.methods()]
 
     async def _start(self) -> None:
         if interrupted := await self.subagents.recover():

@@ -40,7 +40,7 @@ QUOTED = "quoted"
 
 
 def said_data(*, channel: str | None, sender: str | None, trusted: bool, quoted: bool = False) -> dict[str, Any]:
-    """Return what is stored with a user's words so that they can be shown the same way each time.
+    """Return the data stored with a user's words, so that they are always shown the same way.
 
     Args:
         quoted: Whether what is not trusted is quoted in the words already.
@@ -75,7 +75,7 @@ class RunConversation:
         self._reset()
 
     def window(self, budget: int, *, halvings: int = 0, turns: int | None = None) -> Window:
-        """Return the part of the conversation that fits into `budget` tokens, of at most so many turns."""
+        """Return the part of the conversation that fits into `budget` tokens and a number of turns."""
         self._refresh()
         budget -= self._measured
         summary = self._summary
@@ -93,31 +93,31 @@ class RunConversation:
         return Window((summary.message, *window.messages), summary.tokens + window.tokens, window.left_out)
 
     def taint(self) -> ConversationTaint:
-        """Return what is known now of words from outside in the conversation, in the window or not."""
+        """Return the taint of the whole conversation, inside and outside the window."""
         self._refresh()
         return self._taint
 
     def items(self) -> Sequence[Item]:
-        """Return the messages since the last compaction's cut, as a model is sent them."""
+        """Return the messages since the last compaction, as models are sent them."""
         self._refresh()
         return self._items
 
     def summary(self) -> str:
-        """Return the summary of what came before them; empty without one."""
+        """Return the summary of the messages before them; empty if there is none."""
         self._refresh()
         return self._compaction.summary if self._compaction is not None else ""
 
     def tokens(self) -> int:
-        """Return about how many tokens the conversation has: what the provider counted last, and estimates since."""
+        """Return the estimated tokens of the conversation: the provider's last count, plus estimates since."""
         self._refresh()
         return self._tokens + (self._summary.tokens if self._summary is not None else 0) + self._measured
 
     def is_cold(self, now: float, ttl_s: float) -> bool:
-        """Whether a provider that keeps what it was sent for `ttl_s` seconds has forgotten this conversation."""
+        """Whether the provider's cache, kept for `ttl_s` seconds, has expired for this conversation."""
         return self.called_at is None or now - self.called_at > ttl_s
 
     def show_instead(self, messages: Mapping[int, Message]) -> None:
-        """Show a model other messages in the place of some, by their index in `items`; the transcript stays."""
+        """Replace messages in what a model is sent, by their index in `items`; the transcript stays unchanged."""
         for at, message in messages.items():
             old = self._items[at]
             self._items[at] = Item(message, estimate_message(message), old.entry_id)
@@ -125,7 +125,7 @@ class RunConversation:
             self._tokens += self._items[at].tokens - old.tokens
 
     def note_measured(self, counted: int, estimated: int) -> None:
-        """Correct the estimates by what a provider counted for a request.
+        """Correct the estimates with the provider's token count of a request.
 
         Args:
             counted: Tokens of the request, from the provider; 0 when it told none.
@@ -170,7 +170,7 @@ class RunConversation:
         self._tokens += item.tokens
 
     def _shorten(self, done: Compaction, entry: TranscriptEntry) -> None:
-        """Put a summary in the place of what came before the first entry that it keeps."""
+        """Put a summary in place of everything before the first entry that it keeps."""
         cut = next((at for at, item in enumerate(self._items) if item.entry_id == done.first_kept), None)
         if cut is None:
             return
@@ -184,7 +184,7 @@ class RunConversation:
             self._add(item)
 
     def _follows(self, message: Message) -> bool:
-        """Whether results come right behind their calls, in their order, as models want it."""
+        """Whether tool results directly follow their calls, in order, as models require."""
         if message.role is Role.TOOL:
             return bool(self._waiting) and self._waiting.pop(0) == message.tool_call_id
         if self._waiting:
@@ -205,7 +205,7 @@ class RunConversation:
         return message
 
     def _ended(self, data: Mapping[str, Any]) -> Message | None:
-        """Note for the model that an earlier run gave no answer, unless its last words say so."""
+        """Add a note that an earlier run gave no answer, unless its last words say so."""
         if data.get("name") != RUN_ENDED or not self._items or self._items[-1].message.role is Role.ASSISTANT:
             return None
         stopped = data.get("status") == "aborted"
@@ -214,13 +214,13 @@ class RunConversation:
 
 
 class ConversationSource:
-    """The most recent conversations, prepared for models."""
+    """A cache of the most recent conversations, prepared for models."""
 
     def __init__(self) -> None:
         self._kept: dict[str, RunConversation] = {}
 
     def of(self, session_id: str, transcript: Transcript, zone: tzinfo) -> RunConversation:
-        """Return the conversation of a transcript, the same as long as both stay the same."""
+        """Return the conversation of a transcript; the same object as long as both stay the same."""
         known = self._kept.pop(session_id, None)
         if known is None or known.transcript is not transcript:
             known = RunConversation(transcript, zone)

@@ -1,4 +1,4 @@
-"""The envelope: facts that the hub puts before a user's words, so that the system prompt need not change. Pure."""
+"""The envelope: facts that the hub puts before a user's words, so that the system prompt can stay the same. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u206
 
 
 def envelope(ts_ms: int, zone: tzinfo, *, channel: str | None = None, sender: str | None = None) -> str:
-    """Return one line in brackets: when, where and from whom something was said.
+    """Return one line in brackets that says when, where and by whom something was said.
 
     Args:
         ts_ms: Milliseconds since the epoch.
@@ -34,5 +34,5 @@ def _minute(minute: int, zone: tzinfo) -> str:
 
 
 def harmless_name(name: str | None) -> str:
-    """Return a name from outside as a few plain words on one line, without brackets; names never authorise."""
+    """Return a name from outside as a few plain words without brackets; names never authorise."""
     return " ".join(_UNSAFE.sub(" ", name or "").split())[:NAME_LIMIT].rstrip()

@@ -14,16 +14,16 @@ from hub.sessions.transcript_file import TranscriptFile
 
 
 class NoFile(TranscriptFile):
-    """Takes lines and keeps none."""
+    """A transcript file that writes nothing."""
 
     def __init__(self) -> None:
         super().__init__(Path("/nonexistent"), Header("ephemeral", "ephemeral"))
 
     def append(self, stored: Iterable[bytes]) -> None:
-        """Forget what is given; the lines are not even encoded."""
+        """Discard the lines without encoding them."""
 
     def begin_sync(self) -> None:
-        """Have nothing to sync."""
+        """Do nothing: there is no file to sync."""
 
 
 def ephemeral_transcript(

@@ -1,4 +1,4 @@
-"""Old tool results in a conversation: shortened or taken out of what a model is sent, never of the transcript. Pure.
+"""Shortens or drops old tool results in what a model is sent, never in the transcript. Pure.
 
 Two rules. *Pruning* happens when the provider's cache of the conversation has run out anyway, so that nothing is paid
 twice. The *guard* happens when the window is nearly full. The numbers of the first are those of OpenClaw.
@@ -69,7 +69,7 @@ Replacements = dict[int, Message]
 
 
 def prune(items: Sequence[Item], tokens: int, window: int, settings: PruningSettings) -> Replacements:
-    """Return what takes the place of old tool results once the provider's cache has run out.
+    """Return replacements for old tool results once the provider's cache has expired.
 
     Results with images, of the last three answers, and before the first message of a user stay as they are.
 
@@ -101,7 +101,7 @@ def prune(items: Sequence[Item], tokens: int, window: int, settings: PruningSett
 
 
 def guard(items: Sequence[Item], tokens: int, window: int) -> Replacements:
-    """Return what takes the place of the oldest tool results when the window is nearly full.
+    """Return replacements for the oldest tool results when the window is nearly full.
 
     Those of the newest calls stay, and so does what is no longer than the mark.
     """
@@ -123,7 +123,7 @@ def guard(items: Sequence[Item], tokens: int, window: int) -> Replacements:
 
 
 def _old_results(items: Sequence[Item]) -> list[int]:
-    """Return where tool results are that may be shortened."""
+    """Return the positions of tool results that may be shortened."""
     first = next((at for at, item in enumerate(items) if item.message.role is Role.USER), len(items))
     answers = [at for at, item in enumerate(items) if item.message.role is Role.ASSISTANT]
     if len(answers) < KEPT_TURNS:

@@ -1,4 +1,4 @@
-"""Side notes: what the hub puts into a conversation before the words of a person. Pure."""
+"""Side notes: text that the hub inserts before a person's message. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HUB_CHANNELS = frozenset({*NOTE_CHANNELS, "automation"})
 def side_note(
     id: str, text: str, ts_ms: int, *, channel: str, trusted: bool = True, data: Mapping[str, Any] | None = None
 ) -> TranscriptEntry:
-    """Return a side note as an entry of a transcript; what is not trusted is quoted when a model is shown it.
+    """Return a side note as a transcript entry; untrusted text is quoted when a model is sent it.
 
     Args:
         id: The same for the same note, so that it is written once.
@@ -52,7 +52,7 @@ def note_channel(entry: TranscriptEntry) -> str | None:
 
 
 def quoted_lines(text: str) -> str:
-    """Return text as a Markdown quotation, with anything that looks like a marker of ours defused."""
+    """Return text as a Markdown quotation, with anything that looks like one of our markers defused."""
     return "\n".join(f"> {line.rstrip()}" for line in harmless(text).splitlines() if line.strip())
 
 

@@ -23,7 +23,7 @@ STEP_SHARE = 0.3
 
 
 class Item(Struct, frozen=True):
-    """A message as a model is sent it, its size, and the entry of the transcript that holds it."""
+    """A message as a model is sent it, with its size and its transcript entry."""
 
     message: Message
     tokens: int
@@ -45,13 +45,13 @@ class Window(Struct, frozen=True):
 
 
 def estimate_text(text: str) -> int:
-    """Return about how many tokens a text has: two sevenths of its bytes, which suits prose, code and Chinese alike."""
+    """Return the estimated tokens of a text: two sevenths of its bytes, which suits prose, code and Chinese alike."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return (size * 2 + 6) // 7
 
 
 def estimate_message(message: Message) -> int:
-    """Return about how many tokens a message has."""
+    """Return the estimated tokens of a message."""
     total = MESSAGE_OVERHEAD
     for block in message.content:
         match block:
@@ -112,14 +112,14 @@ def fit(items: Sequence[Item], budget: int, *, halvings: int = 0) -> Window:
 
 
 def last_turns(items: Sequence[Item], turns: int) -> Sequence[Item]:
-    """Return a conversation from one of its last turns on: at most so many, cut off in steps of a quarter of them."""
+    """Return the last turns of a conversation, at most so many; the start moves in steps of a quarter of them."""
     starts = [at for at, item in enumerate(items) if item.message.role is Role.USER]
     excess, step = len(starts) - turns, max(1, turns // 4)
     return items if excess <= 0 else items[starts[min(-(-excess // step) * step, len(starts) - 1)] :]
 
 
 def _within_turn(turn: Sequence[Item], before: int, budget: int) -> Window:
-    """Leave out the oldest steps of a turn that is too large by itself."""
+    """Drop the oldest steps of a turn that is too large by itself."""
     marks = (_earlier(before),) if before else ()
     steps = [at for at, item in enumerate(turn) if item.message.role is Role.ASSISTANT]
     if len(steps) < 2:

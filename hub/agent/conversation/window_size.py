@@ -1,4 +1,4 @@
-"""Which models have a window that is large enough for an agent, and which are worth a warning."""
+"""Which models have a window large enough for an agent, and which deserve a warning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WindowTooSmall(HubError):
 
 
 class WindowCheck:
-    """Judges the windows of models; a small one opens a repair, which goes when the model has a larger one.
+    """Checks the windows of models; a small one opens a repair, which closes when the model gets a larger one.
 
     Args:
         repairs: Where a small window is reported, if anywhere.
@@ -35,7 +35,7 @@ class WindowCheck:
         self._known: dict[str, int] = {}
 
     def usable(self, candidates: Sequence[Resolved]) -> list[Resolved]:
-        """Return the models that can be used, in their order.
+        """Return the usable models, in order.
 
         Raises:
             WindowTooSmall: None of them.

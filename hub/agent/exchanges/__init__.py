@@ -1,4 +1,4 @@
-"""Messages between conversations and agents: who may write to whom, the turns to and fro, and the announcement.
+"""Messages between conversations and agents: who may write to whom, the turns they take, and the announcement.
 
 The tool `sessions_send` is in `integrations/tools/sessions`.
 """

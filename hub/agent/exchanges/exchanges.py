@@ -1,4 +1,4 @@
-"""Exchanges: one conversation writes to another, both answer in turn, and the other may tell its people at the end."""
+"""Exchanges: one conversation writes to another, both answer in turn, and the other may inform its people."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Correspondent(Struct, frozen=True):
 
 
 class ExchangeRequest(Struct, frozen=True):
-    """A message of one conversation to another.
+    """A message from one conversation to another.
 
     Attributes:
         text: The message.
@@ -53,7 +53,7 @@ class ExchangeRequest(Struct, frozen=True):
 
 
 class Exchange:
-    """An exchange that goes on.
+    """An exchange in progress.
 
     Attributes:
         id: Names its first run.
@@ -70,7 +70,7 @@ class Exchange:
 
 
 class Exchanges:
-    """Has conversations write to each other; what goes on when the hub stops is not taken up again.
+    """Runs exchanges between conversations; an exchange that the hub's stop interrupts is not resumed.
 
     Args:
         runner: Runs the turns.
@@ -85,7 +85,7 @@ class Exchanges:
         runner.on_abort(self._stop)
 
     def begin(self, request: ExchangeRequest, settings: ExchangeSettings) -> Exchange:
-        """Let the other side hear a message; its answer comes to `Exchange.answer`.
+        """Send a message to the other side; its answer resolves `Exchange.answer`.
 
         Raises:
             Forbidden: The agents may not write to each other.
@@ -131,7 +131,7 @@ class Exchanges:
     async def _turn(
         self, exchange: Exchange, hearer: Correspondent, speaker: Correspondent, text: str, *, tainted: bool
     ) -> RunResult:
-        """Let one side hear the other."""
+        """Run one turn: one side answers the other."""
         said = message_from(speaker.agent_id, speaker.session_key, text)
         return await self._runner.run_until_kept(self._run(exchange, hearer, speaker, said, tainted=tainted))
 
@@ -156,7 +156,7 @@ class Exchanges:
         )
 
     def _rights(self, request: ExchangeRequest, hearer: Correspondent) -> Authority:
-        """Return the rights of a turn: the writer's, of which both agents have the tools, and which begins no other."""
+        """Return the rights of a turn: the writer's, limited to tools of both agents, without further exchanges."""
         authority = request.context.authority.narrow(policy=ToolPolicy(deny=frozenset({"sessions_send"}), source=KEY))
         for agent_id in {request.writer.agent_id, request.other.agent_id} - {hearer.agent_id}:
             for policy in self._parts.agents.get(agent_id).policies(self._parts.tools.rules, None):
@@ -165,7 +165,7 @@ class Exchanges:
         return authority.narrow(scopes=(), owner=False) if is_room(hearer.session_key) else authority
 
     async def _announce(self, exchange: Exchange, answered: RunResult) -> None:
-        """Let the other side tell its people, if it has any and thinks that they should know."""
+        """Let the other side inform its people, if it has any and decides to."""
         request = exchange.request
         other = request.other
         place = await self._places.find("", other.session_key)
@@ -182,7 +182,7 @@ class Exchanges:
         self._places.answered(place)
 
     def _stop(self, session_key: str) -> list[str]:
-        """End the exchanges of a conversation that is stopped."""
+        """Stop the exchanges of a conversation that is stopped."""
         found = [
             each
             for each in self._open.values()

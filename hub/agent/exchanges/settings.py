@@ -18,7 +18,7 @@ KEY = "agent_to_agent"
 
 
 class ExchangeSettings(Struct, frozen=True):
-    """Which agents write to each other.
+    """Which agents may write to each other.
 
     Attributes:
         enabled: Whether any do.
@@ -55,7 +55,7 @@ class ExchangeSettings(Struct, frozen=True):
 
 
 def _agents_exist(config: Config, report: CheckReport) -> None:
-    """Report agents that are allowed and do not exist."""
+    """Report allowed agents that do not exist."""
     tools, stated = config.get("tools"), config.get("agents")
     if not tools or stated is None:
         return  # they are broken and have their own errors

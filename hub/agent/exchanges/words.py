@@ -1,4 +1,4 @@
-"""What agents hear of each other, and the answers that say nothing. Pure."""
+"""The words that agents read of each other, and the answers that mean nothing. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Your last answer was: {answered}
 
 
 def message_from(agent: str, session_key: str, text: str) -> str:
-    """Return a message of an agent as another one hears it."""
+    """Return an agent's message as the other agent reads it."""
     return _MESSAGE.format(agent=agent, key=session_key, text=text, skip=REPLY_SKIP)
 
 
 def announce_step(agent: str, asked: str, answered: str) -> str:
-    """Return what an agent is asked at the end of an exchange."""
+    """Return the question to an agent at the end of an exchange."""
     return _ANNOUNCE.format(agent=agent, asked=asked, answered=answered, skip=ANNOUNCE_SKIP)
 
 
@@ -34,5 +34,5 @@ def is_over(reply: str) -> bool:
 
 
 def is_unsaid(reply: str) -> bool:
-    """Whether people are to hear nothing of an exchange."""
+    """Whether an exchange is kept from people."""
     return reply.strip() in ("", ANNOUNCE_SKIP, REPLY_SKIP)

@@ -1,4 +1,4 @@
-"""The digest of a conversation: what of it is worth keeping, in a model's words, or without one the last that was said.
+"""The digest of a conversation: what is worth keeping, in a model's words, or else the last messages.
 
 The model has no tools; its input is data, and its output is checked before it is stored.
 """
@@ -78,8 +78,8 @@ class Digester:
     """Makes digests.
 
     Args:
-        models: Which models there are.
-        charge: Records what calls took.
+        models: The model registry.
+        charge: Records the usage of calls.
     """
 
     def __init__(self, models: ModelRegistry, charge: Charge) -> None:
@@ -88,7 +88,7 @@ class Digester:
         self._slots = asyncio.Semaphore(PARALLEL)
 
     async def digest(self, lines: Sequence[SaidLine], agent: Agent, session_key: str, model: str | None) -> Digest:
-        """Return the digest of what was said; a model that fails, is slow or gives nonsense is done without.
+        """Return the digest of what was said; without a usable answer of a model, the plain one.
 
         Args:
             lines: What was said.
@@ -158,7 +158,7 @@ def read_reply(reply: str, lines: Sequence[SaidLine], model: str) -> Digest:
 
 
 def plain_digest(lines: Sequence[SaidLine]) -> Digest:
-    """Return the last that was said, shortened, under the first words that named something."""
+    """Return the last messages, shortened, titled by the first words that named something."""
     first = next((line.text for line in lines if line.speaker is not None and naming_words(line.text)), "")
     words = _plain(first, TITLE_LIMIT)
     last = lines[-LAST_LINES:]
@@ -167,12 +167,12 @@ def plain_digest(lines: Sequence[SaidLine]) -> Digest:
 
 
 def slug_of(text: str) -> str:
-    """Return text as a part of a file name: small letters, digits and hyphens; empty when there are none."""
+    """Return text as a part of a file name: lower-case letters, digits and hyphens; may be empty."""
     return _NOT_PLAIN.sub("-", text.lower())[:SLUG_LIMIT].strip("-")
 
 
 def conversation_text(lines: Sequence[SaidLine], limit: int) -> str:
-    """Return what was said as a model is shown it: its last `limit` characters."""
+    """Return what was said as text for a model: its last `limit` characters."""
     # Further lines are indented, so that no one can fake a line of another speaker.
     said = ((line.speaker or "Assistant", "\n  ".join(line.text[:LINE_LIMIT].splitlines())) for line in lines)
     text = "\n".join(f"{speaker}: {words}" for speaker, words in said)

@@ -69,7 +69,7 @@ class FlushNeeds(Struct, frozen=True):
 
 
 class _Whose(Struct, frozen=True):
-    """Whose memory a conversation goes to; `owner` says whether they spoke there with an owner's rights."""
+    """The memory that a conversation is written to; `owner` says whether they spoke there with an owner's rights."""
 
     scope: MemoryScope
     person: str | None
@@ -77,7 +77,7 @@ class _Whose(Struct, frozen=True):
 
 
 class Flush:
-    """Writes conversations into memory: when asked, and behind each reset."""
+    """Writes conversations into memory: on request, and after each reset."""
 
     def __init__(self, needs: FlushNeeds) -> None:
         self._needs = needs
@@ -86,7 +86,7 @@ class Flush:
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
 
     async def open(self) -> None:
-        """Take up, beside everything else, what a stop had cut off."""
+        """Start writing what a stop interrupted, in the background."""
         for session in await self._store.wanted():
             self._needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
 
@@ -101,7 +101,7 @@ class Flush:
         needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
 
     async def before_compaction(self, session_key: str) -> None:
-        """Write a conversation whose older part is about to be summarised, where there is a memory for it.
+        """Write a conversation before its older part is summarised, if it has a memory.
 
         A model with tools does it itself, in a turn that nobody sees; where it does not, the digest of it is written.
 
@@ -114,7 +114,7 @@ class Flush:
     async def flush(
         self, session_key: str, authority: Authority | None = None, *, silent_turn: bool = False
     ) -> str | None:
-        """Write what matters of a conversation since it was written last; return the file, None for nothing to write.
+        """Write what matters of a conversation since the last flush; return the file, or None for nothing to write.
 
         For compaction, services and whoever is about to take words out of a conversation. Bounded: a model that is
         slow or fails is done without.
@@ -139,7 +139,7 @@ class Flush:
         return await self._write(session, silent_turn=silent_turn)
 
     async def _write_behind(self, session: Session) -> None:
-        """Write a conversation that is over, once the run that was stopped with it has written its end."""
+        """Write a conversation that has been reset, once its stopped run has written its end."""
         needs = self._needs
         try:
             for _ in range(MEMORY_LOOKS):
@@ -196,7 +196,7 @@ class Flush:
         agent: Agent,
         forgotten: tuple[int, frozenset[str] | None],
     ) -> bool:
-        """Let a model keep what one person and the agent said; with words from outside in it, it may not."""
+        """Let a model keep what one person and the agent said; not allowed when it holds words from outside."""
         person = self._needs.people().by_id(whose.person) if whose.person is not None else None
         if person is None or not said.trusted:
             return False
@@ -209,13 +209,13 @@ class Flush:
         return await self._needs.turn.keep(said.lines, scene)
 
     async def _take_up(self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan) -> FlushPosition:
-        """Carry out a plan that a crash cut off, unless it had been carried out by then."""
+        """Carry out a plan that a crash interrupted, unless it was carried out already."""
         return await self._carry_out(session, whose, memory, plan, await self._find(session, whose, memory, plan))
 
     async def _carry_out(
         self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan, path: str | None = None
     ) -> FlushPosition:
-        """Write what was planned, and note that it is written."""
+        """Write a plan, and note that it is written."""
         if path is None:
             now = self._needs.clock.time()
             source = MemoryProvenance(session.key, whose.person, now, plan.trusted)
@@ -228,7 +228,7 @@ class Flush:
         return FlushPosition(plan.entry_id, plan.entry_ms, path)
 
     async def _find(self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan) -> str | None:
-        """Return the file that has a plan's text already."""
+        """Return the file that already has a plan's text."""
         agent_id, scope = session.agent_id, whose.scope
         for file in await memory.notebook.files(agent_id=agent_id, scope=scope):
             if plan.slug not in file.path or file.changed_ms < plan.entry_ms:
@@ -239,7 +239,7 @@ class Flush:
         return None
 
     async def _forgotten(self, session: Session, whose: _Whose, memory: Memory) -> tuple[int, frozenset[str] | None]:
-        """Return when something was forgotten last of the memory that a conversation goes to, and what of itself."""
+        """Return when anything was last forgotten in a conversation's memory, and what of the conversation itself."""
         if whose.scope == NOBODY:
             return 0, frozenset()
         left_out = await memory.left_out(session.session_id, agent_id=session.agent_id)
@@ -257,7 +257,7 @@ class Flush:
         return said_since(branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms, left_out=left_out)
 
     async def _whose(self, session: Session) -> _Whose:
-        """Return whose memory a conversation goes to.
+        """Return the memory that a conversation is written to.
 
         If several owners spoke, it is the home's; if others took part outside a group, it is no one's.
         """

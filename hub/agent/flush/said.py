@@ -28,7 +28,7 @@ class SaidLine(Struct, frozen=True):
 
 
 class SaidWords(Struct, frozen=True):
-    """A part of a conversation, to its end.
+    """A part of a conversation, up to its end.
 
     Attributes:
         lines: In order.
@@ -48,7 +48,7 @@ class SaidWords(Struct, frozen=True):
 
 
 def read_branch(path: Path, session_id: str) -> list[TranscriptEntry]:
-    """Return the current branch of a transcript's file, empty when there is none; changes nothing. Blocks.
+    """Return the current branch of a transcript file, empty if there is none; read-only. Blocks.
 
     Raises:
         OSError: The disk cannot be read.
@@ -72,7 +72,7 @@ def said_since(
     forgotten_ms: int = 0,
     left_out: frozenset[str] | None = frozenset(),
 ) -> SaidWords:
-    """Return what was said behind an entry, and behind the last time at which something was forgotten.
+    """Return what was said after an entry, and after the last time something was forgotten.
 
     Args:
         branch: The conversation.

@@ -1,4 +1,4 @@
-"""How far each conversation was written into memory, and which are still to be: rows of the hub database."""
+"""Which part of each conversation is in memory, and which conversations are still to be written: database rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FlushPlan(Struct, frozen=True):
 
 
 class FlushPosition(Struct, frozen=True):
-    """How far a conversation was written.
+    """The entry up to which a conversation is written.
 
     Attributes:
         entry_id, entry_ms: Its last entry that was considered.
@@ -51,11 +51,11 @@ class FlushStore:
         self._db = db
 
     def want(self, session: Session, now_ms: int) -> None:
-        """Note that a conversation is to be written; goes to the database before what is written there later."""
+        """Note that a conversation is to be written; ordered before later writes to the database."""
         self._db.post(_upsert(session, now_ms, "wanted_ms = excluded.wanted_ms, tries = 0", {"wanted_ms": now_ms}))
 
     async def wanted(self) -> list[Session]:
-        """Return the conversations that are still to be written, and count this as a try; a last try is one too many.
+        """Return the conversations still to be written, and count an attempt for each, up to the last one allowed.
 
         Rows of conversations that are over and written are taken out.
         """
@@ -80,7 +80,7 @@ class FlushStore:
         return [Session(key, session_id, agent_id, 0, 0) for key, session_id, agent_id in rows]
 
     async def position(self, session_id: str) -> FlushPosition:
-        """Return how far a conversation was written."""
+        """Return the entry up to which a conversation is written."""
         row = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT entry_id, entry_ms, path, plan FROM memory_flushes WHERE session_id = ?", (session_id,)
@@ -93,12 +93,12 @@ class FlushStore:
         )
 
     async def plan(self, session: Session, plan: FlushPlan, now_ms: int) -> None:
-        """Note what is about to be written; it is on disk when this returns."""
+        """Note a planned write; it is on disk when this returns."""
         values = {"plan": msgspec.json.encode(plan).decode()}
         await self._db.write(_upsert(session, now_ms, "plan = excluded.plan", values))
 
     async def done(self, session: Session, entry_id: str, entry_ms: int, path: str | None, now_ms: int) -> None:
-        """Note that a conversation is written up to an entry; it is on disk when this returns."""
+        """Note that a conversation is written up to an entry; on disk when this returns."""
         values = {"entry_id": entry_id, "entry_ms": entry_ms, "path": path}
         changes = (
             "entry_id = excluded.entry_id, entry_ms = excluded.entry_ms,"
@@ -107,7 +107,7 @@ class FlushStore:
         await self._db.write(_upsert(session, now_ms, changes, values))
 
     async def drop(self, session_id: str) -> None:
-        """Note that a conversation is not to be written after all."""
+        """Note that a conversation need not be written."""
         await self._db.write(
             lambda connection: (
                 connection.execute(

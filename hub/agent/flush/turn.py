@@ -1,4 +1,4 @@
-"""The silent turn before a compaction: a model keeps what matters itself, with the tools of memory and no others.
+"""The silent turn before a compaction: a model saves what matters, with the tools of memory alone.
 
 It is shown what was said as data. What it answers goes nowhere: only what its tool calls wrote counts.
 """
@@ -58,7 +58,7 @@ _ASKED = "Keep what matters of this conversation."
 
 
 class TurnScene(Struct, frozen=True):
-    """A conversation that a model is to keep.
+    """A conversation that a model saves.
 
     Attributes:
         agent: Its agent.
@@ -76,12 +76,12 @@ class TurnScene(Struct, frozen=True):
 
 
 class MemoryTurn:
-    """Lets models keep what was said.
+    """Lets models save what was said.
 
     Args:
-        models: Which models there are.
+        models: The model registry.
         tools: The tools there are.
-        charge: Records what calls took.
+        charge: Records the usage of calls.
         redactor: Takes secrets out of what is written and shown.
     """
 
@@ -92,7 +92,7 @@ class MemoryTurn:
         self._redactor = redactor
 
     async def keep(self, lines: Sequence[SaidLine], scene: TurnScene) -> bool:
-        """Let a model keep what was said; return whether it did so, or found nothing worth it.
+        """Let a model save what was said; return whether it did, or found nothing worth saving.
 
         False is for a model that cannot use tools, is slow, fails or answers something else, and where the tools of
         memory write nothing.
@@ -112,7 +112,7 @@ class MemoryTurn:
         return not turn.is_stale and (turn.found_nothing or turn.writes > 0)
 
     def _offered(self, scene: TurnScene, candidates: Sequence[Resolved]) -> dict[str, Tool]:
-        """Return the tools of memory that search or keep and ask nobody, as far as every model may use them."""
+        """Return the memory tools that need no approval and that every model may use."""
         rules, agent = self._tools.rules, scene.agent
         policies = [policy for each in candidates for policy in agent.policies(rules, each.ref)]
         available = self._tools.available(scene.authority, policies) if candidates else []
@@ -166,7 +166,7 @@ class MemoryTurn:
 
 
 class _Turn(Struct):
-    """One turn, how far it has come, and whether words from outside or something forgotten ended its writing."""
+    """The state of one turn, and whether words from outside or a deletion ended its writing."""
 
     scene: TurnScene
     id: str = field(default_factory=new_id)
@@ -178,13 +178,13 @@ class _Turn(Struct):
     found_nothing: bool = False
 
     async def still_holds(self) -> bool:
-        """Whether nothing was forgotten meanwhile."""
+        """Whether nothing was forgotten in the meantime."""
         self.is_stale = self.is_stale or not await self.scene.holds()
         return not self.is_stale
 
 
 def _keeps(tool: Tool) -> bool:
-    """Whether a tool only reads, or writes what does no harm when it is written again."""
+    """Whether a tool only reads, or can safely be repeated."""
     annotations = tool.annotations
     return annotations.read_only or (annotations.idempotent and not annotations.destructive)
 

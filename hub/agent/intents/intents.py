@@ -1,4 +1,4 @@
-"""Standing intents: "when X comes up, remind me of Y". Told before the words that touch them, once per cool-down."""
+"""Standing intents: "when X comes up, remind me of Y". Shown before the message that mentions X, once per cool-down."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class StandingIntents:
     async def add(
         self, new: NewIntent, source: MemoryProvenance, context: Context, *, agent_id: str, scope: MemoryScope
     ) -> StandingIntent:
-        """Add one; the same topics and text again only make it stand longer. It is on disk when this returns.
+        """Add a reminder; the same topics and text again only extend it. It is on disk when this returns.
 
         Args:
             new: The requested reminder.
@@ -119,7 +119,7 @@ class StandingIntents:
         area = _area(scope)
         text = " ".join(new.text.split())
         if not text or len(text) > TEXT_LIMIT:
-            raise InvalidRequest(f"what to be reminded of has 1 to {TEXT_LIMIT} characters")
+            raise InvalidRequest(f"remind: expected 1 to {TEXT_LIMIT} characters")
         if not 1 <= new.days <= EXPIRES_DAYS_LIMIT:
             raise InvalidRequest(f"it can be kept for 1 to {EXPIRES_DAYS_LIMIT} days")
         if not 0 <= new.every_hours <= COOLDOWN_HOURS_LIMIT:
@@ -146,14 +146,14 @@ class StandingIntents:
         return intent
 
     def list(self, *, agent_id: str, scope: MemoryScope) -> list[StandingIntent]:
-        """Return those of a scope, the newest first."""
+        """Return the reminders of a scope, newest first."""
         self._drop_expired(self._now_ms())
         areas = self._areas(scope)
         found = [each for each in self._intents.values() if each.agent_id == agent_id and each.area in areas]
         return sorted(found, key=lambda intent: (-intent.created_ms, intent.id))
 
     async def remove(self, id: str, context: Context, *, agent_id: str, scope: MemoryScope) -> StandingIntent:
-        """Remove one and return it; it is gone from the disk when this returns.
+        """Remove a reminder and return it; it is gone from the disk when this returns.
 
         Raises:
             NotFound: There is none with this id in the scope.
@@ -169,7 +169,7 @@ class StandingIntents:
     # -- before a message ------------------------------------------------------------------------------------------
 
     async def before(self, request: RunRequest, store: Store) -> None:
-        """Put the reminders that a message touches before it; a `hub.agent.parts.Before`."""
+        """Insert the reminders that a message touches before it; a `hub.agent.parts.Before`."""
         if not self._indexes or not is_said_by_a_person(request):
             return
         people = self._people()

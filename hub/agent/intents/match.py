@@ -1,4 +1,4 @@
-"""Which standing intents a message touches: by words, over an index, so that a thousand of them cost nothing. Pure."""
+"""Matches messages with standing intents by words, over an index that scales to thousands. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def split_topics(text: str) -> tuple[str, ...]:
 
 
 def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
-    """Return topics without surrounding space, each once.
+    """Return topics stripped of surrounding space, without duplicates.
 
     Raises:
         InvalidRequest: There is none, or too many; or one names nothing or is too long.
@@ -47,12 +47,12 @@ def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
 
 
 def topic_words(topic: str) -> frozenset[str]:
-    """Return the words that must all be in a message."""
+    """Return the words that a message must contain."""
     return frozenset(words_asked(topic))
 
 
 class IntentIndex:
-    """The topics of many intents, each filed under that of its words which the fewest others are filed under."""
+    """An index of topics: each is filed under the one of its words that has the fewest entries."""
 
     def __init__(self) -> None:
         self._filed: dict[str, list[tuple[frozenset[str], str]]] = {}
@@ -76,7 +76,7 @@ class IntentIndex:
             self._of[id] = keys
 
     def remove(self, id: str) -> None:
-        """Take an intent out; one that is not there is no error."""
+        """Remove an intent; an unknown id is ignored."""
         for key in set(self._of.pop(id, ())):
             left = [filed for filed in self._filed[key] if filed[1] != id]
             if left:
@@ -85,7 +85,7 @@ class IntentIndex:
                 del self._filed[key]
 
     def touched(self, text: str) -> list[str]:
-        """Return the ids of the intents of which all words of a topic are in a text, in the order of the text."""
+        """Return the ids of the intents that a text touches (all words of one topic), in the order of the text."""
         if not self._filed:
             return []
         words = dict.fromkeys(words_of(text[:MESSAGE_LIMIT]))

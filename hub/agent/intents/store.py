@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from hub.core.sql import SqlConnection, upsert
 from hub.storage.database import Database
@@ -54,31 +55,17 @@ class StandingIntent(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """The intent as plain data."""
-        return {
-            "id": self.id,
-            "agent_id": self.agent_id,
-            "area": self.area,
-            "topics": list(self.topics),
-            "text": self.text,
-            "created_ms": self.created_ms,
-            "expires_ms": self.expires_ms,
-            "cooldown_s": self.cooldown_s,
-            "session_key": self.session_key,
-            "person": self.person,
-            "trusted": self.trusted,
-            "last_fired_ms": self.last_fired_ms,
-            "fired": self.fired,
-        }
+        return {**asdict(self), "topics": list(self.topics)}
 
 
 class IntentStore:
-    """The rows; who calls it keeps them in memory too."""
+    """The rows; callers keep them in memory too."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def load(self, now_ms: int) -> list[StandingIntent]:
-        """Return all that have not expired, oldest first; those that have are taken out."""
+        """Return all reminders that have not expired, oldest first; expired ones are deleted."""
 
         def read(connection: SqlConnection) -> list[tuple[Any, ...]]:
             connection.execute("DELETE FROM standing_intents WHERE expires_ms <= ?", (now_ms,))
@@ -93,7 +80,7 @@ class IntentStore:
         return intents
 
     async def put(self, intent: StandingIntent) -> None:
-        """Write a row, in the place of one with the same id; it is on disk when this returns."""
+        """Insert or replace a row; on disk when this returns."""
         row = (
             intent.id,
             intent.agent_id,
@@ -118,7 +105,7 @@ class IntentStore:
         await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
 
     async def delete(self, id: str) -> None:
-        """Take a row out; it is gone from the disk when this returns."""
+        """Delete a row; it is gone from the disk when this returns."""
         await self._db.write(
             lambda connection: connection.execute("DELETE FROM standing_intents WHERE id = ?", (id,)).rowcount
         )

@@ -1,4 +1,4 @@
-"""The tool `standing_intent`: reminders that come when a topic comes up."""
+"""The tool `standing_intent`: reminders shown when a topic comes up."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class AgentFileMethods:
     """The methods.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         workspaces: Where their files are.
     """
 

@@ -44,7 +44,7 @@ class AgentMethods:
 
     Args:
         sessions: The store.
-        agents: Who there is.
+        agents: The agents.
         runner: Runs them.
         outbox: Sends an answer on, when that is asked for.
         addresses: Knows where a conversation is held.
@@ -248,5 +248,5 @@ def _final(result: RunResult) -> dict[str, Any]:
 
 
 def _status(result: RunResult) -> str:
-    """The protocol knows ok, error and timeout; a run that was stopped has failed, and its error says that."""
+    """Return the protocol's status: ok, error or timeout; a stopped run is an error."""
     return "error" if result.status is RunStatus.ABORTED else result.status.value

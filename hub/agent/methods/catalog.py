@@ -1,4 +1,4 @@
-"""`models.list`, `agents.list`, `agent.identity.get`: what there is."""
+"""`models.list`, `agents.list`, `agent.identity.get`: the models and agents of this hub."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OWNER = "gateway"
 
 
 class CatalogMethods:
-    """The methods about what there is.
+    """The methods about models and agents.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         models: What they can run on.
     """
 
@@ -107,6 +107,6 @@ def _model(info: ModelInfo, default: str | None, alias: str | None) -> dict[str,
 
 
 def _identity(agent: Agent) -> dict[str, Any]:
-    """Return who an agent is; its picture by the address in the dashboard, else its symbol or its first letter."""
+    """Return the identity of an agent; its picture as a dashboard address, else its symbol or first letter."""
     picture = f"/avatar?agent={agent.id}" if agent.avatar is not None else agent.emoji or agent.name[:1]
     return {"name": agent.name, "avatar": picture, **({"emoji": agent.emoji} if agent.emoji else {})}

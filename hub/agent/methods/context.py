@@ -1,4 +1,4 @@
-"""`context.explain`: how large each part is of what a model is sent before a conversation."""
+"""`context.explain`: the sizes of the parts of a prompt."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OWNER = "gateway"
 
 
 class ContextMethods:
-    """The method about what a model is sent.
+    """The method about the prompt.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         runner: Its parts make the prompts of real runs.
     """
 

@@ -1,4 +1,4 @@
-"""What the hub database knows of runs: their own rows, and what was received, asked and sent for them."""
+"""The database rows of runs, and of what was received, asked and sent for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS_LIMIT = 200
 
 
 class StoredRun(Struct, frozen=True):
-    """A run as the database has it; times in milliseconds since the epoch."""
+    """A run as stored in the database; times in milliseconds since the epoch."""
 
     position: int
     id: str
@@ -36,7 +36,7 @@ class StoredRun(Struct, frozen=True):
     authority: Mapping[str, Any]
 
     def is_of(self, person: str | None) -> bool:
-        """Whether it is on behalf of this person, or of the hub itself."""
+        """Whether it was on behalf of this person, or of the hub itself."""
         return self.authority.get("person") == person or self.authority.get("principal") == SYSTEM.principal
 
     def as_dict(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class StoredRun(Struct, frozen=True):
 
 
 class RunSurroundings(Struct, frozen=True):
-    """What the database knows beside one run, oldest first.
+    """The rows related to one run, oldest first.
 
     Attributes:
         received: Messages that it answers: `{id, at, channel, account, from}`.
@@ -101,7 +101,7 @@ def list_runs(connection: SqlConnection, only: Mapping[str, Any], before: int | 
 
 
 def surroundings(connection: SqlConnection, run_id: str) -> RunSurroundings:
-    """Return what the database knows beside a run."""
+    """Return the rows related to a run."""
 
     def rows(table: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
         chosen = f"SELECT {', '.join(columns.values())} FROM {table}"  # noqa: S608  constants

@@ -10,7 +10,7 @@ import orjson
 from hub.agent.methods.run_rows import RunSurroundings, StoredRun
 from hub.agent.runs.trace import STEPS_LIMIT
 from hub.models.contract import Message, Role, ToolCallBlock
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import TranscriptEntry, user_entry_id
 
 TEXT_LIMIT = 4_000
 """Characters of one text of a step; the transcript has the whole."""
@@ -22,7 +22,7 @@ _WIRE |= {"is_error": "isError", "tokens_before": "tokensBefore", "tokens_after"
 
 
 class RunWords:
-    """What was said in a run, taken in the order in which it was said.
+    """The words of a run, taken in the order in which they were said.
 
     Args:
         entries: Those of the run's transcript, oldest first.
@@ -46,7 +46,7 @@ class RunWords:
                     self.calls += message.tool_calls
                 case Role.TOOL:
                     self.results.append(entry)
-                case Role.USER if entry.id == f"{run_id}-user" or entry.inbox_id is not None:
+                case Role.USER if entry.id == user_entry_id(run_id) or entry.inbox_id is not None:
                     self.heard.setdefault(entry.inbox_id, message.text)
 
     def take_call(self, call_id: str) -> Step:
@@ -63,7 +63,7 @@ class RunWords:
         }
 
     def take_spoken(self) -> TranscriptEntry | None:
-        """Return what a model said next."""
+        """Return the next entry that a model said."""
         return self.spoken.pop(0) if self.spoken else None
 
 
@@ -101,7 +101,7 @@ def timeline(run: StoredRun, trace: Mapping[str, Any] | None, words: RunWords, a
 
 
 def _told(traced: Mapping[str, Any], words: RunWords) -> Step:
-    """Return a step of the trace in the words of the protocol, with what was said in it."""
+    """Return a trace step in the protocol's shape, with the words said in it."""
     step: Step = {_WIRE.get(name, name): value for name, value in traced.items()}
     match step["kind"]:
         case "model":
@@ -115,7 +115,7 @@ def _told(traced: Mapping[str, Any], words: RunWords) -> Step:
 
 
 def _remembered(words: RunWords) -> Iterator[Mapping[str, Any]]:
-    """Yield the trace that the transcript alone shows: when each step ended, not how long it took."""
+    """Yield steps reconstructed from the transcript alone: end times, no durations."""
     for said in words.spoken[:STEPS_LIMIT]:
         usage = said.usage.as_dict() if said.usage is not None else None
         told = {"kind": "model", "at_ms": said.ts_ms, "duration_ms": None, "model": said.model, "usage": usage}
@@ -128,7 +128,7 @@ def _remembered(words: RunWords) -> Iterator[Mapping[str, Any]]:
 
 
 def _approvals(approvals: Sequence[Mapping[str, Any]], steps: Sequence[Step]) -> list[Step]:
-    """Put each approval with the tool call that asked for it; return those that belong to none."""
+    """Attach each approval to the tool call that asked for it; return those without one."""
     left = []
     for each in approvals:
         shown = {name: each[name] for name in ("kind", "title", "state", "at", "by", "reason")}

@@ -52,7 +52,7 @@ class RunMethods:
         sessions: Has what was said.
         runner: Knows those that go on.
         people: Returns the people of this home.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class RunMethods:
         ]
 
     async def visible(self, run_id: str, authority: Authority) -> StoredRun:
-        """Return a run that may be shown.
+        """Return a run that the caller may see.
 
         Raises:
             NotFound: There is none, or not for this caller.
@@ -104,7 +104,7 @@ class RunMethods:
         return run
 
     async def transcript(self, run: StoredRun) -> Transcript | None:
-        """Return the transcript that a run was in; None when it had none, or its conversation was deleted."""
+        """Return the transcript of a run; None if it had none, or its conversation was deleted."""
         session = self._sessions.get(run.session_key)
         if session is None or run.session_id is None:
             return None

@@ -1,4 +1,4 @@
-"""`subagents.*`: tasks in the background, at work and ended. For owners, who see those of their own conversations."""
+"""`subagents.*`: background tasks, running and ended. For owners, who see those of their own conversations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SubagentMethods:
     Args:
         subagents: Knows them until they are archived.
         now_ms: Tells the time, in milliseconds since the epoch.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, subagents: Subagents, now_ms: Callable[[], int], redactor: Redactor) -> None:

@@ -1,4 +1,4 @@
-"""What an agent's prompt is made of in one conversation: gathered for a run, and for whoever wants to see it."""
+"""The facts behind an agent's prompt in one conversation, gathered for a run or for a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hub.sessions.session import Session
 
 
 class PromptScene(Struct, frozen=True):
-    """A conversation for which a prompt is made.
+    """The conversation that a prompt is for.
 
     Attributes:
         agent: The agent.
@@ -40,7 +40,7 @@ class PromptScene(Struct, frozen=True):
 
 
 def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
-    """Return what the prompt of a conversation is made of."""
+    """Return the facts for the prompt of a conversation."""
     agent, session = scene.agent, scene.session
     model = " ".join(scene.model.split()[:1])  # who may write here names one: no sentence comes with it
     private = parts.workspaces.is_private(scene.session_key, scene.authority)
@@ -60,7 +60,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
 
 
 def mode_of(configured: str, session_key: str) -> PromptMode:
-    """Return how much of a prompt a conversation has."""
+    """Return the prompt mode of a conversation."""
     if configured != "auto":
         return PromptMode(configured)
     try:

@@ -73,7 +73,7 @@ The files of your workspace that hold at every moment:"""
 
 
 class PromptMode(StrEnum):
-    """How much of a prompt there is."""
+    """How much of the prompt is included."""
 
     FULL = "full"
     MINIMAL = "minimal"
@@ -115,7 +115,7 @@ class PromptFile(Struct, frozen=True):
 
 
 class PromptFacts(Struct, frozen=True):
-    """What a prompt is made of.
+    """The facts that a prompt is made of.
 
     Attributes:
         name: How the agent calls itself.
@@ -149,7 +149,7 @@ class PromptFacts(Struct, frozen=True):
 
 
 class PromptPart(Struct, frozen=True):
-    """A part of a prompt under its name; `raw_chars` is how long it would be without limits."""
+    """A named part of a prompt; `raw_chars` is its length without limits."""
 
     name: str
     text: str
@@ -162,7 +162,7 @@ def system_prompt(facts: PromptFacts) -> str:
 
 
 def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
-    """Return the parts of the prompt in their order: what changes most often comes last."""
+    """Return the parts of the prompt in order; the ones that change most often come last."""
     identity = ("identity", _IDENTITY.format(name=facts.name))
     if facts.mode is PromptMode.NONE:
         return (_part(*identity),)
@@ -194,7 +194,7 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
 
 
 def show_files(files: Iterable[PromptFile], settings: PromptSettings) -> Iterable[str]:
-    """Yield each file under its name, cut with a mark where a limit is reached; a missing one leaves a mark too."""
+    """Yield each file under its name, cut with a marker at a limit; a missing file leaves a marker too."""
     left = settings.total_chars
     for file in files:
         title = f"### {file.name}"

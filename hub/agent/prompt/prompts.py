@@ -1,4 +1,4 @@
-"""System prompts with the tools that go with them, made once for the same facts."""
+"""System prompts with their tools, cached by their facts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GROUP = "## Group Chat Context"
 
 
 class Prompt(Struct, frozen=True):
-    """A system prompt with the tools that go with it.
+    """A system prompt with its tools.
 
     Attributes:
         system: The text.
@@ -39,7 +39,7 @@ class Prompt(Struct, frozen=True):
 
 
 class OfferedTools(Struct, frozen=True):
-    """The tools of a prompt, as they are described to a model.
+    """The tools of a prompt, as described to a model.
 
     Attributes:
         tools: All of them.
@@ -55,7 +55,7 @@ class OfferedTools(Struct, frozen=True):
 
 
 class Prompts:
-    """The prompts made last; the same strings, so that nothing about them is done twice."""
+    """A cache of the latest prompts; equal facts give the same strings."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[PromptFacts, tuple[int, ...]], tuple[list[Tool], Prompt]] = {}
@@ -95,7 +95,7 @@ class Prompts:
         )
 
     def _offer(self, tools: list[Tool], ids: tuple[int, ...], limit: int) -> OfferedTools:
-        """Return tools as they are described, which stays the same when a file of the prompt changes."""
+        """Return tools as described to a model; unaffected when only a file of the prompt changes."""
         known = self._offers.get((limit, ids))
         if known is None:
             known = self._offers[limit, ids] = _offered(tools, limit)
@@ -105,17 +105,17 @@ class Prompts:
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    """Return a tool as it is described to a model."""
+    """Return a tool as described to a model."""
     return ToolSpec(tool.name, tool.description, tool.parameters.json_schema)
 
 
 def spec_bytes(spec: ToolSpec) -> int:
-    """Return how many bytes a tool has as described to a model."""
+    """Return the bytes of a tool's description to a model."""
     return len(orjson.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters}))
 
 
 def spec_tokens(spec: ToolSpec) -> int:
-    """Return about how many tokens a tool has as described to a model."""
+    """Return the estimated tokens of a tool's description to a model."""
     return (spec_bytes(spec) * 2 + 6) // 7
 
 

@@ -1,4 +1,4 @@
-"""How large each part is of what a model is sent before a conversation."""
+"""The size of each part of what a model is sent before a conversation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PartSize(Struct, frozen=True):
 
 
 class PromptReport(Struct, frozen=True):
-    """What a model is sent before a conversation, and how full its window is.
+    """The prompt before a conversation, and how full the window is.
 
     Attributes:
         agent_id, session_key, model: Which.

@@ -1,4 +1,4 @@
-"""What memory knows, put before a message; and all that connects conversations with memory, assembled.
+"""Recall before a message, and everything else that connects conversations with memory.
 
 The memory itself lies in `hub/memory`; what is written down behind a conversation in `hub/agent/flush`.
 """

@@ -1,4 +1,4 @@
-"""Recall: adds what memory knows about a message before it, quoted as data, within a short time limit."""
+"""Recall: puts what memory knows about a message before it, quoted as data, within a short time limit."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RecallNeeds(Struct, frozen=True):
 
 
 class Recall:
-    """Looks up in memory what a person says, before the agent hears it."""
+    """Searches memory for what a person says, before the agent hears it."""
 
     def __init__(self, needs: RecallNeeds) -> None:
         self._needs = needs
@@ -83,7 +83,7 @@ class Recall:
         self._paused_until = 0.0
 
     async def before(self, request: RunRequest, store: Store) -> None:
-        """Put what memory knows of a message before it; a `hub.agent.parts.Before`.
+        """Insert what memory knows about a message before it; a `hub.agent.parts.Before`.
 
         Only what came from this home's people is recalled unasked. A home that remembers nothing pays nothing.
         """
@@ -168,7 +168,7 @@ class Recall:
         ]
 
     def _lines_in_prompt(self, request: RunRequest) -> Mapping[str, int]:
-        """Return how many lines of which memory files are in the system prompt."""
+        """Return how many lines of each memory file are in the system prompt."""
         workspaces = self._needs.workspaces
         if not workspaces.is_private(request.session_key, request.context.authority):
             return {}
@@ -176,7 +176,7 @@ class Recall:
         return {file.name: file.text.count("\n") + 1 for file in files if file.text and file.note is None}
 
     def _recalled_before(self, request: RunRequest) -> list[tuple[str, frozenset[str]]]:
-        """Return path and words of what was recalled in this conversation not long ago."""
+        """Return path and words of what was recently recalled in this conversation."""
         session = self._needs.sessions.get(request.session_key)
         if session is None:
             return []
@@ -203,13 +203,13 @@ def _has_any(scope: MemoryScope) -> bool:
 
 
 def relevance(hit: Hit) -> float:
-    """Return how well a hit answers, its age left out: that decides which come first, not whether any is worth it."""
+    """Return how well a hit answers, ignoring its age: age affects the order, not whether any hit is worth showing."""
     recency = (hit.why or {}).get("recency", 1.0)
     return hit.score / recency if recency > 0 else hit.score
 
 
 def _is_about(hit: Hit, asked: frozenset[str]) -> bool:
-    """Whether a hit found by words alone shares enough of them: ranks alone make even a chance hit the first."""
+    """Whether a hit found by words alone shares enough of them: by rank alone, even a chance hit would be first."""
     if hit.vector_score is not None:
         return True
     needed = -(-min(len(asked), 6) // 3)

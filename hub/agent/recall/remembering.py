@@ -1,4 +1,4 @@
-"""Remembering: all that goes between conversations and memory by itself, built once and handed to the hub as one."""
+"""Assembles all that moves between conversations and memory automatically, for the hub to use as one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FLUSH_SCHEMA = Schema(
 
 
 class MemoryDependencies(Struct, frozen=True):
-    """What it is built from.
+    """The dependencies of agent memory.
 
     Attributes:
         runner: The runner whose runs use the memory; its dependencies are shared.
@@ -61,7 +61,7 @@ class MemoryDependencies(Struct, frozen=True):
 
 
 class AgentMemory:
-    """Recall before a message, flushing behind a conversation, standing intents, and tidying up.
+    """Recall before a message, flushing after a conversation, standing intents, and tidying up.
 
     Attributes:
         recall: Looks up what memory knows of a message.
@@ -128,7 +128,7 @@ class AgentMemory:
         return self._tasks.names()
 
     async def open(self) -> None:
-        """Load the standing intents, bring tool and services, and take up what a stop had cut off."""
+        """Load the standing intents, register the tool and services, and resume interrupted work."""
         parts = self._needs.runner.parts
         await self.intents.open()
         tool = IntentTool(self.intents, self._needs.people, parts.clock, parts.zone).tool()
@@ -147,7 +147,7 @@ class AgentMemory:
         await self.flush.open()
 
     async def close(self) -> None:
-        """End what goes on; conversations that were still to be written are written at the next start."""
+        """Stop; conversations still to be written are written after the next start."""
         for remove in self._removers:
             remove()
         self._removers = []

@@ -1,4 +1,4 @@
-"""Whether words name anything: greetings and thanks look nothing up and are worth no note. Pure."""
+"""Whether words name anything: greetings and thanks need no recall and no note. Pure."""
 
 from __future__ import annotations
 

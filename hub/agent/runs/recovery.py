@@ -26,7 +26,7 @@ class RecoveryVerdict(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """The state of a run according to its transcript.
+    """What the transcript shows of a run.
 
     Attributes:
         final: Its last entry, when it had ended.
@@ -48,7 +48,7 @@ class Evidence(Struct, frozen=True):
 
 
 def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[[str], bool]) -> Evidence:
-    """Read a run's traces in its transcript.
+    """Return the evidence of a run in its transcript.
 
     Args:
         entries: All of them, in the order in which they were written.

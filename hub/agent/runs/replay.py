@@ -1,4 +1,4 @@
-"""The input of a run put to a model once more: as a run that keeps nothing, without tools that change anything."""
+"""Repeats a run's input with a model, as a run that stores nothing and has read-only tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hub.core.context import Context, ToolPolicy
 from hub.core.errors import NotFound
 from hub.core.ids import new_id
 from hub.models.contract import Message
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import TranscriptEntry, user_entry_id
 from hub.sessions.keys import direct_key
 from hub.sessions.transcript import Transcript
 
@@ -26,7 +26,7 @@ WHOLE = 1 << 40
 def replay_request(
     parts: RunDependencies, transcript: Transcript, run_id: str, agent_id: str, model: str, context: Context
 ) -> RunRequest:
-    """Return a run with the input of another one.
+    """Return the request of a replayed run.
 
     It may use tools that read what this home has, and nothing else, whatever its context may.
 
@@ -40,7 +40,7 @@ def replay_request(
     Raises:
         NotFound: What it was asked is not kept.
     """
-    said = transcript.get(f"{run_id}-user")
+    said = transcript.get(user_entry_id(run_id))
     if said is None or said.message is None:
         raise NotFound(f"what the run {run_id[:100]!r} was asked is not kept", details={"run_id": run_id[:100]})
     *history, shown = _sent(transcript, said, parts.zone())

@@ -1,4 +1,4 @@
-"""The rows of runs in the hub database: what was asked, and what happened to it."""
+"""The rows of runs in the hub database: the requests and their results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hub.models.contract import Usage
 from hub.storage.database import Database
 
 
-class RunState(StrEnum):
-    """The state of a run."""
+class RunRowState(StrEnum):
+    """The state of a run's row."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -32,7 +32,7 @@ _INSERT = (
     "INSERT INTO runs(id, agent_id, session_key, inbox_id, kind, state, lane, authority, context_id, parent_id,"
     " created_ms, session_id, started_ms) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO"
 )
-OPEN = (RunState.QUEUED, RunState.RUNNING)
+OPEN = (RunRowState.QUEUED, RunRowState.RUNNING)
 INTERRUPTED_ERROR = {
     "code": "INTERRUPTED",
     "message": "The hub stopped while this was going on. It was not done again, since part of it may have been done.",
@@ -40,7 +40,7 @@ INTERRUPTED_ERROR = {
 
 
 class RunRow(Struct, frozen=True):
-    """A run that a stop or a crash left open."""
+    """The row of an interrupted run."""
 
     id: str
     agent_id: str
@@ -48,7 +48,7 @@ class RunRow(Struct, frozen=True):
     session_id: str | None
     inbox_id: str | None
     kind: Kind
-    state: RunState
+    state: RunRowState
 
 
 class RunStore:
@@ -63,13 +63,13 @@ class RunStore:
         self._db = db
         self._now_ms = now_ms
 
-    def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunState) -> None:
-        """Write a run's row unless it is there; in the caller's transaction."""
+    def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunRowState) -> None:
+        """Insert a run's row unless it exists; in the caller's transaction."""
         connection.execute(f"{_INSERT} NOTHING", self._row(request, context, state))
 
     def started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
-        """Return the work that notes that a run has begun."""
-        row = self._row(request, context, RunState.RUNNING, session_id, self._now_ms())
+        """Return the database work that marks a run as begun."""
+        row = self._row(request, context, RunRowState.RUNNING, session_id, self._now_ms())
 
         def write(connection: SqlConnection) -> None:
             connection.execute(
@@ -84,7 +84,7 @@ class RunStore:
         self,
         request: RunRequest,
         context: Context,
-        state: RunState,
+        state: RunRowState,
         session_id: str | None = None,
         started_ms: int | None = None,
     ) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ class RunStore:
         return (*asked, *caused, session_id, started_ms)
 
     def ended(self, request: RunRequest, context: Context, result: RunResult) -> Callable[[Any], None]:
-        """Return the work that ends a run and calls its `on_final`: both are done or neither."""
+        """Return the database work that ends a run and calls its `on_final`, in one transaction."""
         now = self._now_ms()
 
         def end(connection: SqlConnection) -> int:
@@ -108,19 +108,19 @@ class RunStore:
             ended = end(connection)
             if not ended:
                 # Nearly every run has its row by now; one that failed before it was recorded has not.
-                self.insert(connection, request, context, RunState.RUNNING)
+                self.insert(connection, request, context, RunRowState.RUNNING)
                 ended = end(connection)
             if ended and request.on_final is not None:
                 request.on_final(connection, result)
 
         return write
 
-    async def find(self, run_id: str) -> RunResult | RunState | None:
-        """Return the result of a run that has ended, the state of one that has not, None for an unknown one."""
+    async def find(self, run_id: str) -> RunResult | RunRowState | None:
+        """Return the result of an ended run, the state of an open one, None for an unknown one."""
         return await self._db.read(lambda connection: _find(connection, run_id))
 
     async def open_rows(self) -> list[RunRow]:
-        """Return the runs that have not ended, oldest first."""
+        """Return the open runs, oldest first."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
@@ -130,7 +130,7 @@ class RunStore:
         return [RunRow(*row) for row in rows]
 
     async def untold(self) -> list[RunRow]:
-        """Return the interrupted runs whose message still waits, because a crash came before the user was notified."""
+        """Return the interrupted runs whose sender was not notified before a crash."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
@@ -141,9 +141,9 @@ class RunStore:
         return [RunRow(*row) for row in rows]
 
     async def settle(self, run_id: str, result: RunResult) -> None:
-        """End a run that a stop or a crash left unfinished and that has no waiters."""
+        """End an interrupted run that has no waiters."""
         interrupted = (result.error or {}).get("code") == INTERRUPTED_ERROR["code"]
-        state = RunState.INTERRUPTED if interrupted else state_of(result)
+        state = RunRowState.INTERRUPTED if interrupted else state_of(result)
         now = self._now_ms()
         await self._db.write(
             lambda connection: (
@@ -155,7 +155,7 @@ class RunStore:
         )
 
     async def queue_again(self, run_ids: list[str]) -> None:
-        """Put runs back into the state in which they wait for their turn."""
+        """Set runs back to queued."""
         if run_ids:
             await self._db.write(
                 lambda connection: (
@@ -167,36 +167,36 @@ class RunStore:
 
 
 def _columns(result: RunResult) -> tuple[str | None, str, str | None, str]:
-    """Return the columns model, usage, error and reply."""
+    """Return the values of the columns model, usage, error and reply."""
     error = orjson.dumps(dict(result.error), default=str).decode() if result.error else None
     return result.model, orjson.dumps(result.usage.as_dict()).decode(), error, result.reply
 
 
 @lru_cache(maxsize=256)
 def _stored_authority(authority: Authority) -> str:
-    """Return an authority as JSON; the same few ask again and again."""
+    """Return an authority as JSON, cached."""
     return orjson.dumps(authority.as_dict()).decode()
 
 
-def state_of(result: RunResult) -> RunState:
-    """Return the state of a run that ended like this."""
+def state_of(result: RunResult) -> RunRowState:
+    """Return the row state for a result."""
     match result.status:
         case RunStatus.OK:
-            return RunState.ANSWERED
+            return RunRowState.ANSWERED
         case RunStatus.ABORTED:
-            return RunState.ABORTED
+            return RunRowState.ABORTED
         case _:
-            return RunState.FAILED
+            return RunRowState.FAILED
 
 
-def _find(connection: SqlConnection, run_id: str) -> RunResult | RunState | None:
+def _find(connection: SqlConnection, run_id: str) -> RunResult | RunRowState | None:
     row = connection.execute(
         "SELECT session_key, state, usage, error, reply, model FROM runs WHERE id = ?", (run_id,)
     ).fetchone()
     if row is None:
         return None
     session_key, stored, usage, error, reply, model = row
-    state = RunState(stored)
+    state = RunRowState(stored)
     if state in OPEN:
         return state
     told = orjson.loads(error) if error else None
@@ -212,23 +212,23 @@ def _find(connection: SqlConnection, run_id: str) -> RunResult | RunState | None
     )
 
 
-def _status(state: RunState, error: dict[str, Any] | None) -> RunStatus:
+def _status(state: RunRowState, error: dict[str, Any] | None) -> RunStatus:
     match state:
-        case RunState.ANSWERED:
+        case RunRowState.ANSWERED:
             return RunStatus.OK
-        case RunState.ABORTED:
+        case RunRowState.ABORTED:
             return RunStatus.ABORTED
         case _:
             return RunStatus.TIMEOUT if (error or {}).get("code") == "TIMEOUT" else RunStatus.ERROR
 
 
-def _stop(state: RunState, error: dict[str, Any] | None) -> str:
+def _stop(state: RunRowState, error: dict[str, Any] | None) -> str:
     code = (error or {}).get("code")
     known = {"TIMEOUT": "timeout", "LIMIT_EXCEEDED": "limit"}
     match state:
-        case RunState.ANSWERED:
+        case RunRowState.ANSWERED:
             return "end"
-        case RunState.ABORTED:
+        case RunRowState.ABORTED:
             return "aborted"
         case _:
             return known.get(str(code), "error")

@@ -1,4 +1,4 @@
-"""The trace of one run: when each model call and each tool call began and ended. Keeping it costs a list entry a step.
+"""The trace of one run: when each model and tool call began and ended. Recording costs a list entry a step.
 
 What was said is not in it: that is in the transcript, under the run's id, and is deleted with it.
 """
@@ -21,7 +21,7 @@ TEXT_LIMIT = 300
 
 
 class ModelCallTrace(Struct, tag_field="kind", tag="model"):
-    """A call of a model.
+    """One model call.
 
     Attributes:
         at_ms: When it began, in milliseconds since the epoch.
@@ -44,7 +44,7 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
 
 
 class ToolCallTrace(Struct, tag_field="kind", tag="tool"):
-    """A call of a tool."""
+    """One tool call."""
 
     at_ms: float
     name: str
@@ -73,13 +73,13 @@ class RunTrace:
         self.prompt: Mapping[str, int] = {}
 
     def asked(self, model: str) -> None:
-        """A model is asked; a call that is still open was given up for it."""
+        """Record that a model is called; a call that is still open counts as given up."""
         self.model_ended("CONTEXT_OVERFLOW")
         self._model = call = ModelCallTrace(self._ms(self._clock.monotonic()), model)
         self._keep(call)
 
     def asked_again(self, failed: str, error: HubError, waited_s: float, model: str) -> None:
-        """A model did not answer, and another or the same one is asked."""
+        """Record a failed attempt, after which the same or another model is called."""
         call = self._model
         if call is None:
             return
@@ -95,40 +95,40 @@ class RunTrace:
             )
 
     def sent(self, tokens: int) -> None:
-        """Note about how many tokens the model is sent."""
+        """Record the estimated tokens sent to the model."""
         if self._model is not None:
             self._model.prompt_tokens = tokens
 
     def spoke(self) -> None:
-        """The model says something; the first time is kept."""
+        """Record output of the model; only the first time is kept."""
         call = self._model
         if call is not None and call.first_ms is None:
             call.first_ms = self._since(call.at_ms)
 
     def used(self, usage: Usage) -> None:
-        """Note what the model call that is open has used."""
+        """Record the usage of the open model call."""
         if self._model is not None:
             self._model.usage = usage.as_dict()
 
     def model_ended(self, error: str | None = None) -> None:
-        """The model call that is open, if one is, has ended."""
+        """Record the end of the open model call, if any."""
         call, self._model = self._model, None
         if call is not None:
             call.duration_ms, call.error = self._since(call.at_ms), error
 
     def tool_begun(self, name: str, call_id: str) -> ToolCallTrace:
-        """A tool is called; `tool_ended` takes what this returns."""
+        """Record a tool call; pass the returned value to `tool_ended`."""
         call = ToolCallTrace(self._ms(self._clock.monotonic()), name[:TEXT_LIMIT], call_id[:TEXT_LIMIT])
         self._keep(call)
         return call
 
     def tool_ended(self, call: ToolCallTrace, *, is_error: bool) -> float:
-        """A tool has its result; return how long it took, in milliseconds."""
+        """Record the result of a tool call; return its duration in milliseconds."""
         call.duration_ms, call.is_error = self._since(call.at_ms), is_error
         return call.duration_ms
 
     def note(self, kind: str, begun_s: float, data: Mapping[str, Any]) -> None:
-        """Note something else since `begun_s`: a message was heard (`steered`), or there was a `compaction`."""
+        """Record another event since `begun_s`: a steered message (`steered`) or a `compaction`."""
         at_ms = self._ms(begun_s)
         self._keep({"kind": kind, "at_ms": at_ms, "duration_ms": self._since(at_ms), **data})
 

@@ -13,7 +13,7 @@ from hub.agent.run_request import Recovered, RunResult, RunStatus
 from hub.agent.runs.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
 from hub.agent.runs.store import INTERRUPTED_ERROR, RunRow, RunStore
 from hub.core.errors import HubError
-from hub.sessions.entry import event_entry
+from hub.sessions.entry import event_entry, user_entry_id
 from hub.sessions.transcript import Transcript
 
 _log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ async def settle_left_open(
 
 
 async def _judge(parts: RunDependencies, row: RunRow) -> tuple[RecoveryVerdict, Evidence]:
-    """Decide about one run, and make its transcript whole."""
+    """Decide about one run, and repair its transcript."""
     try:
         transcript = await _transcript(parts, row)
         if transcript is None:
@@ -76,7 +76,7 @@ async def _judge(parts: RunDependencies, row: RunRow) -> tuple[RecoveryVerdict, 
         await transcript.repair(ts_ms=parts.now_ms())
         evidence = gather(transcript.entries(), row.id, lambda name: _is_read_only(parts, name))
         verdict = decide(row.kind, evidence)
-        if verdict is RecoveryVerdict.INTERRUPTED and transcript.get(f"{row.id}-user") is not None:
+        if verdict is RecoveryVerdict.INTERRUPTED and transcript.get(user_entry_id(row.id)) is not None:
             data = {"status": "error", "stop": "error", **INTERRUPTED_ERROR}
             ended = event_entry(RUN_ENDED, parts.now_ms(), data, run_id=row.id, inbox_id=row.inbox_id)
             await transcript.append(replace(ended, id=f"{row.id}-interrupted"), sync=True)

@@ -36,7 +36,7 @@ class ViewPart:
 
 
 class RunView:
-    """One run as far as it has come.
+    """The state of a run so far.
 
     Attributes:
         run_id, session_key: Which run, and where.
@@ -58,7 +58,7 @@ class RunView:
         self._open: ViewPart | None = None
 
     def apply(self, type: str, data: Mapping[str, Any]) -> int | None:
-        """Take one event of the run; return the index of the part that changed, None when no part did."""
+        """Apply one event of the run; return the index of the changed part, or None."""
         match type:
             case "run_delta":
                 self.text += data["text"]

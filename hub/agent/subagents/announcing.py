@@ -1,4 +1,4 @@
-"""How results of subagents reach who asked for them: in a turn of the requester's session, each once, whatever happens.
+"""How results of subagents reach their requesters: in a turn of the requester's session, exactly once.
 
 Results that are there when the turn is made are in it together; which ones is in the database before it begins.
 """
@@ -32,14 +32,14 @@ TOGETHER_LIMIT = 10
 
 
 class RequesterPlaces(Protocol):
-    """Where the answers of requesters go."""
+    """The chats that requesters' answers go to."""
 
     async def find(self, run_id: str, session_key: str) -> str:
-        """Return where the answer of a run goes, as it is stored; empty for nowhere."""
+        """Return the stored destination of a run's answer; empty if there is none."""
         ...
 
     async def open_thread(self, place: str, session_key: str, label: str, context: Context) -> str:
-        """Begin a thread for a subagent where the answer of a run goes; return it as a place.
+        """Open a thread for a subagent where the run's answer goes; return it as a place.
 
         Raises:
             InvalidRequest: There are no threads.
@@ -48,20 +48,20 @@ class RequesterPlaces(Protocol):
         ...
 
     async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
-        """Return where the answer to a result goes: the place, or another that a hook chose."""
+        """Return the destination of the answer to a result: the given place, or the one a hook chose."""
         ...
 
     def answer(self, connection: SqlConnection, place: str, request: RunRequest, result: RunResult) -> None:
-        """Write an answer for its chat, inside the caller's transaction."""
+        """Write an answer for its chat, in the caller's transaction."""
         ...
 
     def answered(self, place: str) -> None:
-        """Send what was written."""
+        """Start sending what was written."""
         ...
 
 
 class Announcer:
-    """Lets requesters hear results, for each requester one turn after the other.
+    """Delivers results to requesters, one turn after another for each.
 
     Args:
         runner: Runs the turns.
@@ -85,7 +85,7 @@ class Announcer:
         self._going_on: set[str] = set()
 
     def add(self, subagent: Subagent) -> None:
-        """Let a result be heard in its requester's session; when that is gone, an owner's in the main one."""
+        """Announce a result in its requester's session, or in an owner's main session if that is gone."""
         key = subagent.requester_key
         gone = self._runner.parts.sessions.get(key) is None
         if gone and subagent.authority.owner:

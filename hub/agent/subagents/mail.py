@@ -1,4 +1,4 @@
-"""What a subagent at work is to hear: words of whoever spawned it, and results of those that it spawned."""
+"""The mail of a running subagent: words of its requester, and results of its own subagents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAIL_LIMIT = 100
 
 
 class SubagentMail:
-    """Texts that wait, each with whether it may hold words from outside."""
+    """Waiting texts, each with whether it may hold words from outside."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -30,11 +30,11 @@ class SubagentMail:
         self.wake()
 
     def wake(self) -> None:
-        """Let who waits look again."""
+        """Wake the waiter to look again."""
         self._changed.set()
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more texts."""
         self._closed = True
         self.wake()
 
@@ -43,7 +43,7 @@ class SubagentMail:
         return self._closed
 
     async def wait(self, expects: Callable[[], bool]) -> None:
-        """Return when there is a text, or when none is expected any more."""
+        """Wait for a text, or until none is expected any more."""
         while not self._texts and not self._closed and expects():
             self._changed.clear()
             await self._changed.wait()
@@ -53,11 +53,11 @@ class SubagentMail:
         return bool(self._texts)
 
     def waits(self, *, tainted: bool) -> bool:
-        """Whether a running turn may hear one now: one with words from outside only when it runs under them."""
+        """Whether a running turn may hear a text now: one with words from outside only in a tainted run."""
         return any(tainted or not outside for _, outside in self._texts)
 
     def take(self, *, tainted: bool) -> list[str]:
-        """Return what a running turn may hear now."""
+        """Return the texts that a running turn may hear now."""
         taken = [text for text, outside in self._texts if tainted or not outside]
         self._texts = [] if tainted else [each for each in self._texts if each[1]]
         return taken

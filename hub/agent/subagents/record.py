@@ -1,4 +1,4 @@
-"""The registry of subagents in the hub database: what was asked of each, how it ended, and who heard of it."""
+"""The registry of subagents in the hub database: each task, its end, and whether it was announced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hub.storage.database import Database
 
 
 class SubagentState(StrEnum):
-    """How far a subagent has come; all but the first are ends."""
+    """The state of a subagent; all but the first are final."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -97,13 +97,13 @@ class SubagentStore:
         self._db = db
 
     async def insert(self, subagent: Subagent) -> None:
-        """Write a new one."""
+        """Insert a new row."""
         await self._db.write(lambda connection: connection.execute(_INSERT, _row(subagent)).rowcount)
 
     async def update(
         self, subagents: Iterable[Subagent], beside: Callable[[SqlConnection], None] | None = None
     ) -> None:
-        """Write what changed of some, and `beside` in the same transaction."""
+        """Write changed subagents, with `beside` in the same transaction."""
         changed = [(each.run_id, *_row(each)[len(_FIXED) :], each.id) for each in subagents]
 
         def write(connection: SqlConnection) -> None:
@@ -114,23 +114,23 @@ class SubagentStore:
         await self._db.write(write)
 
     async def delete(self, id: str) -> None:
-        """Forget one."""
+        """Delete a row."""
         await self._db.write(lambda db: db.execute("DELETE FROM subagents WHERE id = ?", (id,)).rowcount)
 
     async def all(self) -> list[Subagent]:
-        """Return all that are not archived, the oldest first."""
+        """Return all that are not archived, oldest first."""
         statement = f"SELECT {', '.join(_COLUMNS)} FROM subagents ORDER BY position"  # noqa: S608  constants
         rows = await self._db.read(lambda connection: connection.execute(statement).fetchall())
         return [_read(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
 
 def announced(connection: SqlConnection, announce_id: str, now_ms: int) -> None:
-    """Note that the results of one announcement were heard; inside the caller's transaction."""
+    """Mark the results of an announcement as heard; in the caller's transaction."""
     connection.execute("UPDATE subagents SET announced_ms = ? WHERE announce_id = ?", (now_ms, announce_id))
 
 
 def named(subagents: Iterable[Subagent], target: str) -> list[Subagent]:
-    """Return those that are meant by an id, the end of one, a label or a session key."""
+    """Return the subagents that an id, the end of one, a label or a session key names."""
     return [
         each
         for each in subagents

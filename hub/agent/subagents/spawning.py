@@ -1,4 +1,4 @@
-"""What is asked of a subagent, and what it gets from its requester: a key and rights."""
+"""The request for a subagent, and what it inherits from its requester: a session key and rights."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SpawnRequest(Struct, frozen=True):
 
 
 def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool) -> Authority:
-    """Return the rights of a subagent: those of its requester, without the tools that subagents do not have.
+    """Return the rights of a subagent: its requester's, without tools that subagents may not use.
 
     Args:
         parts: Knows agents and the rules of tools.
@@ -68,7 +68,7 @@ def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool
 
 
 def policies_of_subagent(parts: RunDependencies, subagent: Subagent) -> tuple[ToolPolicy, ...]:
-    """Return what narrows the tools of a subagent, as when it was begun."""
+    """Return the policies that narrow a subagent's tools, as they were when it began."""
     context, agents = Context(subagent.authority), parts.agents
     asked = SpawnRequest(
         "", context, subagent.requester_key, subagent.requester_agent, "", target_agent=subagent.agent_id
@@ -78,7 +78,7 @@ def policies_of_subagent(parts: RunDependencies, subagent: Subagent) -> tuple[To
 
 
 async def ask_before_spawning(parts: RunDependencies, request: SpawnRequest, agent_id: str, depth: int) -> SpawnRequest:
-    """Return a request with what the handlers of `subagent_spawning` changed of it.
+    """Return a request as changed by the handlers of `subagent_spawning`.
 
     Raises:
         Forbidden: One of them refuses it.
@@ -106,7 +106,7 @@ async def ask_before_spawning(parts: RunDependencies, request: SpawnRequest, age
 
 
 def child_key(requester_key: str, agent_id: str, id: str) -> str:
-    """Return the key of a subagent's session: nested in that of its requester when that is one of the same agent."""
+    """Return the key of a subagent's session: nested in its requester's when both belong to the same agent."""
     try:
         above = SessionKey.parse(requester_key)
     except InvalidRequest:

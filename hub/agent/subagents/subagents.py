@@ -1,4 +1,4 @@
-"""The subagents of this hub: spawned, steered, stopped, and reported once, whatever happens in between."""
+"""The subagents of this hub: spawned, steered, stopped, and each reported exactly once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TITLE_CHARS = 60
 
 
 class Subagents:
-    """Knows every subagent until it is archived.
+    """Manages every subagent until it is archived.
 
     Fires `subagent_spawned` and `subagent_ended`.
 
@@ -79,7 +79,7 @@ class Subagents:
         if parts.sessions.get(request.session_key) is None:
             raise InvalidRequest("this conversation is not kept, so no result could come back to it")
         if is_incognito(request.session_key):
-            raise Forbidden("an incognito conversation has no subagents: theirs would be kept")
+            raise Forbidden("an incognito conversation cannot have subagents: their conversations would be kept")
         depth = self._depth(request.session_key) + 1
         if depth > settings.max_depth:
             raise Forbidden(f"subagents nest at most {settings.max_depth} deep here (agents[].subagents.max_depth)")
@@ -141,20 +141,20 @@ class Subagents:
         return subagent
 
     def all(self) -> list[Subagent]:
-        """Return all that are not archived, the oldest first."""
+        """Return all that are not archived, oldest first."""
         return list(self._known.values())
 
     def running(self) -> list[Subagent]:
-        """Return all that are at work."""
+        """Return the running subagents."""
         return [each for each in self._known.values() if each.state is SubagentState.RUNNING]
 
     @property
     def at_work(self) -> Sized:
-        """Those that hear what is said to them."""
+        """Running subagents that can still be steered."""
         return self._mail
 
     def below(self, session_key: str) -> list[Subagent]:
-        """Return the subagents of a conversation and those that they spawned, the oldest first."""
+        """Return the subagents of a conversation and their descendants, oldest first."""
         keys = {session_key}
         found: list[Subagent] = []
         for each in self._known.values():  # in the order in which they were spawned
@@ -176,7 +176,7 @@ class Subagents:
         return found[0]
 
     def kill(self, subagent: Subagent) -> list[str]:
-        """Stop a subagent and those below it; return the runs that are stopped. Nobody hears of their end."""
+        """Stop a subagent and its descendants; return the stopped runs. Nobody is told of their end."""
         stopped = self.stop_below(subagent.session_key)
         if (mailbox := self._mail.get(subagent.session_key)) is not None:
             mailbox.close()
@@ -188,7 +188,7 @@ class Subagents:
         return [run_id for each in self.running() if each.requester_key == session_key for run_id in self.kill(each)]
 
     def steer(self, subagent: Subagent, text: str, authority: Authority) -> None:
-        """Say something to a subagent that is at work.
+        """Send a message to a running subagent.
 
         Raises:
             InvalidRequest: It has ended.
@@ -201,7 +201,7 @@ class Subagents:
     # -- start and end ---------------------------------------------------------------------------------------------
 
     async def recover(self) -> int:
-        """Take up what a stop or a crash left: orphans are closed, and results that nobody heard are announced.
+        """Resume after a stop or a crash: orphans are closed, and unheard results are announced.
 
         To be called once, when the runner has recovered. Returns how many were interrupted.
         """
@@ -224,7 +224,7 @@ class Subagents:
         return interrupted
 
     async def archive(self) -> None:
-        """Archive those that ended long enough ago, again and again."""
+        """Archive subagents that ended long enough ago, repeatedly."""
         while True:
             for each in list(self._known.values()):
                 due_ms = (each.ended_ms or 0) + each.archive_after * 60_000
@@ -235,7 +235,7 @@ class Subagents:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _drive(self, subagent: Subagent, request: RunRequest, mailbox: SubagentMail) -> None:
-        """Run a subagent until it has answered, and has heard of all that it spawned."""
+        """Run a subagent until it has answered and heard of all its own subagents."""
         until = None if request.timeout_s is None else self._parts.clock.monotonic() + request.timeout_s
 
         def steering(authority: Authority) -> Steering:
@@ -301,7 +301,7 @@ class Subagents:
             self._settled([ended])
 
     def _ended(self, subagent: Subagent, result: RunResult | None, *, at_start: bool = False) -> Subagent:
-        """Return a subagent with the end that the runtime saw."""
+        """Return a subagent with the end that the runner reported."""
         now = self._parts.now_ms()
         if result is None or (result.error or {}).get("code") == "INTERRUPTED":
             return replace(subagent, state=SubagentState.INTERRUPTED, ended_ms=now)
@@ -322,7 +322,7 @@ class Subagents:
         )
 
     def _report(self, subagent: Subagent) -> None:
-        """Let the requester hear of an end: as mail when it is a subagent at work, else in a turn of its session."""
+        """Report an end to the requester: as mail to a running subagent, else in a turn of its session."""
         above = self._by_key(subagent.requester_key)
         while above is not None:
             mailbox = self._mail.get(above.session_key)
@@ -386,7 +386,7 @@ _STATES = {
 
 
 async def _unless_stopped(mailbox: SubagentMail, message: Message) -> Message:
-    """Return what a run is asked; one that was stopped before the runner knew of it ends here."""
+    """Return the run's request; ends here if it was stopped before the runner knew of it."""
     if mailbox.is_closed():
         raise Conflict("it was stopped before it began")
     return message

@@ -1,4 +1,4 @@
-"""What a subagent learns of its part, and what its requester hears of the result. Pure."""
+"""The texts for a subagent about its role, and for its requester about the result. Pure."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _STATUS = {
 
 
 def subagent_context(depth: int, max_depth: int) -> str:
-    """Return what the prompt of a subagent says of its part."""
+    """Return the section of a subagent's prompt about its role."""
     return f"{_CONTEXT}\n{_MAY_SPAWN}" if depth < max_depth else _CONTEXT
 
 
 def is_skipped(subagent: Subagent) -> bool:
-    """Whether a subagent said that there is nothing to report."""
+    """Whether a subagent reported nothing."""
     return subagent.state is SubagentState.COMPLETED and subagent.result.strip() == ANNOUNCE_SKIP
 
 
 def announcement(subagents: Sequence[Subagent]) -> str:
-    """Return what a requester hears of subagents that ended."""
+    """Return the announcement of ended subagents to their requester."""
     return "\n\n".join([_ANNOUNCED, *map(_report, subagents)])
 
 

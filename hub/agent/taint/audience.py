@@ -1,4 +1,4 @@
-"""The audience of a conversation: who may take part in it, and so what may be put into it unasked. Pure."""
+"""The audience of a conversation: who may take part in it, and so what may be added to it unasked. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERYBODY = "main"
 
 
 def common_scope(session_key: str, scope: MemoryScope, people: People, dm_scope: str) -> MemoryScope:
-    """Return what everybody sees who may take part in a conversation.
+    """Return the scope that everybody in a conversation may see.
 
     Only the main conversation can be that of several people: all owners, or everybody with `dm_scope: main`.
 

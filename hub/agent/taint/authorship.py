@@ -6,7 +6,7 @@ from hub.agent.run_request import RunRequest
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.models.contract import Role
-from hub.sessions.entry import OWNER, Provenance, TranscriptEntry
+from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, user_entry_id
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 from hub.tools.policy import belongs_here
 
@@ -30,7 +30,8 @@ def is_said_by(entry: TranscriptEntry, who: str) -> bool:
         and entry.message.role is Role.USER
         and entry.provenance.trusted
         and entry.provenance.who == who
-        and entry.id == f"{entry.run_id}-user"
+        and entry.run_id is not None
+        and entry.id == user_entry_id(entry.run_id)
         and entry.data.get("channel") != AUTOMATION
     )
 
@@ -66,7 +67,7 @@ def is_room(session_key: str) -> bool:
 
 
 def provenance_of(authority: Authority, session_key: str, person: str | None) -> Provenance:
-    """Return where words come from that are put into a session under an authority; see `is_own`."""
+    """Return the provenance of words added to a session under an authority; see `is_own`."""
     own = is_own(authority, session_key, person)
     return Provenance(own and not authority.tainted, speaker(authority), derived=own and authority.tainted)
 

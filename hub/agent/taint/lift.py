@@ -1,4 +1,4 @@
-"""The owner's word that what was said in a conversation so far may be acted on."""
+"""Lifting a taint: the owner's permission to act on what was said in a conversation so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a workspace that hold words from outside: known by what is in them, so that no other name hides it.
+"""Workspace files with words from outside, recognised by their contents, so that renaming does not hide them.
 
 A turn that had words from outside in its window may write ordinary files. Whoever reads such a file later, in whatever
 session, learns that its words are not this home's. That ends when its content is another: when a person changed it by
@@ -62,7 +62,7 @@ class OutsideFiles:
         return authority.tainted or not authority.owner
 
     def mark(self, agent_id: str, path: str, data: bytes, new_directories: Iterable[str] = ()) -> None:
-        """Note what is about to be written; on the disk when this returns, so that no crash forgets it.
+        """Record a content that is about to be written; on disk when this returns, so that no crash loses it.
 
         Args:
             path: Relative to the workspace, in its one spelling.
@@ -99,13 +99,13 @@ class OutsideFiles:
             return bool(marks.contents) and _digest(data) in marks.contents
 
     def named_by(self, agent_id: str, path: str) -> bool:
-        """Whether a file or directory of this name was made by words from outside; what it holds now is not asked."""
+        """Whether a file or directory of this name was created by words from outside, whatever it holds now."""
         with self._guard:
             marks = self._of(agent_id)
             return path in marks.paths or path in marks.directories
 
     def names_in(self, agent_id: str, folder: str, *, below: bool) -> list[str]:
-        """Return the names in a folder, or at any depth below it, that words from outside made."""
+        """Return the names in a folder, at any depth, that words from outside created."""
         start = "" if folder == "." else f"{folder}/"
         with self._guard:
             marks = self._of(agent_id)

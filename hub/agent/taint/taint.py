@@ -13,7 +13,7 @@ TAINT_LIFTED = "taint_lifted"
 
 
 class LiftScope(StrEnum):
-    """How long a lift holds."""
+    """The duration of a lift."""
 
     TURN = "turn"
     SESSION = "session"
@@ -25,7 +25,7 @@ def lift_entry(scope: LiftScope, ts_ms: int) -> TranscriptEntry:
 
 
 class ConversationTaint:
-    """What the entries of a conversation say of words from outside; fed with each of them, in order.
+    """The taint of a conversation; fed with each of its entries, in order.
 
     An entry that left the window still counts: what a model said while it was there may be its words.
     """
@@ -36,7 +36,7 @@ class ConversationTaint:
         self._lifted_run: str | None = None
 
     def add(self, entry: TranscriptEntry) -> None:
-        """Count the next entry in."""
+        """Count the next entry."""
         if entry.message is None:
             if entry.data.get("name") == TAINT_LIFTED:
                 self._lift(entry)
@@ -53,7 +53,7 @@ class ConversationTaint:
             self._since_lift.add(entry.provenance)
 
     def is_heard(self, by: str) -> bool:
-        """Whether what a model says to this speaker (`taint.authorship.speaker`) may be words from outside."""
+        """Whether the answer to this speaker (`taint.authorship.speaker`) may be influenced by words from outside."""
         return self._all.are_there(by)
 
     def restricts(self, by: str, run_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""The nightly tidy-up of memory: what is read, what a model is asked, what is written, and what is said of it.
+"""The nightly tidy-up of memory: its input, the questions to a model, the changes, and the report.
 
 What changes in the files is decided by rules in `hub/memory/tidy`.
 """

@@ -1,4 +1,4 @@
-"""What tidying up reads before it decides: the files of each area, what is alike by meaning, what was taken back."""
+"""The input of tidying: the files of each area, their similar texts, and what was undone before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CUT = 600
 
 
 class TidyInput(Struct):
-    """The files of one area, as they were read."""
+    """The files of one area, as read."""
 
     area: Area
     texts: dict[str, MemoryText] = field(default_factory=dict)
@@ -38,12 +38,12 @@ class TidyInput(Struct):
 
     @property
     def files(self) -> list[AreaFile]:
-        """The files as rules look at them."""
+        """The files in the form that the rules take."""
         return [AreaFile(path, each.text, self.days[path]) for path, each in self.texts.items()]
 
 
 async def read_areas(memory: Memory, agent_id: str, scope: MemoryScope, today: date) -> list[TidyInput]:
-    """Return the files to tidy in a scope, by area: the curated files and the days in question.
+    """Return the files to tidy in a scope, by area: the curated files and those of the given days.
 
     A file that cannot be read is left out; when that is one that is written, its whole area is.
     """
@@ -73,7 +73,7 @@ async def read_areas(memory: Memory, agent_id: str, scope: MemoryScope, today: d
 async def alike_in(
     memory: Memory, readings: Sequence[TidyInput], agent_id: str, scope: MemoryScope, today: date
 ) -> _Alike:
-    """Return, for each area, how alike pairs of its texts are by meaning; never of two areas."""
+    """Return, for each area, how similar pairs of its texts are; never across areas."""
     entries = [await asyncio.to_thread(standing_in, each.area, each.files, today) for each in readings]
     try:
         pairs = await memory.similar(agent_id=agent_id, scope=scope, threshold=NEAR, limit=PAIRS_LIMIT)
@@ -84,7 +84,7 @@ async def alike_in(
 
 
 async def undone_for(memory: Memory, agent_id: str, scope: MemoryScope) -> frozenset[str]:
-    """Return what of earlier tidying was taken back."""
+    """Return the earlier tidying that was undone."""
     changes = await memory.notebook.changes(agent_id=agent_id, scope=scope, limit=CHANGES_LIMIT)
     return undone_in(each.diff for each in changes if each.reason == REASON and each.undone)
 
@@ -118,7 +118,7 @@ def _alike(pairs: Iterable[tuple[Hit, Hit, float]], entries: Sequence[Standing])
 
 
 def _meant(hit: Hit, places: Mapping[tuple[str, int], Standing]) -> Standing | None:
-    """Return the entry that a passage is: the index may be behind the files, and a passage may hold several."""
+    """Return the entry of a passage: the index may lag behind the files, and a passage may hold several."""
     entry = places.get((hit.path, hit.start_line))
     if entry is None:
         return None

@@ -1,4 +1,4 @@
-"""What tidying up did, in words and as plain data."""
+"""The report of tidying, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIFF_LIMIT = 200_000
 
 
 class OtherScopes(Struct, frozen=True):
-    """What was done in the memories of other people and of groups: how much, and nothing of what."""
+    """Changes in the memories of other people and groups: counts only."""
 
     areas: int = 0
     promoted: int = 0
@@ -30,7 +30,7 @@ class OtherScopes(Struct, frozen=True):
 
 
 class Tidied(Struct, frozen=True):
-    """What one run did for whoever asked for it.
+    """The result of one run, for its requester.
 
     Attributes:
         plans: What was planned, of each area that the caller sees.
@@ -52,7 +52,7 @@ class Tidied(Struct, frozen=True):
         return summary_of(self.plans)
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as services and the gateway answer."""
+        """Return the report as services and the gateway answer it."""
         pairs = [pair for each in self.plans for pair in each.contradictions]
         return {
             "promoted": sum(len(each.promoted) for each in self.plans),
@@ -77,7 +77,7 @@ class Tidied(Struct, frozen=True):
 
 
 def summary_of(plans: Iterable[TidyPlan]) -> str:
-    """Return one line on what plans change; empty when that is nothing."""
+    """Return one line about the planned changes; empty if there are none."""
     told = list(plans)
     if not any(each.texts for each in told):
         return ""
@@ -94,7 +94,7 @@ def summary_of(plans: Iterable[TidyPlan]) -> str:
 
 
 def problems_of(plans: Iterable[TidyPlan]) -> list[str]:
-    """Return what is in the way, a sentence each."""
+    """Return the problems, one sentence each."""
     told = list(plans)
     large = (
         f"MEMORY.md is at its bound of {CURATED_LIMIT_BYTES:,} bytes, so that nothing more is put into it by itself. "
@@ -107,7 +107,7 @@ def problems_of(plans: Iterable[TidyPlan]) -> list[str]:
 
 
 def diff_of(before: Mapping[str, str], after: Mapping[str, str | None]) -> str:
-    """Return what changes in files as a unified diff.
+    """Return the changes in files as a unified diff.
 
     Of files that hold words from outside only the lines that change are shown: those never are from outside.
 

@@ -24,7 +24,7 @@ TIDY_SCHEMA = Schema(
 
 
 def register_tidy(services: ServiceRegistry, tidy: Tidy, agents: Agents) -> Unsubscribe:
-    """Register the service; returns what removes it. A second call right after the first finds nothing to do."""
+    """Register the service; returns its removal. A second call right after the first finds nothing to do."""
 
     async def handle(call: ServiceCall) -> Mapping[str, Any]:
         data = call.data

@@ -1,4 +1,4 @@
-"""Tidying up: what `hub/memory/tidy/plan.py` decides, done in the files of a memory, each area by itself.
+"""Tidying: carries out the decisions of `hub/memory/tidy/plan.py` in the files of a memory, one area at a time.
 
 For whoever asks, all of it is one change of the notebook, which can be undone. When an owner asks, the memories of
 other people and of groups are tidied too, each in a separate change that only they see.
@@ -62,7 +62,7 @@ class TidyRequest(Struct, frozen=True):
 
     Attributes:
         agent: The agent of the memory.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         dry_run: Report what would change without changing it.
         cost_usd: Dollars that judging may cost; None sets no bound but that on pairs.
     """
@@ -81,7 +81,7 @@ class Tidy:
         self._lock = asyncio.Lock()
 
     async def tidy(self, request: TidyRequest) -> Tidied:
-        """Tidy up what whoever asks may write, and for an owner the memories of others.
+        """Tidy the memories that the requester may write, and for an owner those of others.
 
         All changes are written at the end, or none; cancelling it before changes nothing.
 
@@ -103,7 +103,7 @@ class Tidy:
         return Tidied(mine.plans, mine.diff, mine.change_id, _summed(others), request.dry_run)
 
     def _others(self, request: TidyRequest) -> list[MemoryScope]:
-        """Return the scopes of other people and of the groups that talk with the agent."""
+        """Return the scopes of other people and of groups that talk with the agent."""
         people = self._needs.people()
         own = request.context.authority.person
         found = [MemoryScope(each.id, private=False) for each in people.all() if each.id != own]
@@ -135,7 +135,7 @@ class _Run:
         self._verdicts = Verdicts(needs.home.agent(self._agent_id) / VERDICTS)
 
     async def tidy_quietly(self, scope: MemoryScope) -> _Outcome:
-        """Tidy another person's memory; a failure there does not stop the others."""
+        """Tidy another person's memory; a failure does not stop the others."""
         try:
             return await self.tidy(scope)
         except HubError as error:
@@ -143,7 +143,7 @@ class _Run:
             return _Outcome(gave_up=True)
 
     async def tidy(self, scope: MemoryScope) -> _Outcome:
-        """Tidy up all areas of a scope, none of which sees another, in one change."""
+        """Tidy all areas of a scope in one change, each in isolation."""
         readings = await read_areas(self._memory, self._agent_id, scope, self._today)
         if not readings:
             return _Outcome()
@@ -162,7 +162,7 @@ class _Run:
         return _Outcome(tuple(plans), diff, change_id)
 
     async def _planned(self, reading: TidyInput, known: KnownEntries) -> TidyPlan:
-        """Return what changes in one area, with what a model says of pairs that rules cannot tell."""
+        """Return the changes in one area, with a model's judgement of pairs that rules cannot decide."""
         asked = await asyncio.to_thread(questions, reading.area, reading.files, known)
         area = reading.area.name
         judged = await asyncio.to_thread(self._verdicts.of, area, [each.pair for each in asked])

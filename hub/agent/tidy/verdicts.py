@@ -1,4 +1,4 @@
-"""What models said of pairs of notes, kept so that nothing is asked twice; of the notes only hashes are kept."""
+"""The judgements of models about pairs of notes, kept so that nothing is asked twice; notes are stored as hashes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Verdicts:
         self._file = VersionedFile(path, VERSION)
 
     def of(self, area: str, pairs: Iterable[Pair]) -> dict[Pair, Relation]:
-        """Return what was said of those pairs of which something was."""
+        """Return the stored verdicts on these pairs."""
         kept = self._read()
         return {pair: Relation(kept[name]) for pair in pairs if (name := _name(area, pair)) in kept}
 
     def keep(self, area: str, judged: Mapping[Pair, Relation]) -> None:
-        """Keep what was said; of very many, the newest. What cannot be written is asked again some day."""
+        """Store verdicts, at most the newest; those that cannot be written are asked again later."""
         kept = self._read() | {_name(area, pair): relation.value for pair, relation in judged.items()}
         newest = dict(list(kept.items())[-KEPT_LIMIT:])
         try:

@@ -1,4 +1,4 @@
-"""Tools beyond those that a prompt describes: found by what one wants to do, and called by name.
+"""Tools that are not described in the prompt: found by what one wants to do, and called by name.
 
 The described tools stay the same from turn to turn, so that a provider's cache of them holds. A call by `use_tool` is
 taken for a call of the tool it names, with its policy, approval and limits.
@@ -45,7 +45,7 @@ _USE = Schema(
 
 
 def up_front(tools: Sequence[Tool], limit: int) -> tuple[list[Tool], list[Tool]]:
-    """Return the tools that are described, in their order, and those that are found."""
+    """Return the tools that are described, in order, and those to be found."""
     extra = sum(tool.name in FINDERS for tool in tools)
     if len(tools) - extra <= limit or extra < 2:
         return list(tools), []
@@ -57,7 +57,7 @@ def up_front(tools: Sequence[Tool], limit: int) -> tuple[list[Tool], list[Tool]]
 
 
 def search_tools(tools: Sequence[Tool], query: str, limit: int = FOUND_LIMIT) -> list[Tool]:
-    """Return the tools whose names and descriptions fit best what is asked, the best first."""
+    """Return the tools whose names and descriptions best match a query, best first."""
     asked = set(_words(query))
     known = [(tool, _words(tool.name.replace("_", " ")), _words(tool.description)) for tool in tools]
     spread: dict[str, int] = {}
@@ -77,7 +77,7 @@ def search_tools(tools: Sequence[Tool], query: str, limit: int = FOUND_LIMIT) ->
 
 
 def meant_call(call: ToolCallBlock) -> ToolCallBlock:
-    """Return the call that is meant: that of the named tool for one of `use_tool`, else the call itself."""
+    """Return the intended call: that of the tool named in `use_tool`, else the call itself."""
     if call.name != USE_TOOL or call.malformed is not None:
         return call
     name, arguments = call.arguments.get("name"), call.arguments.get("arguments", {})
@@ -104,7 +104,7 @@ def tools_to_find(registry: ToolRegistry, agents: Agents) -> tuple[Tool, Tool]:
         return ToolResult("\n\n".join(_described(tool) for tool in found))
 
     async def use(call: ToolCall) -> ToolResult:
-        raise InvalidRequest("use_tool takes the name of another tool, and an object with its arguments")
+        raise InvalidRequest("use_tool: expected the name of another tool, and an object with its arguments")
 
     return (
         Tool(FIND_TOOLS, "Find further tools by what you want to do.", from_schema(_FIND), find, GROUP, READS_HOME),

@@ -1,4 +1,4 @@
-"""`hub_docs`: the documentation of this hub, for an agent that is asked about it."""
+"""`hub_docs`: the documentation of this hub, for an agent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SCHEMA = Schema(
 
 
 def hub_docs_tools(docs: Path = DOCS) -> list[Tool]:
-    """Return the tool, where the documentation is installed."""
+    """Return the tool, if the documentation is installed."""
     if not docs.is_dir():
         return []
 

@@ -1,4 +1,4 @@
-"""The tool `image`: a model that sees images looks at pictures of the workspace and says what was asked about them."""
+"""The tool `image`: a vision model looks at pictures of the workspace and answers a question about them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def image_tool(parts: RunDependencies, chosen: Callable[[], str | None]) -> Tool
     """Return the tool.
 
     Args:
-        parts: The workspaces, the models, and where is counted what they use.
+        parts: The workspaces, the models, and the counter of their usage.
         chosen: Returns the configured model that looks at pictures, None for the agent's own.
     """
     looking = _Looking(parts, chosen)
@@ -77,7 +77,7 @@ class _Looking:
         return ToolResult(answer.strip() or "[the model said nothing]", details=details, trusted=trusted)
 
     async def _read(self, call: ToolCall, paths: Sequence[str]) -> tuple[list[Image], bool]:
-        """Return the pictures, and whether none of them is from outside."""
+        """Return the pictures, and whether all are trusted."""
         workspaces = self._parts.workspaces
         root = workspaces.view(call.agent_id, call.session_key, call.context.authority)
 
@@ -107,7 +107,7 @@ class _Looking:
 
 
 def _picture(root: Root, path: str) -> tuple[bytes, str]:
-    """Return what a picture of the workspace holds, and its MIME type.
+    """Return the content of a workspace picture, and its MIME type.
 
     Raises:
         NotFound: There is no such file that can be read.
@@ -119,5 +119,5 @@ def _picture(root: Root, path: str) -> tuple[bytes, str]:
         raise NotFound(f"paths: {path!r:.200} cannot be read as a file of the workspace: {error.strerror}") from error
     kind = image_type(data)
     if kind is None:
-        raise InvalidRequest(f"paths: {path!r:.200} is no PNG, JPEG, GIF or WebP")
+        raise InvalidRequest(f"paths: {path!r:.200} is not a PNG, JPEG, GIF or WebP file")
     return data, kind

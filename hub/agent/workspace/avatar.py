@@ -30,5 +30,5 @@ def read_avatar(workspace: Path, name: str) -> tuple[str, bytes]:
         raise NotFound(f"there is no picture {name} in {workspace}") from error
     mime_type = image_type(data)
     if mime_type is None:
-        raise InvalidRequest(f"{name} is no picture; an avatar is a PNG, JPEG, GIF or WebP file")
+        raise InvalidRequest(f"{name} is not a picture; expected a PNG, JPEG, GIF or WebP file")
     return mime_type, data

@@ -75,7 +75,7 @@ class BootRuns:
             _log.warning("%s of agent %s failed: %s", BOOT, agent.id, (result.error or {}).get("message"))
 
     def _read(self, agent: Agent) -> tuple[str, bool] | None:
-        """Return the file's text, and whether this home's people wrote it; None when there is nothing to do."""
+        """Return the file's text, and whether this home's people wrote it; None if there is nothing to do."""
         workspaces = self._runner.parts.workspaces
         try:
             data = workspaces.root(agent.id).read_bytes(BOOT, LIMIT_BYTES)

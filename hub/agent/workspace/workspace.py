@@ -61,7 +61,7 @@ _Sign = tuple[tuple[str, int, int, int], ...]
 
 
 class Workspaces:
-    """The workspaces of all agents.
+    """Manages the workspaces of all agents.
 
     Args:
         agents: The agents as configured now.
@@ -104,7 +104,7 @@ class Workspaces:
         return (agent_id, self.agents.get(agent_id).workspace) in self._ready
 
     def ensure(self, agent_id: str) -> list[str]:
-        """Make and furnish an agent's workspace, once; what is there is never overwritten, what was deleted stays so.
+        """Create an agent's workspace with its first files, once; existing files stay, and deleted ones stay deleted.
 
         Blocks; call it in a thread where others wait.
 
@@ -129,7 +129,7 @@ class Workspaces:
         return written
 
     def view(self, agent_id: str, session_key: str, authority: Authority) -> Root:
-        """Return the workspace as a session may see it: memory only in an owner's private one, and only the home's.
+        """Return the workspace as a session may see it: memory only in an owner's private session, and only the home's.
 
         A conversation that is confined to a sandbox sees the files of that instead.
 
@@ -147,7 +147,7 @@ class Workspaces:
         return Root(workspace, (*hidden, *_media_of_others(workspace, session_key)))
 
     def sendable(self, agent_id: str, session_key: str, authority: Authority, path: str) -> Path:
-        """Return a file that a session sees, as it can be read later by its path alone.
+        """Return a file that a session may see, in a form that can be read later by its path alone.
 
         What programs in a sandbox could exchange for a link meanwhile is copied to where they do not reach. Blocks.
 
@@ -200,7 +200,7 @@ class Workspaces:
         return found
 
     def _days(self) -> list[str]:
-        """Return the files of the last days; midnight is at a quarter of an hour in every time zone."""
+        """Return the files of the last days; in every time zone, midnight falls on a quarter of an hour."""
         now, zone = self._clock.time(), self.zone()
         quarter = (now // QUARTER_S, zone)
         if self._named_days[0] != quarter:
@@ -247,7 +247,7 @@ class Workspaces:
 
 
 def template(name: str, agent_name: str) -> bytes:
-    """Return what a workspace file says at first, for an agent of this name."""
+    """Return the initial content of a workspace file, for an agent of this name."""
     text = files("hub.agent.workspace").joinpath("templates", name).read_text(encoding="utf-8")
     return text.replace("{name}", agent_name).encode()
 
@@ -293,12 +293,12 @@ def _read(root: Root, name: str, limit: int) -> str:
 
 
 def media_folder(session_key: str) -> str:
-    """Return where the attachments of a conversation are kept, relative to the workspace."""
+    """Return the folder of a conversation's attachments, relative to the workspace."""
     return f"{MEDIA}/{sha256(session_key.encode()).hexdigest()[:16]}"
 
 
 def _media_of_others(workspace: Path, session_key: str) -> list[str]:
-    """Return the folders with attachments of all conversations but one."""
+    """Return the attachment folders of all other conversations."""
     try:
         folders = [f"{MEDIA}/{name}" for name in os.listdir(workspace / MEDIA)]
     except OSError:

@@ -1,4 +1,4 @@
-"""`delay`: wait; what is left of it is waited after a restart."""
+"""`delay`: wait; after a restart, only the rest is waited for."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
 
 
 async def _branch(steps: Steps, run: StepRun, path: str) -> Exception | None:
-    """Run one branch; return what ended it instead of raising it, so that the others go on."""
+    """Run one branch; return the exception that ended it, so that the other branches continue."""
     state = run.resume(path)
     if isinstance(state, dict):
         return _ended_before(state)

@@ -31,7 +31,7 @@ async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
 
 
 async def _repeat_known(repeat: Mapping[str, Any], run: StepRun, path: str) -> None:
-    """Repeat as often as is known when it begins."""
+    """Repeat a number of times that is known at the start."""
     state = run.resume(path)
     if state is None:
         items = await _items(repeat, run)
@@ -50,7 +50,7 @@ async def _repeat_known(repeat: Mapping[str, Any], run: StepRun, path: str) -> N
 
 
 async def _repeat_asking(repeat: Mapping[str, Any], run: StepRun, path: str) -> None:
-    """Repeat while conditions hold, asked before each time, or until they do, asked after each time."""
+    """Repeat while conditions hold (checked before each time), or until they hold (checked after each time)."""
     form = "while" if "while" in repeat else "until"
     index, inside = run.resume(path) or (0, False)
     inner = run.fork(path, {})

@@ -22,7 +22,7 @@ _DATA_KEYS = ("data", "data_template")
 
 
 class _Constant(Struct, frozen=True):
-    """A call in which nothing is a template: put together once."""
+    """A call without templates, built once."""
 
     name: str
     data: Mapping[str, Any]
@@ -63,7 +63,7 @@ async def _rendered(step: Mapping[str, Any], run: StepRun) -> _Constant:
 
 
 async def _harmless(call: _Constant, step: Mapping[str, Any], run: StepRun) -> _Constant:
-    """Return a call of a run with words from outside, with these quoted where a model reads them."""
+    """Return a call of a tainted run, with words from outside quoted where a model reads them."""
     refuse_chosen_service(step, run, call.name)
     domain, _, name = call.name.partition(".")
     service = run.parts.services.get(domain, name)
@@ -108,7 +108,7 @@ _TARGET = Schema(
 
 
 def _rule(step: dict[str, Any]) -> dict[str, Any]:
-    """Put what the call is about where it belongs today."""
+    """Move the call's old keys to their present place."""
     if "entity_id" not in step:
         return step
     found = dict(step)

@@ -44,11 +44,11 @@ class _Site:
         }
 
     def armed(self) -> float | None:
-        """Return since when it waits."""
+        """Return the time since when it waits."""
         return self._wait.begun
 
     def handled(self) -> float | None:
-        """Return since when it waits: what was due before does not count."""
+        """Return the time since when it waits; earlier occurrences do not count."""
         return self._wait.begun
 
     def fire(

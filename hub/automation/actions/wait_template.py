@@ -44,7 +44,7 @@ async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
 
 
 async def _wait_for_text(step: Mapping[str, Any], run: StepRun, path: str) -> None:
-    """A non-template value is constant."""
+    """Handle a constant in place of a template: it is met at once, or never."""
     if run.dry is not None:
         skip(run, path, f"wait until {step['wait_template']}")
         return
@@ -67,7 +67,7 @@ class _Watch:
         self._ticking: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Render it, and listen for what it depends on now."""
+        """Render the template, and listen to its current dependencies."""
         if self.arrived.done():
             return
         try:
@@ -108,7 +108,7 @@ class _Watch:
             self.look()
 
     async def _tick(self) -> None:
-        """Look again at each full minute: the template asks what time it is."""
+        """Render again at each full minute, because the template asks for the time."""
         clock = self._run.parts.clock
         while not self.arrived.done():
             now = clock.time()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from hub.automation.blueprints.document import Blueprint
 from hub.automation.blueprints.expanding import FOLDER, expand, store_of
@@ -31,7 +31,7 @@ Keep = Callable[[str, bytes], object]
 
 
 class BlueprintDraft(Struct, frozen=True):
-    """A blueprint that is not among the home's yet.
+    """A blueprint that has not been saved in the home yet.
 
     Attributes:
         path: Where it would lie.
@@ -46,7 +46,7 @@ class BlueprintDraft(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """What it creates: automations or scripts."""
+        """The domain of what it creates: automations or scripts."""
         return str(self.about["domain"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -70,7 +70,8 @@ class Update(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """The update as the gateway and the CLI show it."""
-        return {"path": self.path, "diff": self.diff, "hash": self.hash, "written": self.written}
+        plain: dict[str, Any] = to_builtins(self)
+        return plain
 
 
 class Blueprints:
@@ -146,7 +147,7 @@ class Blueprints:
         return {**shown, "text": found.blueprint.text if found.blueprint else self._text(found)}
 
     def in_use(self, config: Mapping[str, Any]) -> Users:
-        """Return who uses which blueprint, by (domain, path)."""
+        """Return the items that use each blueprint, by (domain, path)."""
         found: Users = {}
         for id, item in _users(config):
             path = item[USE]["path"]
@@ -158,7 +159,7 @@ class Blueprints:
     # --- importing ---
 
     async def draft(self, text: str, path: str | None = None) -> BlueprintDraft:
-        """Return what a text would be among the home's blueprints.
+        """Return the draft of a text.
 
         Raises:
             HubError: It is no valid blueprint.
@@ -166,7 +167,7 @@ class Blueprints:
         return await asyncio.to_thread(self._drafted, await blueprint_of_text(self._egress.reader, text), path)
 
     async def draft_from_url(self, url: str, path: str | None = None) -> BlueprintDraft:
-        """Fetch a blueprint and return what it would be among the home's; it then says where it came from.
+        """Fetch a blueprint and return its draft, with its source URL.
 
         Raises:
             HubError: It cannot be fetched, is none, or has mistakes.
@@ -189,7 +190,7 @@ class Blueprints:
         return await asyncio.to_thread(self._add, await self.draft_from_url(url, path), overwrite)
 
     async def update(self, path: str, domain: str = AUTOMATION, *, confirm: str | None = None) -> Update:
-        """Fetch a blueprint again from where it came from.
+        """Fetch a blueprint again from its source.
 
         Args:
             confirm: The hash of an update that was shown; without it nothing is written.
@@ -219,7 +220,7 @@ class Blueprints:
         return Update(path, diff, draft.about["hash"], confirm is not None and bool(diff))
 
     def remove(self, path: str, config: Mapping[str, Any], domain: str = AUTOMATION) -> None:
-        """Take a blueprint of the home from the store.
+        """Delete a blueprint of the home.
 
         Raises:
             Conflict: Something uses it; the message names what.
@@ -285,7 +286,7 @@ class Blueprints:
 
 
 def _users(config: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
-    """Return what uses a blueprint; scripts with their key, automations with None."""
+    """Return the users of a blueprint; scripts with their key, automations with None."""
     automations = [(None, item) for item in config.get("automation") or () if USE in item]
     scripts = [(key, item) for key, item in (config.get("script") or {}).items() if USE in item]
     return [*automations, *scripts]

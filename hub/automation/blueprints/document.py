@@ -65,21 +65,21 @@ class Blueprint(Struct, frozen=True):
         }
 
     def fill(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what it makes with values for all of its inputs: an automation or script without its grammar."""
+        """Return the automation or script for values of all inputs, before the grammar is applied."""
         body: dict[str, Any] = substitute({key: each for key, each in self.root.items() if key != BLUEPRINT}, inputs)
         return body
 
     def way_into_input(self, keys: KeyPath) -> tuple[str, KeyPath] | None:
-        """Return the input in whose value a path of what it makes leads, and the rest of the path."""
+        """Return the input whose value contains a path of the result, and the rest of the path."""
         return input_on_the_way(self.root, keys)
 
     def where(self, keys: KeyPath) -> str:
-        """Return `file:line:column: path` of a path of what it makes."""
+        """Return `file:line:column: path` for a path of the result."""
         return str(ConfigError.at(mark_of(self.root, keys, self.root.mark), keys, "")).removesuffix(": ")
 
 
 def read_blueprint(text: str, file: str) -> Blueprint:
-    """Return the blueprint that a text is.
+    """Return the blueprint in a text.
 
     Args:
         text: YAML.

@@ -7,7 +7,7 @@ from hub.core.errors import HubError
 
 
 class BlueprintInvalid(HubError):
-    """The file of a blueprint has errors; `errors` tells each with its line."""
+    """A blueprint file has errors; `errors` lists each with its line."""
 
     code = "BLUEPRINT_INVALID"
     http_status = 422

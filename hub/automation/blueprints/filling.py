@@ -24,7 +24,7 @@ _NEW_WORDS = {"trigger": "triggers", "condition": "conditions", "action": "actio
 
 
 def fill_in(item: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
-    """Return the automation or script that an item makes of its blueprint; what the item says itself comes first.
+    """Return the automation or script that an item makes of its blueprint; the item's own keys take precedence.
 
     Raises:
         Invalid: With paths in the item, and the file and line of what is wrong in the blueprint.
@@ -112,7 +112,7 @@ def _placed(error: Invalid, own: Mapping[str, Any], given: Mapping[str, Any], bl
 
 
 def _old_words(keys: KeyPath, blueprint: Blueprint) -> KeyPath:
-    """Return a path with the word its file uses: `trigger` where the grammar tells `triggers`."""
+    """Return a path with the key as written in the file: `trigger` where the grammar says `triggers`."""
     for old, new in _NEW_WORDS.items():
         if keys[:1] == (new,) and old in blueprint.root:
             return (old, *keys[1:])

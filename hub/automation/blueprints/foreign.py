@@ -53,7 +53,7 @@ async def blueprint_of_answer(reader: OutsideReader, url: str, answer: Fetched) 
 
 
 def read_text(text: str) -> ForeignBlueprint:
-    """Return the blueprint that a text is, or what is wrong with it."""
+    """Return the blueprint in a text, or its errors."""
     try:
         blueprint = read_blueprint(text, "the imported text")
     except BlueprintInvalid as error:

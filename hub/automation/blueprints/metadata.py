@@ -168,7 +168,7 @@ _METADATA = Schema(
 
 
 def read_metadata(value: Any) -> Metadata:
-    """Return what a blueprint says of itself.
+    """Return the metadata of a blueprint.
 
     Args:
         value: Plain data of the mapping under `blueprint:`.

@@ -1,4 +1,4 @@
-"""Selectors: what an input of a blueprint takes, in the words of Home Assistant and a few of our own.
+"""Selectors: the types of a blueprint's inputs, Home Assistant's and a few of our own.
 
 Each kind knows which options it has and which values fit. Options that only arrange the form are for the dashboard.
 """

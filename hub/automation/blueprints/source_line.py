@@ -1,4 +1,4 @@
-"""Writing into a blueprint's text where it came from, and touching nothing else of it."""
+"""Writes a blueprint's source URL into its text, and leaves everything else unchanged."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SourceAddress(Struct, frozen=True):
 
 
 def place_of(url: str) -> SourceAddress:
-    """Return where the blueprint is that an address means for people."""
+    """Return the raw address of a blueprint from the address of its web page."""
     if match := _FORUM.fullmatch(url):
         return SourceAddress(
             f"https://community.home-assistant.io/t/{match['topic']}.json", lambda got: _from_forum(got, url)
@@ -68,7 +68,7 @@ def place_of(url: str) -> SourceAddress:
 
 
 async def fetch_source(egress: Egress, url: str) -> Fetched:
-    """Fetch what a blueprint is read from.
+    """Fetch the text or page that a blueprint is read from.
 
     Raises:
         NotFound: There is nothing at this address.
@@ -136,7 +136,7 @@ def _from_gist(answer: Fetched, url: str) -> BlueprintSource:
 
 
 def _first_blueprint(texts: Iterable[str]) -> str | None:
-    """Return the first text that is meant as a blueprint, even when it has mistakes."""
+    """Return the first text that is meant as a blueprint, even if it has errors."""
     for text in texts:
         try:
             read_blueprint(text.strip() + "\n", "post")

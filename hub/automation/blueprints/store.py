@@ -23,7 +23,7 @@ SUFFIXES = (".yaml", ".yml")
 
 
 class BlueprintFile(Struct, frozen=True):
-    """A file: a blueprint, or why it is none.
+    """A blueprint file, or its errors.
 
     Attributes:
         path: Below `blueprints/<domain>`.

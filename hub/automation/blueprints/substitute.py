@@ -16,7 +16,7 @@ NAME_LENGTH_LIMIT = 100
 
 
 class Input(Struct, frozen=True):
-    """The place of an input's value."""
+    """The placeholder of an input's value."""
 
     name: str
 
@@ -32,7 +32,7 @@ class InputTags:
         """Where each input is used first."""
 
     def __call__(self, tag: str, value: Any, mark: Mark, keys: KeyPath) -> Input:
-        """Return the place that an input's value takes; see `hub.config.yaml_reader.TagResolver`."""
+        """Return the placeholder for an input's value; see `hub.config.yaml_reader.TagResolver`."""
         if tag != TAG:
             raise TagError(f"the tag {tag} cannot be used in a blueprint", "make it an input, and use !input NAME")
         if keys[:1] == ("blueprint",):
@@ -56,7 +56,7 @@ def substitute(value: Any, inputs: Mapping[str, Any]) -> Any:
 
 
 def input_on_the_way(root: Any, keys: KeyPath) -> tuple[str, KeyPath] | None:
-    """Return the input in whose value a path leads, and the rest of the path; None when it leads into no input."""
+    """Return the input whose value contains a path, and the rest of the path; None if it leads into no input."""
     value = root
     for depth, key in enumerate(keys):
         if isinstance(value, Input):

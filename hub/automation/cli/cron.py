@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +10,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -97,7 +97,9 @@ def list_(client: HubClient, everything: bool) -> Answer:
         if not page["hasMore"]:
             break
         offset = page["nextOffset"]
-    rows = [(job["id"], job["name"], _when(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs]
+    rows = [
+        (job["id"], job["name"], local_time(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs
+    ]
     return jobs, rows
 
 
@@ -160,7 +162,7 @@ def runs(client: HubClient, id: str | None, limit: int) -> Answer:
     entries = client.call("cron.runs", {"limit": limit, **({"id": id} if id else {})})["entries"]
     return entries, [
         (
-            _when(entry.get("runAtMs")),
+            local_time(entry.get("runAtMs")),
             entry["jobId"],
             entry.get("outcome") or "running",
             entry.get("error") or " ".join(str(entry.get("summary") or "").split())[:80],
@@ -234,7 +236,7 @@ def _delivery(given: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _next(job: dict[str, Any]) -> str:
-    due = _when(job["state"].get("nextRunAtMs"))
+    due = local_time(job["state"].get("nextRunAtMs"))
     return f"next on {due}" if due else "it is no longer due" if job["enabled"] else "it is switched off"
 
 
@@ -249,7 +251,3 @@ def _state(job: dict[str, Any]) -> str:
     if not job["enabled"]:
         return "off"
     return str(job["state"].get("lastError") or job["state"].get("lastRunStatus") or "")
-
-
-def _when(ms: int | None) -> str:
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if ms else ""

@@ -1,4 +1,4 @@
-"""How runs of automations are shown in a terminal: what set them off, each step, and why something did not run."""
+"""How runs of automations are shown in a terminal: the trigger, each step, and the reason why something did not run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any
 
 import click
 
+from hub.cli.times import SECOND, local_time
+
 VALUE_CHARS = 100
 
 Plain = Mapping[str, Any]
 
 
 def when(iso: str | None) -> str:
-    """Return a moment in the terminal's own time zone; empty when there is none."""
+    """Return a time in the terminal's own time zone; empty if there is none."""
     if iso is None:
         return ""
     try:
-        return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return local_time(datetime.fromisoformat(iso).timestamp() * 1000, SECOND)
     except ValueError:
         return iso
 
@@ -38,7 +40,7 @@ def print_traces(traces: Sequence[Plain]) -> None:
 
 
 def print_not_run(entries: Sequence[Plain]) -> None:
-    """Print firings that set nothing off, and why."""
+    """Print firings that started no run, and why."""
     if not entries:
         click.echo("No trigger fired without a run.")
     for entry in entries:

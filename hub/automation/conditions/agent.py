@@ -120,7 +120,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
-    """Fill in what the kind of answer needs, and refuse what it does not."""
+    """Fill in the defaults of an answer kind, and refuse keys that do not belong to it."""
     answer = config["answer"] = config.get("answer", CHOICE if "choices" in config else YES_NO)
     allowed = {YES_NO: {"expect"}, CHOICE: {"choices", "expect"}, SCORE: {"threshold"}}[answer]
     for key in ("choices", "expect", "threshold"):

@@ -1,4 +1,4 @@
-"""budget: less than so many dollars or tokens were spent lately, by all, one agent, or the runs of an automation."""
+"""budget: less than an amount of dollars or tokens was spent lately, by all, an agent, or an automation's runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_S = 31 * 86_400.0
 
 
 def since(per: str | float, now: float, zone: tzinfo) -> float:
-    """Return since when a budget counts, seconds since the epoch.
+    """Return the start of the budget's period, in seconds since the epoch.
 
     Args:
         per: `day` (from midnight of the home), `hour` (the last 60 minutes), or the last so many seconds.

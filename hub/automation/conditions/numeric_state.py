@@ -95,7 +95,7 @@ def _number(value: Any, what: str) -> float:
     try:
         found = float(value)
     except (TypeError, ValueError):
-        raise InvalidRequest(f"{what} is {shown(value)}, which is no number") from None
+        raise InvalidRequest(f"{what} is {shown(value)}, which is not a number") from None
     if found != found:
         raise InvalidRequest(f"{what} is not a number")
     return found

@@ -1,4 +1,4 @@
-"""presence: people of this home are at home, or away. What it looks at are the entities `person.<id>`."""
+"""presence: people of this home are at home, or away. It checks the entities `person.<id>`."""
 
 from __future__ import annotations
 

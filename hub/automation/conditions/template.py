@@ -1,4 +1,4 @@
-"""template: a template comes out as true."""
+"""template: a template renders as true."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
 
 
 def _second(value: int | str, asking: ConditionContext) -> float | None:
-    """Return seconds since midnight of a time, or of the entity that holds one; None when it is not known."""
+    """Return the seconds since midnight of a time, or of the entity that holds one; None if unknown."""
     if isinstance(value, int):
         return value
     state = asking.parts.states.get(value)

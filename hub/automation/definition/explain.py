@@ -112,7 +112,7 @@ def _steps(steps: Sequence[Mapping[str, Any]], depth: int) -> Iterator[str]:
 
 
 def _step(step: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """Yield what a step does; then, further in, what it is made of."""
+    """Yield a step in words; then, indented, its inner steps."""
     kinds = kinds_in_use()
     key = kinds.step_key(step)
     match key:

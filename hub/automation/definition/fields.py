@@ -1,4 +1,4 @@
-"""Validators of lists of triggers, conditions and steps, whose items are of many kinds; with all other validators.
+"""Validators for lists of triggers, conditions and steps, whose items are of many kinds; and all other validators.
 
 Each item is given to the schema of its kind; old words and short forms become today's long ones.
 """
@@ -152,7 +152,7 @@ def _named(what: str, name: Any, key: str) -> AnyKind:
 
 
 def _without_kind(value: Mapping[str, Any], what: str, words: Iterable[str]) -> Invalid:
-    """Return the error for an item that does not say what it is; a key that nearly says it is named."""
+    """Return the error for an item without a kind; names a key that nearly is one."""
     for key in value:
         meant = nearest(str(key), words)
         if meant is not None and key not in _COMMON[what]:
@@ -178,7 +178,7 @@ def _trigger_or_nest(value: Any) -> dict[str, Any]:
 
 
 def _triggers(value: Any) -> list[dict[str, Any]]:
-    """Check triggers and make one list of nested lists; `index` tells where each was."""
+    """Check triggers and flatten nested lists; `index` is where each was."""
     return list(_flat(_all_of(_trigger_or_nest, value), ""))
 
 

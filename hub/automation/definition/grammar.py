@@ -1,4 +1,4 @@
-"""The grammar of an automation and of a script: the keys they may have, old words turned into new ones, defaults.
+"""The grammar of automations and scripts: their keys, the renaming of old keys, defaults.
 
 The words are those of Home Assistant 2026; errors name the key as written in the file.
 """
@@ -194,7 +194,7 @@ _OF_ITS_OWN = {"triggers", "trigger", "conditions", "condition", "actions", "act
 
 
 def _overriding(keys: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return keys without their defaults, which would override what the blueprint says."""
+    """Return keys without their defaults, which would override those of the blueprint."""
     return {
         Optional(str(key), description=key.description): check
         for key, check in keys.items()
@@ -251,7 +251,7 @@ _SCRIPT_BLUEPRINT = Schema(
 
 
 def automation(value: Any) -> dict[str, Any]:
-    """Validate one automation and return it in today's words, with its defaults; its kinds are those of `kinds_in_use`.
+    """Validate one automation and return it with present keys and defaults; its kinds are those of `kinds_in_use`.
 
     What uses a blueprint is validated as far as it is written here: `use_blueprint` and what it overrides.
 

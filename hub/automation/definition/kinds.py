@@ -1,7 +1,8 @@
 """The kinds of triggers, conditions and actions: found by the word in the YAML, imported on first use.
 
-A kind of ours is a module with one constant `KIND`; a word from a file never names a module. Integrations offer further
-kinds, declared in their manifests.
+A kind of automations themselves is a module with one constant `KIND`; a word from a file never names a module. Other
+parts of the hub have theirs in `trigger.py`, told by the table of surfaces, and integrations in a module that their
+manifest declares.
 """
 
 from __future__ import annotations
@@ -10,23 +11,28 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from itertools import chain
 from typing import Any, TypeVar
 
 from hub.automation.contract import ActionKind, ConditionKind, TriggerKind
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid, show
+from hub.core.surface_table import read_table
+from hub.integration.catalog import find
+from hub.integration.schemas import schemas
 
 AnyKind = TriggerKind | ConditionKind | ActionKind
 K = TypeVar("K", TriggerKind, ConditionKind, ActionKind)
 Offers = Mapping[str, Callable[[], Any]]
-"""Kinds of integrations: name → what returns it, or raises `Invalid` when it cannot be loaded."""
+"""Kinds: name → what returns it, or raises `Invalid` when it cannot be loaded."""
 
 TRIGGERS: Mapping[str, str] = {
     **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
-    **{name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "mqtt", "webhook")},
-    **{name: name for name in ("conversation", "hub", "file", "feed", "command", "hook", "device")},
+    **{
+        name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "hub", "hook", "device")
+    },
 }
 CONDITIONS: Mapping[str, str] = {
     **dict.fromkeys(("and", "or", "not"), "logic"),
@@ -78,11 +84,11 @@ SORTS: Mapping[str, str] = {"trigger": phrase("trigger"), "condition": phrase("c
 
 
 class Kinds:
-    """The kinds that the automations of one hub may use: ours, and those that its integrations offer.
+    """The kinds that the automations of one hub may use: the hub's, and those that its integrations offer.
 
     Args:
-        offers: Returns the kinds that integrations offer, of a sort: `trigger`, `condition` or `action`. One of ours
-            cannot be replaced.
+        offers: Returns the kinds that integrations offer, of a sort: `trigger`, `condition` or `action`. One of the hub
+            cannot be replaced; what is offered replaces a kind of an integration that comes with the program.
     """
 
     def __init__(self, offers: Callable[[str], Offers] = lambda _: {}) -> None:
@@ -90,7 +96,7 @@ class Kinds:
 
     def names(self, sort: str) -> tuple[str, ...]:
         """Return the names of all kinds of a sort."""
-        return tuple(dict.fromkeys((*_OWN[sort], *self._offers(sort))))
+        return tuple(dict.fromkeys(chain.from_iterable(self._sources(sort))))
 
     def trigger(self, name: str) -> TriggerKind:
         """Return the kind of trigger with this name.
@@ -115,11 +121,11 @@ class Kinds:
 
     def step_key(self, step: Mapping[str, Any]) -> str | None:
         """Return the key that tells which kind of step this is, or None when it has none."""
-        return next((key for names in (ACTIONS, self._offers("action")) for key in names if key in step), None)
+        return next((key for kinds in self._sources("action") for key in kinds if key in step), None)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Within this context, or a function that it decorates, validators and explanations know these kinds."""
+        """Make these kinds known to validators and explanations, within a context or a decorated function."""
         token = _IN_USE.set(self)
         try:
             yield
@@ -128,12 +134,10 @@ class Kinds:
 
     def _find(self, of: type[K], name: str) -> K:
         sort = sort_of(of)
-        if name in _OWN[sort]:
-            kind = _own(sort, name)
-        elif name in (offers := self._offers(sort)):
-            kind = offers[name]()
-        else:
+        load = next((kinds[name] for kinds in self._sources(sort) if name in kinds), None)
+        if load is None:
             raise Invalid(_unknown(sort, name, self.names(sort)))
+        kind = load()
         if not isinstance(kind, of):
             raise Invalid(
                 phrase(
@@ -145,13 +149,19 @@ class Kinds:
             )
         return kind
 
+    def _sources(self, sort: str) -> Iterator[Offers]:
+        """Yield the kinds of a sort, those first that come before others of the same name."""
+        yield _own(sort)
+        yield self._offers(sort)
+        yield _bundled(sort)
+
 
 OUR_KINDS = Kinds()
 _IN_USE: ContextVar[Kinds] = ContextVar("kinds", default=OUR_KINDS)
 
 
 def kinds_in_use() -> Kinds:
-    """Return the kinds that what is being validated or explained may use; without `Kinds.in_use`, ours alone."""
+    """Return the kinds known to the current validation or explanation; outside `Kinds.in_use`, the program's."""
     return _IN_USE.get()
 
 
@@ -161,9 +171,30 @@ def sort_of(kind: type[AnyKind]) -> str:
 
 
 @cache
-def _own(sort: str, name: str) -> Any:
+def _own(sort: str) -> Offers:
+    """Return the kinds of automations themselves, and those of other parts of the hub."""
+    parts = read_table().get(f"{sort}s", {})
+    return {
+        **{name: partial(_kind, sort, name) for name in _OWN[sort]},
+        **{row["name"]: partial(_kind_of, part, sort, row["name"]) for part, rows in parts.items() for row in rows},
+    }
+
+
+@cache
+def _bundled(sort: str) -> Offers:
+    """Return the kinds of the integrations that come with the program, whether or not a home uses or replaces them."""
+    return schemas(find(None)).kinds(sort)
+
+
+@cache
+def _kind(sort: str, name: str) -> Any:
     module = _OWN[sort][name]
     return getattr(import_module(f"hub.automation.{sort}s.{module}"), name.upper() if module == "logic" else "KIND")
+
+
+@cache
+def _kind_of(part: str, sort: str, name: str) -> Any:
+    return import_module(f"hub.{part}.{sort}").KINDS[name]
 
 
 def _unknown(sort: str, name: str, known: Iterable[str]) -> str:

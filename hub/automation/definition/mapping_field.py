@@ -24,7 +24,7 @@ dynamic_mapping = Described(_mapping, {"type": ["object", "string", "null"]}, "m
 
 
 def merge(data: dict[str, Any], given: Any, key: str) -> None:
-    """Add what a `dynamic_mapping` was rendered to.
+    """Merge in the rendered value of a `dynamic_mapping`.
 
     Raises:
         InvalidRequest: It is not a mapping.

@@ -11,7 +11,7 @@ _SHOWN = 80
 
 
 def span(seconds: float) -> str:
-    """Return a span of time as people say it: `1 h 30 min`, `45 s`, `0.5 s`."""
+    """Return a duration in words: `1 h 30 min`, `45 s`, `0.5 s`."""
     left = round(seconds, 3)
     parts: list[str] = []
     if left >= 86_400:
@@ -29,7 +29,7 @@ def span(seconds: float) -> str:
 
 
 def span_of(value: Any) -> str:
-    """Return a `dynamic_duration` as people say it; a template is shown unchanged."""
+    """Return a `dynamic_duration` in words; a template is shown unchanged."""
     if isinstance(value, (int, float)):
         return span(value)
     if isinstance(value, Mapping):
@@ -80,7 +80,7 @@ def explain_range(config: Mapping[str, Any]) -> str:
 
 
 def shown_problems(problems: Mapping[str, str]) -> str:
-    """Return what is wrong with triggers, by their place, one a line."""
+    """Return the problems of triggers, by position, one a line."""
     lines: list[str] = [
         phrase("{place}: {text}", place=f"triggers[{place}]", text=text) for place, text in problems.items()
     ]

@@ -1,4 +1,4 @@
-"""The ids that Home Assistant's editor writes for entities and devices, and what they are called here."""
+"""Maps registry ids, which Home Assistant's editor writes for entities and devices, to our names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = dict[str, "str | None"]
 
 
 class RegistryIds:
-    """Puts our names in the place of ids of another registry.
+    """Replaces ids of another registry by our names.
 
     Attributes:
         named: Returns the entity or the device that another registry calls by an id; None while there is none.
@@ -25,12 +25,12 @@ class RegistryIds:
         self.named: Callable[[str], str | None] = lambda _: None
 
     def filled(self, definition: Mapping[str, Any]) -> tuple[Mapping[str, Any], Names]:
-        """Return a definition with our names, and what each id in it is called."""
+        """Return a definition with our names, and the name of each id in it."""
         names: Names = {}
         return self._filled(definition, names), names
 
     def is_other(self, names: Names, event: Event) -> bool:
-        """Return whether an id is called otherwise since something came, went or was renamed."""
+        """Return whether an id has another name since something was added, removed or renamed."""
         if event.data["action"] == "create":
             return any(name is None and self.named(id) is not None for id, name in names.items())
         changed = {event.data.get(key) for key in ("old_entity_id", "entity_id", "device_id")} - {None}
@@ -65,7 +65,7 @@ class RegistryIds:
 
 
 class NamedIds:
-    """The ids that the definitions of a section name, by their keys.
+    """The ids in the definitions of a section, by their keys.
 
     Args:
         ids: Knows what they are called.
@@ -89,11 +89,11 @@ class NamedIds:
         self._names.pop(key, None)
 
     def listen(self, bus: EventBus) -> None:
-        """Hear what comes, goes and is renamed."""
+        """Listen for additions, removals and renames."""
         self._listening = [bus.listen(f"{kind}_registry_updated", self._changed) for kind in ("entity", "device")]
 
     def close(self) -> None:
-        """Hear no more."""
+        """Stop listening."""
         while self._listening:
             self._listening.pop()()
 

@@ -15,6 +15,7 @@ from hub.config.paths import Key
 from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Match, Schema, SchemaError, as_list, each_error, string
+from hub.integration.catalog import CatalogEntry
 
 AUTOMATIONS_LIMIT = 10_000
 _SCRIPT_KEY = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _ for the script"))
@@ -67,7 +68,7 @@ def _items(config: Mapping[str, Any]) -> Iterator[tuple[str, Key, Any]]:
 
 
 def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
-    """Return the check that every item that uses a blueprint fits it.
+    """Return the check that every item that uses a blueprint has valid inputs.
 
     Args:
         folders: Returns the folders of blueprints that the integrations in use bring.
@@ -91,8 +92,10 @@ def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
     return check
 
 
-def kinds_are_in_use(kinds: Kinds, unused: Callable[[Config], Mapping[str, str]]) -> CrossCheck:
-    """Return the check that no item uses a kind of an integration that is not in use.
+def kinds_are_in_use(kinds: Kinds, unused: Callable[[Config], Mapping[str, CatalogEntry]]) -> CrossCheck:
+    """Return the check that no item uses a kind of an unused integration.
+
+    An item may be written before its integration is set up if that comes with the program.
 
     Args:
         kinds: All that there are.
@@ -105,13 +108,13 @@ def kinds_are_in_use(kinds: Kinds, unused: Callable[[Config], Mapping[str, str]]
             return
         for section, place, item in _items(config):
             for keys, name in used_kinds(item, kinds):
-                if name in away:
-                    told = phrase(
-                        "{name} comes with the integration {domain}, which is not in use", name=name, domain=away[name]
-                    )
-                    report.error(
-                        (section, place, *keys), told, phrase("Configure {domain}: or enable it.", domain=away[name])
-                    )
+                if (found := away.get(name)) is None:
+                    continue
+                told = phrase(
+                    "{name} comes with the integration {domain}, which is not in use", name=name, domain=found.domain
+                )
+                tell = report.error if found.custom else report.warning
+                tell((section, place, *keys), told, phrase("Configure {domain}: or enable it.", domain=found.domain))
 
     return check
 

@@ -55,7 +55,7 @@ _literal: ContextVar[bool] = ContextVar("literal", default=False)
 
 @contextmanager
 def literal_text(literal: bool) -> Iterator[None]:
-    """Within this context, text is literal if `literal` is true: nothing is a template."""
+    """Treat text as literal within this context if `literal` is true: nothing is a template."""
     token = _literal.set(literal)
     try:
         yield
@@ -85,7 +85,7 @@ def _described(json: Mapping[str, Any], name: str) -> Callable[[Callable[[Any], 
 
 @_described({"type": "string"}, "template")
 def template(value: Any) -> str:
-    """Accept a template, or what is written in the place of one: text, a number, true or false."""
+    """Accept a template, or a constant in its place: text, a number, true or false."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return checked_template(string(value))
@@ -174,7 +174,7 @@ def duration(value: Any) -> float:
 
 @_described(_DURATION_SCHEMA, "duration or template")
 def dynamic_duration(value: Any) -> Any:
-    """Accept a duration (given back as seconds), or a template of one, or a mapping with templates (kept)."""
+    """Accept a duration (returned in seconds), a template of one, or a mapping with templates (returned as it is)."""
     if is_template(value):
         return checked_template(value)
     if isinstance(value, dict) and any(is_template(each) for each in value.values()):
@@ -221,7 +221,7 @@ entity_ids = Described(_entity_ids, _LIST_OF_TEXT, "entity ids")
 
 @_described(_LIST_OF_TEXT, "entity ids or template")
 def dynamic_entity_ids(value: Any) -> Any:
-    """Accept entity ids (given back as a list), or a template of them (kept)."""
+    """Accept entity ids (returned as a list), or a template of them (returned as it is)."""
     if is_template(value):
         return checked_template(value)
     if isinstance(value, list) and any(is_template(each) for each in value):
@@ -231,7 +231,7 @@ def dynamic_entity_ids(value: Any) -> Any:
 
 @_described(_LIST_OF_TEXT, "entity ids, all or none")
 def some_or_all(value: Any) -> list[str] | str:
-    """Accept entity ids (given back as a list), or one of the words all and none."""
+    """Accept entity ids (returned as a list), or `all` or `none`."""
     if isinstance(value, str) and value.strip().lower() in ALL_OR_NONE:
         return value.strip().lower()
     return _entity_ids(value)
@@ -255,7 +255,7 @@ def target_ids(value: Any) -> Any:
 
 @_described({"type": ["number", "string"]}, "number or entity id")
 def number_or_entity(value: Any) -> float | str:
-    """Accept a number, or the entity that knows it, also by its id in a registry."""
+    """Accept a number, or an entity that provides one, also by its registry id."""
     if isinstance(value, str) and REGISTRY_ID.fullmatch(value):
         return value
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
@@ -293,7 +293,7 @@ def match_text(value: Any) -> list[str]:
 
 @_described({"type": "string", "pattern": _TIME.pattern}, "time of day")
 def time_of_day(value: Any) -> int:
-    """Accept `HH:MM` or `HH:MM:SS`; give seconds since midnight.
+    """Accept `HH:MM` or `HH:MM:SS`; return seconds since midnight.
 
     A reader of YAML 1.1 takes 07:30 without quotes for a number; ours does not, and neither need it be quoted.
     """

@@ -1,4 +1,4 @@
-"""Editing automations where they stand, as data or as YAML: checked first, only what differs is written."""
+"""Edits automations in place, as data or as YAML: checked first, and only differences are written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OLD_WORDS = (
 
 
 class Written(Struct, frozen=True):
-    """An automation as it is written.
+    """An automation as written in its file.
 
     Attributes:
         text: Its YAML, with its comments, at the left margin.
@@ -56,7 +56,7 @@ class Written(Struct, frozen=True):
     data: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """The form in which the gateway shows it."""
+        """The automation in the gateway's shape."""
         return {
             "id": self.id,
             "yaml": self.text,
@@ -68,14 +68,14 @@ class Written(Struct, frozen=True):
 
 
 class SavedAutomation(Struct, frozen=True):
-    """A saved automation, and the errors of the whole configuration with it."""
+    """A saved automation, and the resulting errors of the whole configuration."""
 
     written: Written
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """The form in which the gateway shows it."""
+        """The result in the gateway's shape."""
         return {
             **self.written.as_dict(),
             "errors": [error.as_dict() for error in self.errors],
@@ -120,7 +120,7 @@ class AutomationEditor:
         self._saving = asyncio.Lock()
 
     async def read_yaml(self, id: str) -> Written:
-        """Return an automation as it is written.
+        """Return an automation as written in its file.
 
         Raises:
             NotFound: There is none with this id.
@@ -130,7 +130,7 @@ class AutomationEditor:
     async def save(
         self, id: str | None, automation: Mapping[str, Any], base_hash: str | None = None
     ) -> SavedAutomation:
-        """Write an automation that was edited as data.
+        """Save an automation that was edited as data.
 
         Args:
             id: Which; None makes a new one, whose id follows from its alias unless it says one.
@@ -143,14 +143,14 @@ class AutomationEditor:
         return await self._saved(id, dict(automation), None, base_hash)
 
     async def save_yaml(self, id: str | None, text: str, base_hash: str | None = None) -> SavedAutomation:
-        """Write an automation that was edited as YAML, with its comments; see `save`."""
+        """Save an automation that was edited as YAML, with its comments; see `save`."""
         if len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"the automation is longer than {TEXT_LIMIT // 1024} KiB")
         data: dict[str, Any] = mapping_in(text).data
         return await self._saved(id, data, text, base_hash)
 
     async def delete(self, id: str, base_hash: str | None = None) -> None:
-        """Take an automation out of its file; what it was stays in the history of the configuration."""
+        """Delete an automation from its file; the old version stays in the history of the configuration."""
         async with self._saving:
             await asyncio.to_thread(self._delete, id, base_hash)
         await self._reload()
@@ -213,7 +213,7 @@ class AutomationEditor:
         return written, item, place
 
     def _index(self, id: str, raw: Mapping[str, Any]) -> int:
-        """Return the place of an automation in what the files say."""
+        """Return the index of an automation in its section."""
         items = raw.get(SECTION)
         items = items if isinstance(items, list) else []
         for index, item in enumerate(items):
@@ -237,7 +237,7 @@ class AutomationEditor:
         return id
 
     def _check_blueprint(self, data: Mapping[str, Any]) -> None:
-        """Fill a blueprint in to see whether it takes these inputs; the check of the files does not."""
+        """Check the inputs by filling the blueprint in, which the check of the files does not do."""
         if USE not in data:
             return
         try:
@@ -261,7 +261,7 @@ def _judge_hash(written: Written, base_hash: str | None) -> None:
 
 
 def _data_of(text: str) -> dict[str, Any]:
-    """Return the mapping that a text holds; tags are `Tagged`."""
+    """Return the mapping in a text; tags are `Tagged`."""
     node = read_spans(text)
     if node is None or not isinstance(node.data, dict):
         raise InvalidRequest("expected one automation: a mapping with `triggers:` and `actions:`")
@@ -269,7 +269,7 @@ def _data_of(text: str) -> dict[str, Any]:
 
 
 def _tagged(value: Any) -> Any:
-    """Return data in which a text that names a secret is the tag."""
+    """Return data in which texts that name a secret are tags again."""
     if isinstance(value, str) and _SECRET.fullmatch(value):
         tag, _, name = value.partition(" ")
         return Tagged(tag, name)
@@ -279,7 +279,7 @@ def _tagged(value: Any) -> Any:
 
 
 def _as_written(new: Any, old: Any) -> Any:
-    """Return new data in the words of the old: old keys for new ones, and tags that were shown as text."""
+    """Return new data in the spelling of the old: with old keys, and tags that were shown as text."""
     if isinstance(old, Tagged) and isinstance(new, str) and new == as_written(old):
         return old
     if isinstance(new, dict) and isinstance(old, dict):

@@ -1,4 +1,4 @@
-"""Writing automations into the user's files: appended, changed and removed where they stand, comments kept.
+"""Edits automations in the user's files: appended, changed and removed in place, comments kept.
 
 Everything here blocks; call it in a thread.
 """
@@ -28,13 +28,13 @@ AGAIN_S = (0.02, 0.1, 0.3)
 
 
 class AutomationsFile:
-    """The section `automation`, wherever it is written."""
+    """The section `automation`, in whichever files it is written."""
 
     def __init__(self, config: ConfigStore) -> None:
         self._config = config
 
     def append(self, item: Mapping[str, Any]) -> None:
-        """Add an automation behind the others; makes `automations.yaml` when there is no place for it yet.
+        """Append an automation; creates `automations.yaml` if there is no section yet.
 
         Raises:
             EditRefused: The section is written in a way that only a person should change.
@@ -43,7 +43,7 @@ class AutomationsFile:
         _again(lambda: self._append(item))
 
     def change(self, id: str, changes: Mapping[str, Any]) -> None:
-        """Set keys of an automation; None takes a key out.
+        """Set keys of an automation; None removes a key.
 
         Raises:
             NotFound: There is none with this id.
@@ -58,7 +58,7 @@ class AutomationsFile:
         self._edit(id, edited, inside=True)
 
     def remove(self, id: str) -> None:
-        """Take an automation out.
+        """Remove an automation.
 
         Raises:
             NotFound: There is none with this id.
@@ -116,7 +116,7 @@ class AutomationsFile:
         return self._config.editor
 
     def _begin(self, item: Mapping[str, Any]) -> None:
-        """Write the first automation of a home into a file of its own."""
+        """Write the first automation of a home into `automations.yaml`."""
         text, _ = self._text(FILE)
         if text.strip() and read_spans(text) is not None:
             raise Conflict(
@@ -130,7 +130,7 @@ class AutomationsFile:
             raise
 
     def _append_to(self, name: str, item: Mapping[str, Any]) -> None:
-        """Put an automation into a file that holds none yet."""
+        """Add an automation to a file that holds none yet."""
         text, hash = self._text(name)
         root = read_spans(text.removeprefix(edit.BYTE_ORDER_MARK)) if text else None
         lines = "\n".join(block([dict(item)], 0)) + "\n"
@@ -153,7 +153,7 @@ class AutomationsFile:
 
 
 def _again(write: Callable[[], None]) -> None:
-    """Write; start over when a person saves the file meanwhile."""
+    """Write, and start over if a person saves the file meanwhile."""
     for wait_s in AGAIN_S:
         try:
             write()
@@ -165,7 +165,7 @@ def _again(write: Callable[[], None]) -> None:
 
 
 def _place(raw: Mapping[str, Any], id: str, *, inside: bool) -> KeyPath:
-    """Return the path of an automation in what the files say, or of its first key."""
+    """Return the path of an automation in the files, or of its first key."""
     items = raw.get(SECTION)
     found = [(index, item) for index, item in enumerate(items if isinstance(items, list) else []) if _id_of(item) == id]
     if not found:
@@ -175,7 +175,7 @@ def _place(raw: Mapping[str, Any], id: str, *, inside: bool) -> KeyPath:
 
 
 def _id_of(item: Any) -> str | None:
-    """Return the id of an automation as it is written; one that states none is called by its alias."""
+    """Return the id of an automation as written; without one, its alias."""
     if not isinstance(item, Mapping):
         return None
     return str(item["id"]) if item.get("id") else slugify(str(item.get("alias") or ""))

@@ -1,4 +1,4 @@
-"""Who requested each schedule and on whose behalf it acts, kept in the hub database instead of the file."""
+"""The requester of each schedule and the authority it acts with, kept in the hub database instead of the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Asker(Struct, frozen=True):
     """The requester of a schedule.
 
     Attributes:
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         agent_id: The agent that asks; None for a person, at the command line or through the gateway.
         session_key: The conversation it happens in.
         approved: Whether the owner approved exactly this, or has not to be asked; see `hub.tools.invoke`.
@@ -44,7 +44,7 @@ class Asker(Struct, frozen=True):
 
 
 class ScheduleAuthority(Struct, frozen=True):
-    """On whose behalf a schedule acts.
+    """The authority of a schedule.
 
     Attributes:
         text_hash: Digest of the automation as it was written; another one means that a person changed it.
@@ -84,7 +84,7 @@ class ScheduleAuthorities:
         known: Collection[str],
         before: ScheduleAuthority | None = None,
     ) -> None:
-        """Keep the authority of a schedule, before the automation is in the file; delete those of lost ones.
+        """Store the authority of a schedule, before the automation is in the file; delete those of lost schedules.
 
         Args:
             item: The automation as it will be in the file.
@@ -119,17 +119,17 @@ class ScheduleAuthorities:
         await self._db.write(write)
 
     async def forget(self, id: str) -> None:
-        """Delete the authority of a schedule that is removed."""
+        """Delete the authority of a removed schedule."""
         await self._db.write(lambda connection: _forget(connection, id))
 
 
 def is_room(session_key: str | None) -> bool:
-    """Whether others read along in this conversation."""
+    """Whether other people read along in this conversation."""
     return session_key is not None and SessionKey.parse(session_key).kind in ROOMS
 
 
 def digest(item: Mapping[str, Any]) -> str:
-    """Return the digest of an automation as it is written; how it is laid out makes no difference."""
+    """Return the digest of an automation as written; formatting does not affect it."""
     return sha256(json.dumps(_texts(item), sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -62,15 +62,15 @@ class Scheduled(Struct, frozen=True):
 
     @property
     def next_due(self) -> float | None:
-        """When it is due next; seconds since the epoch."""
+        """The next due time; seconds since the epoch."""
         return self.status.next_run if self.status is not None else None
 
 
 class ScheduleService:
-    """Adds, lists, changes, removes and runs what is scheduled.
+    """Adds, lists, changes, removes and runs schedules.
 
     Args:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         zone: The home's time zone as configured now.
     """
 
@@ -133,13 +133,13 @@ class ScheduleService:
         return await self.get(id, asker)
 
     async def list(self, asker: Asker) -> list[Scheduled]:
-        """Return what is scheduled, as far as this asker may see it, in the order of the files."""
+        """Return the schedules that the requester may see, in the order of the files."""
         rows = await self._authorities.all()
         found = [self._scheduled(item, rows) for item in self._file.items() if isinstance(item, Mapping)]
         return [each for each in found if each is not None and self._may_see(each, rows, asker)]
 
     async def get(self, id: str, asker: Asker) -> Scheduled:
-        """Return one of them, by its id or its name.
+        """Return a schedule by its id or its name.
 
         Raises:
             NotFound: There is none that this asker may see.
@@ -152,7 +152,7 @@ class ScheduleService:
         raise NotFound(f"there is no schedule {id[:100]!r}; there are: {known}")
 
     async def update(self, id: str, change: Callable[[ScheduleRequest], ScheduleRequest], asker: Asker) -> Scheduled:
-        """Change one of them where it is written; comments around it stay.
+        """Update a schedule in place; comments around it stay.
 
         Raises:
             NotFound: There is none that this asker may see.
@@ -173,7 +173,7 @@ class ScheduleService:
         return await self.get(old.id, asker)
 
     async def remove(self, id: str, asker: Asker) -> Scheduled:
-        """Take one of them out of the file.
+        """Remove a schedule from its file.
 
         Raises:
             NotFound: There is none that this asker may see.
@@ -190,7 +190,7 @@ class ScheduleService:
         return old
 
     async def name_accounts(self) -> None:
-        """Name the account where a schedule has the platform's id of it, before the engine reads the schedules.
+        """Replace platform ids by account names in schedules, before the engine reads them.
 
         Agents wrote it so while the inbox kept the id in the place of the name.
         """
@@ -211,7 +211,7 @@ class ScheduleService:
             await self._config.reload()
 
     async def run(self, id: str, asker: Asker) -> FiringResult:
-        """Set one of them off now.
+        """Run a schedule now.
 
         Raises:
             NotFound: There is none that this asker may see.
@@ -224,7 +224,7 @@ class ScheduleService:
         return await self._engine.trigger(found.id, {}, asker.context, skip_conditions=True)
 
     async def answers(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-        """Return what agents answered in these runs, as far as it is still kept: `reply`, `session_key`, `model`."""
+        """Return the agents' answers of these runs, as far as they are still kept: `reply`, `session_key`, `model`."""
         ids = sorted(set(run_ids))[:ANSWERS_LIMIT]
         marks = ",".join("?" * len(ids))
         rows = await self._db.read(
@@ -236,7 +236,7 @@ class ScheduleService:
         return {id: {"reply": reply, "session_key": key, "model": model} for id, reply, key, model in rows}
 
     async def discard(self, id: str) -> None:
-        """Take any automation out of the files, for one that removes itself once it ran; nothing when it is gone.
+        """Remove any automation from the files, for one that removes itself after its run; ignored if it is gone.
 
         What cannot be taken out now, since a person edits the file, is tried again, and then at the next start.
         """
@@ -269,7 +269,7 @@ class ScheduleService:
     async def _bounded(
         self, request: ScheduleRequest, asker: Asker, old: ScheduleRequest | None = None
     ) -> ScheduleRequest:
-        """Return a request within what this asker may want."""
+        """Return a request limited to what the requester may want."""
         request.check()
         if asker.agent_id is None:
             if isinstance(request.address, Mapping) and (old is None or request.address != old.address):
@@ -289,7 +289,7 @@ class ScheduleService:
         raise Forbidden("session: isolated, or this conversation; main is the owner's, in a conversation of their own")
 
     async def _here(self, asker: Asker) -> DeliveryTarget:
-        """Return where the conversation is held that is scheduled from, or else where its person is reached.
+        """Return the chat of the current conversation, or else where its person can be reached.
 
         Raises:
             InvalidRequest: Nobody is there who could be sent anything.
@@ -331,7 +331,7 @@ class ScheduleService:
     # --- inside ---
 
     async def _put(self, id: str, item: Mapping[str, Any], asker: Asker) -> None:
-        """Keep the authority of a schedule that is changed."""
+        """Store the authority of a changed schedule."""
         before = (await self._authorities.all()).get(id)
         await self._authorities.put(id, item, asker, self._ids(), before)
 
@@ -406,7 +406,7 @@ def _with_names(value: Any, names: Mapping[tuple[str, str], str]) -> Any:
 
 
 def _changes(old: Scheduled, request: ScheduleRequest) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the automation that a request makes of another one, and which of its keys that changes."""
+    """Return an automation as changed by a request, and the changed keys."""
     written, after = to_item(old.request, old.id, old.made_by), to_item(request, old.id, old.made_by)
     return after, {key: after.get(key) for key in {**written, **after} if written.get(key) != after.get(key)}
 

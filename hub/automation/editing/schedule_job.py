@@ -81,7 +81,7 @@ _KINDS = {"systemEvent": ScheduledAction.EVENT, "agentTurn": ScheduledAction.RUN
 
 
 def new_request(params: Mapping[str, Any], default_agent: str, now: float, zone: tzinfo) -> ScheduleRequest:
-    """Return what a new job asks for.
+    """Return the request for a new job.
 
     Args:
         params: The job, validated with `FIELDS`.
@@ -111,7 +111,7 @@ def new_request(params: Mapping[str, Any], default_agent: str, now: float, zone:
 
 
 def changed_request(request: ScheduleRequest, patch: Mapping[str, Any], now: float, zone: tzinfo) -> ScheduleRequest:
-    """Return a request with what a patch, validated with `FIELDS`, changes.
+    """Return a request with the changes of a patch that was validated with `FIELDS`.
 
     Raises:
         InvalidRequest: Something of it does not fit together.

@@ -44,7 +44,7 @@ class ScheduleRequest(Struct, frozen=True):
     Attributes:
         trigger: One trigger: `{"trigger": "at", "at": …}`, `every` or `cron`, with absolute times.
         do: What is done.
-        text: What is said.
+        text: The words.
         agent_id: Who does it.
         name: What it is called.
         session: For `run` and `event`: isolated, main, or a session key.
@@ -163,7 +163,7 @@ def to_item(request: ScheduleRequest, id: str, made_by: str | None) -> dict[str,
 
 
 def from_item(item: Mapping[str, Any], default_agent: str) -> ScheduleRequest | None:
-    """Return what an automation was written for; None when it is more than one schedule and one of our actions."""
+    """Return the request that an automation was made from; None if it is more than a schedule and our action."""
     triggers = item.get("triggers", item.get("trigger"))
     actions = item.get("actions", item.get("action"))
     if any(item.get(key) for key in ("conditions", "condition", "variables", "trigger_variables", "use_blueprint")):
@@ -217,7 +217,7 @@ def describe(trigger: Mapping[str, Any]) -> str:
 
 
 def in_words(due: float, now: float, zone: tzinfo) -> str:
-    """Return when something is due as people say it: `tomorrow at 09:00, in 17 h 40 min`."""
+    """Return when something is due, in words: `tomorrow at 09:00, in 17 h 40 min`."""
     moment, today = datetime.fromtimestamp(due, zone), datetime.fromtimestamp(now, zone)
     days = (moment.date() - today.date()).days
     day = {0: "today", 1: "tomorrow"}.get(days, f"on {moment:%A}, {moment.day} {moment:%B %Y}")
@@ -228,7 +228,7 @@ def in_words(due: float, now: float, zone: tzinfo) -> str:
 
 
 def zone_of(trigger: Mapping[str, Any], home: tzinfo) -> tzinfo:
-    """Return whose clock a trigger means."""
+    """Return the time zone of a trigger."""
     return ZoneInfo(trigger["time_zone"]) if "time_zone" in trigger else home
 
 

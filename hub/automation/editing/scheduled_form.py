@@ -12,7 +12,7 @@ SERVICES = frozenset({"agent.run", "agent.system_event", "message.send"})
 
 
 def check_form(config: Mapping[str, Any]) -> None:
-    """Refuse what an agent may not write.
+    """Refuse an automation that an agent may not write.
 
     Args:
         config: A validated automation with `made_by: agent:<id>`.

@@ -113,7 +113,7 @@ class ScriptEditor:
     # --- what follows blocks ---
 
     def judge(self, data: Mapping[str, Any]) -> None:
-        """Refuse what is no script, or whose blueprint cannot be filled in.
+        """Refuse an invalid script, or one whose blueprint cannot be filled in.
 
         Args:
             data: Plain data; a tag is the text it is written as.
@@ -170,7 +170,7 @@ class ScriptEditor:
             raise InvalidRequest(describe_error(error)) from error
 
     def _add(self, key: str, data: dict[str, Any]) -> None:
-        """Add a script behind the others; makes `scripts.yaml` when there is no place for it yet."""
+        """Append a script; creates `scripts.yaml` if there is no section yet."""
         if self._keys():
             self._config.editor.set_value((SECTION, key), data)
             return
@@ -201,7 +201,7 @@ class ScriptEditor:
             raise
 
     def _add_to(self, name: str, key: str, data: dict[str, Any]) -> None:
-        """Put a script into a file that holds none yet."""
+        """Add a script to a file that holds none yet."""
         text, hash = self._text(name)
         root = read_spans(text) if text else None
         lines = "\n".join(block({key: data}, 0)) + "\n"

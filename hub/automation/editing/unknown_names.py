@@ -1,4 +1,4 @@
-"""Warnings about names that nothing here knows: services, keys of their data, and events.
+"""Warnings about unknown names: services, keys of their data, and events.
 
 What an integration registers while it runs cannot be known from the files: an unknown name is a warning, not an error.
 """
@@ -171,7 +171,7 @@ def _expanded(keys: Keys, item: Any, store: BlueprintStore | None) -> Any:
 
 
 def _at_its_blueprint(keys: Keys, item: Mapping[str, Any], unknown: UnknownName) -> UnknownName:
-    """Return a warning at the line that a person can change: that of the blueprint's path."""
+    """Return a warning at the line of the blueprint's path, which a person can change."""
     _, message, hint = unknown
     return (
         (*keys, "use_blueprint", "path"),
@@ -290,7 +290,7 @@ def _meant(word: str) -> str:
 
 
 def _misspelt(type: str) -> str | None:
-    """Return the event of the hub that a type is almost spelt like."""
+    """Return the hub event whose name is nearly spelt like a type."""
     alike = [each for each in OWN_EVENTS | TRIED_EVENTS if each[0] == type[:1] and abs(len(each) - len(type)) <= 1]
     return next(iter(get_close_matches(type, alike, n=1, cutoff=0.9)), None)
 

@@ -40,7 +40,7 @@ _SHOWN_ELSEWHERE = frozenset({"automation", "heartbeat"})
 
 
 def mappings(value: Any, keys: Keys) -> Iterator[tuple[dict[str, Any], Keys]]:
-    """Yield each mapping of a definition with its keys, but none that is data of a service or of somebody else."""
+    """Yield each mapping of a definition with its keys, except data of services and foreign data."""
     if isinstance(value, dict):
         yield value, keys
         if called_service(value) is not None:
@@ -51,13 +51,13 @@ def mappings(value: Any, keys: Keys) -> Iterator[tuple[dict[str, Any], Keys]]:
 
 
 def called_service(value: Mapping[str, Any]) -> str | None:
-    """Return the service that a mapping calls; None for none, or one that a template names."""
+    """Return the service that a mapping calls; None if it calls none, or a template names it."""
     name = value.get("action")
     return name if isinstance(name, str) and not is_template(name) else None
 
 
 class HomeNames:
-    """What is known of a home without running it.
+    """The names known in a home that is not running.
 
     Args:
         config: The checked configuration, with scripts and people.
@@ -76,7 +76,7 @@ class HomeNames:
         self._places["device_id"].update(id for each in registries.devices for id in each.identifiers)
 
     def unknown(self, value: Mapping[str, Any], keys: Keys) -> Iterator[tuple[Keys, str, str]]:
-        """Yield where a mapping of a definition names what is not there: its keys, a message and a hint."""
+        """Yield each unknown name in a mapping of a definition: its keys, a message and a hint."""
         if (name := called_service(value)) is not None:
             if name.partition(".")[0] in {*DOMAINS, "homeassistant", *_SHOWN_ELSEWHERE, "script"}:
                 for place in ("target", "data"):
@@ -115,7 +115,7 @@ class _Kept(msgspec.Struct):
 
 
 def kept_registries(home: Path | None) -> RegistryData | None:
-    """Return the registries of a home as they are kept; None when they cannot be read, or there is no home."""
+    """Return the stored registries of a home; None if they cannot be read, or there is no home."""
     if home is None:
         return None
     try:

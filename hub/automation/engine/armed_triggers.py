@@ -1,4 +1,4 @@
-"""The triggers of one automation while it is on: what watches, what cannot, and what its schedules have handled."""
+"""The triggers of one automation while it is on: those that watch, those that cannot, and the handled occurrences."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ArmedTriggers:
             self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
 
     def _count_from_now(self, keys: Mapping[str, str]) -> None:
-        """Remember since when each schedule counts; those that are no longer in the file are forgotten.
+        """Remember the start time of each schedule; those no longer in the file are forgotten.
 
         An instant that was asked for through the door counts since then: it may be over when it is armed, because
         the files took their time or the hub ended in between.

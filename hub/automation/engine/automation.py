@@ -60,22 +60,22 @@ class Automation:
 
     @property
     def is_on(self) -> bool:
-        """Whether its triggers count."""
+        """Whether its triggers are active."""
         return self._wanted_on() and self._kept.paused_reason is None
 
     @property
     def paused_reason(self) -> str | None:
-        """Why it paused itself."""
+        """The reason why it paused itself."""
         return self._kept.paused_reason
 
     @property
     def failures(self) -> int:
-        """How many runs failed since the last that did not."""
+        """The number of failed runs since the last success."""
         return self._kept.failures
 
     @property
     def current(self) -> int:
-        """How many runs go on."""
+        """The number of active runs."""
         return self._runs.current
 
     @property
@@ -85,18 +85,18 @@ class Automation:
 
     @property
     def plan(self) -> RunPlan:
-        """How it runs; made when it is first needed."""
+        """Its run plan; made on first use."""
         if self._plan is None:
             self._plan = RunPlan.of_automation(self.id, self.config)
         return self._plan
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Why a trigger cannot watch, by its index."""
+        """The reasons why triggers cannot watch, by index."""
         return self._armed.problems
 
     def next_due(self) -> float | None:
-        """Return when a schedule of it sets it off next, seconds since the epoch."""
+        """Return when a schedule triggers it next, seconds since the epoch."""
         return self._armed.next_due() if self.is_on else None
 
     # --- on and off ---
@@ -123,7 +123,7 @@ class Automation:
         self._armed.disarm()
 
     async def turn_on(self) -> None:
-        """Watch from now on; a pause ends. What was due while it was off is not made up."""
+        """Turn it on; a pause ends. Occurrences missed while it was off are not made up for."""
         self._kept.enabled = True
         self._kept.paused_reason = None
         self._kept.failures = 0
@@ -146,7 +146,7 @@ class Automation:
         self.show()
 
     async def stop_runs(self, reason: str = "it was turned off") -> None:
-        """End all runs and forget what waits for its turn."""
+        """Stop all active and queued runs."""
         await self._runs.stop(reason)
 
     # --- firing ---
@@ -159,7 +159,7 @@ class Automation:
             self.handle(firing)
 
     def handle(self, firing: Firing) -> FiringResult | None:
-        """Take a firing; None when a condition has to be waited for. Never waits itself."""
+        """Handle a firing; None when a condition has to be waited for. Never waits itself."""
         if firing.skipped:
             late = int(self._parts.clock.time() - (firing.planned or 0.0))
             return self._not_run(
@@ -191,7 +191,7 @@ class Automation:
     async def trigger(
         self, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True, trigger: Any = None
     ) -> FiringResult:
-        """Set it off as a person does; also when it is off.
+        """Trigger it manually, even when it is off.
 
         Args:
             variables: Override its own; plain values, never templates.
@@ -213,11 +213,11 @@ class Automation:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether it was to remove itself once it ran, did run, and is never set off again."""
+        """Whether it removes itself after its run, has run, and can never be triggered again."""
         return bool(self.config["delete_after_run"]) and not self._runs.current and self._armed.is_over
 
     def take_up(self, waiting: Waiting) -> None:
-        """Go on with a run that a stop or a crash cut off, at its position."""
+        """Resume a run that a stop or a crash interrupted, at its position."""
         run = waiting.restore(self.plan, self._parts)
         if self._runs.current and self._mode is Mode.QUEUED:
             self._runs.queue(run, None)
@@ -284,7 +284,7 @@ class Automation:
         return run
 
     def show(self, cause: Context | None = None) -> None:
-        """Set its entity's state; `cause` is the run that changed it, so that a loop through states is seen."""
+        """Set its entity's state; `cause` is the run that changed it, so that a loop through states is detected."""
         self._parts.states.set(
             self.entity_id,
             "on" if self.is_on else "off",

@@ -67,12 +67,12 @@ class AutomationRuns:
 
     @property
     def current(self) -> int:
-        """How many runs go on."""
+        """The number of active runs."""
         return len(self._active)
 
     @property
     def queued(self) -> int:
-        """How many runs wait for their turn."""
+        """The number of queued runs."""
         return len(self._queued)
 
     def go(
@@ -97,14 +97,14 @@ class AutomationRuns:
         return FiringResult(run.id, task=task)
 
     def queue(self, run: RunState, firing: Firing | None) -> FiringResult:
-        """Let a run wait for its turn; one that is kept is written down now, another makes up for itself."""
+        """Queue a run; a kept run is written down now, any other is made up for later."""
         self._queued.append((run, firing))
         if run.keeper is not None:
             self._parts.tasks.spawn(self._keep(run, firing), name=f"keep a run of {self._entity_id}")
         return FiringResult(run.id, text="it waits for its turn")
 
     def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
-        """End all runs; return their tasks, which have still to be waited for."""
+        """Stop all runs; return their tasks, which the caller must await."""
         tasks = []
         for active in self._active.values():
             active.run.cancel(reason)
@@ -112,7 +112,7 @@ class AutomationRuns:
         return tasks
 
     async def stop(self, reason: str) -> None:
-        """End all runs and forget what waits for its turn."""
+        """Stop all active and queued runs."""
         for run, _ in self._queued:
             run.cancel(reason)
         self.cancel(reason)
@@ -121,7 +121,7 @@ class AutomationRuns:
             await asyncio.wait(tasks)
 
     def mark(self, firing: Firing) -> bool:
-        """Remember that an occurrence of a schedule is handled; return whether there was anything to remember."""
+        """Mark an occurrence of a schedule as handled; return whether there was one."""
         if not firing.key or firing.planned is None:
             return False
         before = self._kept.handled.get(firing.key)
@@ -130,7 +130,7 @@ class AutomationRuns:
         return True
 
     def is_loop(self, cause: Context | None) -> bool:
-        """Return whether it set itself off again and again, maybe by others."""
+        """Return whether it triggered itself repeatedly, directly or through others."""
         if cause is None or not self._own:
             return False
         again = sum(1 for id in (*cause.chain, cause.id) if id in self._own)
@@ -176,7 +176,7 @@ class AutomationRuns:
         return await execute(run)
 
     async def _keep(self, run: RunState, firing: Firing | None) -> None:
-        """Write down, before anything is done, that this occurrence is handled and by which run: both or neither."""
+        """Record in one transaction, before anything is done, that this occurrence is handled and by which run."""
         is_marked = firing is not None and self.mark(firing)
         if self._env.waiting is not None and run.keeper is not None and not run.saved:
             await self._env.kept.write(self._id, self._env.waiting.saving(run))
@@ -185,7 +185,7 @@ class AutomationRuns:
             await self._env.kept.write(self._id)
 
     def _cut_off(self, run: RunState) -> None:
-        """The hub stops: what is kept goes on at the next start, the rest ends here."""
+        """Interrupt runs because the hub stops: kept runs resume at the next start, the rest end."""
         if run.keeper is not None:
             if self._env.traces is not None:
                 self._env.traces.forget(run.id)
@@ -266,5 +266,5 @@ class AutomationRuns:
 
 
 def _root(context: Context) -> str:
-    """Return the id of the first cause that a context knows."""
+    """Return the id of the first cause in a context."""
     return context.chain[0] if context.chain else context.id

@@ -1,4 +1,4 @@
-"""How an automation is, as lists, the gateway and the CLI show it."""
+"""The status of an automation, as lists, the gateway and the CLI show it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BrokenAutomation(Struct, frozen=True):
     item: Any
 
     def status(self) -> AutomationStatus:
-        """Return what lists show of it."""
+        """Return its status for lists."""
         return AutomationStatus(
             id=self.id,
             alias=self.alias,

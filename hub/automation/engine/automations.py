@@ -1,4 +1,4 @@
-"""All automations of this home: made from the configuration, changed with it, and asked for by id."""
+"""All automations of this home: made from the configuration, updated with it, and looked up by id."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Automations:
                 self._sources[id] = (item, await self._put(id, item, authorities))
 
     async def close(self) -> None:
-        """Disarm all automations and stop their runs; saved runs continue at the next start."""
+        """Disarm all automations and stop their runs; saved runs resume at the next start."""
         self._ids.close()
         for automation in self._automations.values():
             automation.disarm()
@@ -106,7 +106,7 @@ class Automations:
         await self._environment.kept.close()
 
     async def apply(self, config: Config, *, again: bool = False, kinds: frozenset[str] = frozenset()) -> list[str]:
-        """Put the section into force; only what changed is touched.
+        """Apply the section; only what changed is touched.
 
         Args:
             again: Expand blueprints again, even if the section is unchanged.
@@ -157,7 +157,7 @@ class Automations:
         return changed
 
     async def judge_again(self) -> None:
-        """Give each automation the rights that its person has now; what runs already goes on with what it had."""
+        """Give each automation the present rights of its person; active runs keep theirs."""
         async with self._applying:
             authorities = await self._authorities()
             for id, automation in self._automations.items():
@@ -167,7 +167,7 @@ class Automations:
                     automation.authority = automation.authority.narrow(scopes=(), owner=False)
 
     async def arm_again(self) -> None:
-        """Arm what goes by the clock or the sun again, after the home's time zone or place changed; runs continue."""
+        """Rearm triggers of the clock and the sun after the home's time zone or location changed; runs continue."""
         async with self._applying:
             for automation in self._automations.values():
                 if automation.problems or automation.next_due() is not None:
@@ -177,7 +177,7 @@ class Automations:
     # --- asking ---
 
     def all(self) -> list[AutomationStatus]:
-        """Return every automation, in the order of the files; those that are unavailable behind."""
+        """Return every automation, in the order of the files; unavailable ones last."""
         found = [self._status(self._automations[id]) for id in self._sources if id in self._automations]
         return found + [each.status() for each in self._broken.values()]
 
@@ -202,7 +202,7 @@ class Automations:
         return self._broken[id].status()
 
     def source(self, name: str) -> Mapping[str, Any]:
-        """Return an automation as the files have it: before its blueprint was filled in."""
+        """Return an automation as written in the files: before its blueprint was filled in."""
         id = self._find(name)
         if id in self._broken:
             found: Mapping[str, Any] = self._broken[id].item
@@ -216,18 +216,18 @@ class Automations:
         return source
 
     async def keep_off(self, id: str) -> None:
-        """Have an automation that is about to be written begin turned off."""
+        """Let an automation that is about to be written start turned off."""
         self._environment.kept.of(id).enabled = False
         await self._environment.kept.write(id)
 
     def place(self, name: str) -> int | None:
-        """Return the index of an automation in the section, as the files have it."""
+        """Return the index of an automation in its section, as written in the files."""
         return self._places.get(self._find(name))
 
     async def trigger(
         self, name: str, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True
     ) -> FiringResult:
-        """Set an automation off; see `Automation.trigger`."""
+        """Trigger an automation; see `Automation.trigger`."""
         return await self.get(name).trigger(variables, context, skip_conditions=skip_conditions)
 
     def _find(self, name: str) -> str:
@@ -267,7 +267,7 @@ class Automations:
     # --- putting into force ---
 
     async def _put(self, id: str, item: dict[str, Any], authorities: Makers) -> dict[str, Any] | None:
-        """Make one automation and arm it; return what it was made from, or None when it is unavailable."""
+        """Make one automation and arm it; return its source, or None if it is unavailable."""
         await self._drop(id)
         try:
             config = self._expand(item) if "use_blueprint" in item else item
@@ -290,7 +290,7 @@ class Automations:
         return config
 
     async def _put_broken(self, config: Config, sources: dict[str, Any]) -> list[str]:
-        """Show what the check left out as unavailable, with its error and line."""
+        """Show an automation that the check rejected as unavailable, with its error and line."""
         changed: list[str] = []
         wanted: set[str] = set()
         raw = config.raw.get(SECTION)
@@ -352,7 +352,7 @@ class Automations:
         return bool(templates.as_bool(templates.compile(enabled, f"{config['id']}: enabled").render({})))
 
     def _authority(self, id: str, config: Mapping[str, Any], stored: Makers) -> Authority:
-        """Return what an automation may do: what a person wrote is the owner's, the rest is as narrow as its maker."""
+        """Return an automation's authority: the owner's if a person wrote it, else as narrow as its maker's."""
         if config.get("made_by") is None or not config["made_by"].startswith("agent:"):
             return Authority(f"automation:{id}", person=self._owner(), scopes=SCOPES, owner=True)
         check_form(config)

@@ -41,7 +41,7 @@ async def _nothing(result: StartOutcome) -> None:
 
 
 class EngineEnvironment(Struct, frozen=True):
-    """What all automations work with.
+    """The dependencies of all automations.
 
     Attributes:
         traces: Where traces go; None in a simulation.
@@ -70,7 +70,7 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class FiringResult:
-    """What happened to a firing: the run it set off, or why it set none off."""
+    """The result of a firing: the run it started, or the reason why it started none."""
 
     run_id: str | None = None
     not_run: NotRun | None = None

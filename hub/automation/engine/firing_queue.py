@@ -42,7 +42,7 @@ class FiringQueue:
             self._begin(handle, firing)
 
     def decide(self, tell: Handle, listeners: Sequence[Any]) -> None:
-        """Tell listeners of an event, each when a firing would be handled; what one fires then waits no more.
+        """Deliver an event to listeners in the order of firings; events that these fire do not wait again.
 
         One event that many triggers wait for costs each of them next to nothing until its turn has come.
         """

@@ -67,7 +67,7 @@ class AutomationLimits:
         return refusal
 
     def count(self) -> None:
-        """A run begins."""
+        """Count a run that begins."""
         if self._runs is not None:
             self._runs.append(self._clock.monotonic())
 

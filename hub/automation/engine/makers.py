@@ -39,7 +39,7 @@ class AutomationMakers:
         self._links: dict[str, Links] = {}
 
     async def open(self) -> None:
-        """Read what is remembered."""
+        """Load the stored credentials."""
         rows = await self._db.read(
             lambda connection: connection.execute("SELECT id, links FROM automation_makers").fetchall()
         )
@@ -55,7 +55,7 @@ class AutomationMakers:
             await self._forget(id)
 
     async def end(self) -> None:
-        """Turn off what was made with credentials that have ended; the owner may turn it on again."""
+        """Turn off automations whose credentials have ended; the owner may turn them on again."""
         for id, links in list(self._links.items()):
             if not self._all_valid(links):
                 await self._turn_off(id, links)

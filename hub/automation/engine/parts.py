@@ -65,6 +65,6 @@ class AutomationParts(Struct, frozen=True):
     ids: RegistryIds = field(default_factory=RegistryIds)
 
     def source(self, kind: type[T]) -> T | None:
-        """Return what triggers watch of a kind; None where there is nothing."""
+        """Return the source that triggers watch; None if there is none."""
         found: T | None = self.sources.get(kind)
         return found

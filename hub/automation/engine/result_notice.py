@@ -1,4 +1,4 @@
-"""Telling another program what happened to a run: a signed POST with JSON, tried again when it does not get through."""
+"""Notifies another program of a run's result: a signed POST with JSON, with retries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Failure(Struct, frozen=True):
 
 
 class ResultNotices:
-    """Sends them; calling it is an `EngineEnvironment.tell`.
+    """Sends the notices; calling it is an `EngineEnvironment.tell`.
 
     Args:
         egress: Judges where it may go and sends it.
@@ -63,7 +63,7 @@ class ResultNotices:
         self._waiting = 0
 
     async def __call__(self, result: StartOutcome) -> None:
-        """Send the notice that its automation asks for, in the background."""
+        """Send the notice that the automation asks for, in the background."""
         wanted = result.config.get("notify")
         if not wanted or result.outcome not in _WANTED[wanted.get("on", "all")]:
             return
@@ -89,7 +89,7 @@ class ResultNotices:
             self._waiting -= 1
 
     async def _attempt(self, wanted: Mapping[str, Any], body: bytes) -> _Failure | None:
-        """Send it once; return what went wrong, None when it was taken."""
+        """Try to send once; return the failure, or None on success."""
         timestamp = str(int(self._clock.time()))
         headers = {"Content-Type": "application/json", "X-Homarus-Timestamp": timestamp}
         secret = wanted.get("secret")
@@ -128,7 +128,7 @@ class ResultNotices:
 
 
 def body_of(result: StartOutcome) -> bytes:
-    """Return what is posted: the automation, the run, its outcome and error, and when it began and ended."""
+    """Return the body of the notice: the automation, the run, its outcome and error, its start and end."""
     told = {
         "event": "automation_finished",
         "automation_id": result.automation_id,

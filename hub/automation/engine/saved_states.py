@@ -1,4 +1,4 @@
-"""The saved state of each automation: whether it is on, when it ran, which occurrences it has handled."""
+"""The saved state of each automation: whether it is on, its last run, its handled occurrences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SavedStates(Struct):
 
 
 class KeptStates:
-    """Keeps them in memory and, behind, in the hub database.
+    """Keeps the states in memory and, with a delay, in the hub database.
 
     Args:
         tasks: Owner of the task that writes.
@@ -67,7 +67,7 @@ class KeptStates:
         """When each automation that came through the door was asked for; seconds since the epoch."""
 
     async def open(self) -> None:
-        """Load what is kept."""
+        """Load the saved states."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, enabled, last_triggered_ms, failures, paused_reason, schedules FROM automation_state"
@@ -86,32 +86,32 @@ class KeptStates:
         self.stopped = await self._db.write(_take_stopped)
 
     async def close(self) -> None:
-        """Write what was not written yet, and that everything until now was seen."""
+        """Write pending changes, and the time until which everything was seen."""
         await self.flush()
         now_ms = str(int(self._clock.time() * 1000))
         await self._db.write(lambda connection: connection.execute(_PUT_STOPPED, (STOPPED, now_ms)))
 
     async def flush(self) -> None:
-        """Write what was not written yet; it is on disk when this returns."""
+        """Write pending changes; on disk when this returns."""
         if self._dirty:
             await self._db.write(self._writing(self._take_dirty()))
 
     def of(self, id: str) -> SavedStates:
-        """Return what is kept of an automation; it may be changed, followed by `changed` or `write`."""
+        """Return the saved state of an automation; after changing it, call `changed` or `write`."""
         kept = self._states.get(id)
         if kept is None:
             kept = self._states[id] = SavedStates()
         return kept
 
     def changed(self, id: str) -> None:
-        """Write it soon."""
+        """Schedule a write."""
         self._dirty.add(id)
         if not self._flushing:
             self._flushing = True
             self._tasks.spawn(self._flush_later(), name="keep the states of automations")
 
     async def write(self, id: str, also: Write | None = None) -> None:
-        """Write it now, with `also` in the same transaction; it is on disk when this returns."""
+        """Write now, with `also` in the same transaction; on disk when this returns."""
         self._dirty.discard(id)
         writing = self._writing([id])
 
@@ -134,7 +134,7 @@ class KeptStates:
             )
 
     def known(self) -> set[str]:
-        """Return the ids of which something is kept."""
+        """Return the ids of all saved states."""
         return set(self._states)
 
     async def _flush_later(self) -> None:
@@ -170,7 +170,7 @@ class KeptStates:
 
 
 def as_moment(seconds: float | None) -> datetime | None:
-    """Return a time as templates compute with it; None for never."""
+    """Return a time as a datetime for templates; None for never."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
@@ -179,7 +179,7 @@ def _times(stored: Any) -> dict[str, float]:
 
 
 def _take_stopped(connection: SqlConnection) -> float | None:
-    """Return when the hub was stopped in good order, and forget it: the next end may be a crash."""
+    """Return when the hub was last stopped cleanly, and forget it: the next end may be a crash."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (STOPPED,)).fetchone()
     connection.execute("DELETE FROM meta WHERE key = ?", (STOPPED,))
     return None if row is None else int(row[0]) / 1000

@@ -1,4 +1,4 @@
-"""One script: a sequence of actions that is a service, with its fields, its mode and what it answers."""
+"""One script: a sequence of actions that is a service, with its fields, its mode and its response."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVENT_STARTED = "script_started"
 
 
 class ScriptEnvironment(Struct, frozen=True):
-    """What all scripts work with.
+    """The dependencies of all scripts.
 
     Attributes:
         active: Contexts of the runs that go on → keys of their scripts; by it a script that calls itself is found.
@@ -68,12 +68,12 @@ class Script:
 
     @property
     def current(self) -> int:
-        """How many runs go on or wait for their turn."""
+        """The number of active and queued runs."""
         return len(self._active)
 
     @property
     def schema(self) -> Schema:
-        """The fields of its service, and other keys, which become variables. A `default` is for forms alone."""
+        """The schema of its service; other keys become variables. A `default` is for forms alone."""
         fields: dict[Any, Any] = {}
         for name, given in self.config["fields"].items():
             field = given or {}
@@ -124,7 +124,7 @@ class Script:
         return tasks
 
     async def stop(self, reason: str) -> None:
-        """End all runs and wait until they have ended; one that asks for its own end does not wait for itself."""
+        """Stop all runs and wait for them; a run that stops its own script does not wait for itself."""
         mine = asyncio.current_task()
         tasks = [task for task in self.cancel(reason) if task is not mine]
         if tasks:
@@ -194,7 +194,7 @@ class Script:
             return await execute(run)
 
     def _over(self, active: ActiveRun) -> None:
-        """A run has ended, however it did."""
+        """Handle the end of a run, however it ended."""
         run = active.run
         self._active.remove(active)
         self._environment.active.pop(run.context.id, None)

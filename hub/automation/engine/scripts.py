@@ -69,7 +69,7 @@ class Scripts:
                 await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._environment.traces)
 
     async def close(self) -> None:
-        """Take all services away; what runs is cut off with the tasks of the parts."""
+        """Remove all services; active runs are interrupted with the tasks of the parts."""
         self._ids.close()
         for remove in (*self._services.values(), *self._common):
             remove()
@@ -77,7 +77,7 @@ class Scripts:
         self._common.clear()
 
     async def apply(self, config: Config, *, again: bool = False) -> list[str]:
-        """Put the section into force; only what changed is touched.
+        """Apply the section; only what changed is touched.
 
         Args:
             again: Expand blueprints again even if the section has not changed.
@@ -111,7 +111,7 @@ class Scripts:
         return [self._scripts[key] for key in sorted(self._scripts)]
 
     def broken(self) -> Mapping[str, str]:
-        """Return why scripts are unavailable, by key."""
+        """Return the reasons why scripts are unavailable, by key."""
         return dict(self._broken)
 
     def get(self, name: str) -> Script:
@@ -188,7 +188,7 @@ class Scripts:
         script.show()
 
     async def _put_broken(self, config: Config, wanted: Mapping[str, Any]) -> list[str]:
-        """Show what the check left out as unavailable, with its error."""
+        """Show a script that the check rejected as unavailable, with its error."""
         changed = []
         broken = {str(key): errors for key, errors in config.broken_items.get(SECTION, {}).items()}
         for key, errors in broken.items():
@@ -222,7 +222,7 @@ class Scripts:
             await script.stop("its definition was changed")
 
     def _register_common(self) -> None:
-        """Register `script.turn_on` (without waiting for their end), `turn_off`, `toggle`."""
+        """Register `script.turn_on` (which does not wait), `turn_off`, `toggle`."""
         named: dict[Any, Any] = {Required("entity_id", description="Scripts by entity id."): some_or_all}
         given: dict[Any, Any] = {Optional("variables", default=dict, description="Variables of the run."): variables}
         for name, handler, schema, description in (

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def trigger_key(config: Mapping[str, Any]) -> str:
-    """Return what a trigger's handled times are kept under: the same as long as what it says is the same."""
+    """Return the key of a trigger's handled times: it changes only with the trigger's definition."""
     said = {key: value for key, value in config.items() if key not in {"index", "alias", "id", "enabled", "variables"}}
     return sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()[:16]
 
@@ -101,11 +101,11 @@ class ArmedTriggerHost:
         }
 
     def armed(self) -> float | None:
-        """Return when it was first armed in its present form, or None for just now."""
+        """Return the time when it was first armed in its present form, or None for just now."""
         return self._schedules.kept.armed.get(self._schedules.key)
 
     def handled(self) -> float | None:
-        """Return the planned time of the last occurrence that was handled, or since when it counts; None for now."""
+        """Return the planned time of the last handled occurrence, or the time since when it counts; None for now."""
         armed, schedules = self.armed(), self._schedules
         if schedules.makes_up:
             return schedules.kept.handled.get(schedules.key, armed)
@@ -132,5 +132,5 @@ class ArmedTriggerHost:
             _log.exception("automation %s: its trigger %s fired and was not handled", self.automation_id, self.index)
 
     def fail(self, message: str) -> None:
-        """Report that it does not work."""
+        """Report that it cannot fire."""
         self._on_problem(self.index, message)

@@ -1,4 +1,4 @@
-"""HEARTBEAT.md: the checks that an agent makes by itself, and which are due. Pure.
+"""HEARTBEAT.md: the recurring checks of an agent, and which are due. Pure.
 
 List items are checks; `(every 4h)` in one says how often it is looked at, without it at every beat. An item that is
 ticked off (`- [x]`), what is struck out, headings and comments count for nothing; other text goes with every beat.
@@ -42,7 +42,7 @@ _WORDS = {"hourly": 3_600.0, "daily": 86_400.0, "weekly": 604_800.0}
 
 
 class HeartbeatCheck(Struct, frozen=True):
-    """One check; `every_s` is None when it is made at every heartbeat."""
+    """One check; `every_s` is None when it runs at every heartbeat."""
 
     id: str
     text: str
@@ -57,12 +57,12 @@ class Checklist(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to look after."""
+        """Whether there are no checks and no text."""
         return not self.checks and not self.notes
 
 
 def parse(text: str) -> Checklist:
-    """Parse a HEARTBEAT.md; no content raises an error."""
+    """Parse a HEARTBEAT.md; any content is accepted."""
     checks: dict[str, HeartbeatCheck] = {}
     notes: list[str] = []
     lines: list[str] = []
@@ -97,7 +97,7 @@ def parse(text: str) -> Checklist:
 
 
 def due(checks: Sequence[HeartbeatCheck], looked: Mapping[str, float], now: float, limit: int) -> list[HeartbeatCheck]:
-    """Return the checks that are due, the most overdue first, at most `limit`.
+    """Return at most `limit` due checks, the most overdue first.
 
     How overdue one is counts in its own intervals: what is looked at daily and was not for two days comes before what
     is looked at hourly and was not for 90 minutes. What was never looked at comes first, in the file's order.
@@ -134,7 +134,7 @@ def _check(text: str) -> HeartbeatCheck | None:
 
 
 def _interval(found: re.Match[str]) -> float | None:
-    """Return seconds; None when the words in brackets are no interval."""
+    """Return seconds; None if the words in brackets are no interval."""
     if found["word"]:
         return _WORDS[found["word"].lower()]
     amount = found["amount"].strip()

@@ -9,7 +9,7 @@ _STATUS = {"alert": "sent", "ok": "ok-token", "duplicate": "skipped", "skipped":
 
 
 def shown_heartbeat(told: Mapping[str, Any], *, preview: bool = True) -> dict[str, Any]:
-    """Return a heartbeat in the protocol's shape; without `preview`, nothing of what was said."""
+    """Return a heartbeat in the protocol's shape; without `preview`, no words of it."""
     shown: dict[str, Any] = {
         "ts": told["ts_ms"],
         "agentId": told["agent_id"],

@@ -1,4 +1,4 @@
-"""Heartbeats: an agent makes its checks by itself, and speaks up only when something needs attention."""
+"""Heartbeats: an agent runs its checks by itself, and speaks up only when something needs attention."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class HeartbeatSettings(Struct, frozen=True):
 
 
 class DueHeartbeat(Struct, frozen=True):
-    """Whether there is something to do for a heartbeat, and why (not)."""
+    """Whether a heartbeat has something to do, and why (not)."""
 
     holds: bool
     reason: str
 
 
 class _View(Struct, frozen=True):
-    """The state that a heartbeat starts from."""
+    """The state at the start of a heartbeat."""
 
     checklist: Checklist
     due: tuple[HeartbeatCheck, ...]
@@ -131,7 +131,7 @@ class Heartbeats:
         """What the event of the last heartbeat told."""
 
     async def open(self) -> None:
-        """Show how each agent's heart beat last."""
+        """Show the last heartbeat of each agent."""
         for agent in self._needs.agents.all():
             state = await self._needs.db.read(lambda connection, id=agent.id: load(connection, id))  # type: ignore[misc]
             if state.result is not None:
@@ -139,7 +139,7 @@ class Heartbeats:
                 self._remember(agent.id, state)
 
     async def due(self, agent_id: str, *, skip_unchanged: bool = True) -> DueHeartbeat:
-        """Return whether an agent has something to look after now.
+        """Return whether an agent has due checks now.
 
         Args:
             agent_id: The agent.
@@ -170,7 +170,7 @@ class Heartbeats:
         key: str | None = None,
         began: Callable[[str], None] | None = None,
     ) -> Mapping[str, Any]:
-        """Let an agent look after what is due, and send what it has to tell.
+        """Run an agent's due checks, and send what it reports.
 
         Args:
             key: Beating again with the same key attaches to the same run.
@@ -316,7 +316,7 @@ class Heartbeats:
         verdict.state = state
 
     async def _forget(self, result: RunResult) -> None:
-        """Take a heartbeat that found all in order out of the main conversation; its file keeps it."""
+        """Remove a heartbeat that found nothing from the main conversation; its file keeps it."""
         session = self._needs.sessions.get(result.session_key)
         if session is None:
             return
@@ -356,7 +356,7 @@ class Heartbeats:
         self._needs.bus.fire(EVENT_HEARTBEAT, dict(told), context)
 
     def _remember(self, agent_id: str, state: HeartbeatState) -> None:
-        """Take up what an earlier hub told last; how long it took, and what else was in it, is not kept."""
+        """Restore the last report of an earlier process; its duration and other content are not kept."""
         ts_ms = round((state.last or 0.0) * 1000)
         if self.last is None or ts_ms > self.last["ts_ms"]:
             text = state.text[:PREVIEW] if state.result == "alert" else None

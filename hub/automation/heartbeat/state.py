@@ -64,18 +64,18 @@ class HeartbeatState(Struct, frozen=True):
         return replace(self, looked=dict(list(looked.items())[:CHECKS_LIMIT]))
 
     def spent(self, day: str, cost_usd: float, tokens: int) -> HeartbeatState:
-        """Return it with what a beat cost; a new day begins at nothing."""
+        """Return the state with the cost of a heartbeat added; each day starts at zero."""
         same = self if self.day == day else replace(self, day=day, cost_usd=0.0, tokens=0, beats=0)
         return replace(same, cost_usd=same.cost_usd + cost_usd, tokens=same.tokens + tokens, beats=same.beats + 1)
 
 
 def digest(text: str) -> str:
-    """Return the digest of an alert; case and spacing do not make another one."""
+    """Return the digest of an alert, ignoring case and spacing."""
     return sha256(" ".join(text.casefold().split()).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def load(connection: SqlConnection, agent_id: str) -> HeartbeatState:
-    """Return what is remembered of an agent; nothing when it cannot be read."""
+    """Load the state of an agent; empty if it cannot be read."""
     row = connection.execute("SELECT result FROM service_results WHERE key = ?", (_PREFIX + agent_id,)).fetchone()
     try:
         stored = json.loads(row[0]) if row is not None else {}
@@ -85,7 +85,7 @@ def load(connection: SqlConnection, agent_id: str) -> HeartbeatState:
 
 
 def store(connection: SqlConnection, agent_id: str, state: HeartbeatState, now_ms: int) -> None:
-    """Write what is remembered; inside the caller's transaction."""
+    """Store the state, in the caller's transaction."""
     stored: dict[str, Any] = {name: getattr(state, name) for name in HeartbeatState.__struct_fields__}
     connection.execute(
         upsert("service_results", "key, result, created_ms"),

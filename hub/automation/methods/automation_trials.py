@@ -1,4 +1,4 @@
-"""`automation.test|backtest|explain`: what an automation would do, would have done, and is about; nothing is done."""
+"""`automation.test|backtest|explain`: what an automation would do, would have done, and means; without effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AutomationTrials:
 
     Args:
         engine: The engine.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:

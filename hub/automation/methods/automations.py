@@ -1,4 +1,4 @@
-"""`automation.*`: the automations there are, run and switched by hand, and what happened to their runs."""
+"""`automation.*`: list automations, run and switch them by hand, and show their runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AutomationMethods:
 
     Args:
         engine: The engine.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:
@@ -137,7 +137,7 @@ class AutomationMethods:
         return self._clean(self._engine.automations.status(call.params["id"]).as_dict())
 
     def _id(self, name: str) -> str:
-        """Return under what the traces of an automation or a script are kept."""
+        """Return the id under which the traces of an automation or a script are stored."""
         return name if name.startswith("script.") else self._engine.automations.status(name).id
 
     def _clean(self, data: Mapping[str, Any]) -> dict[str, Any]:

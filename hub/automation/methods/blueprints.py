@@ -1,4 +1,4 @@
-"""`blueprint.*`: automations to fill in: shown, brought in, kept up to date, used."""
+"""`blueprint.*`: list, import, update and use blueprints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BlueprintMethods:
     Args:
         engine: The engine.
         config: Tells who uses which.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, engine: AutomationEngine, config: ConfigStore, redactor: Redactor) -> None:

@@ -1,4 +1,4 @@
-"""`cron.*`, `wake`, `system-event` and heartbeats: the protocol's words for automations that a time sets off."""
+"""`cron.*`, `wake`, `system-event` and heartbeats: scheduled automations in the protocol's terms."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SUMMARY_LIMIT = 2_000
 
 
 def shown_job(found: Scheduled, running: bool) -> dict[str, Any]:
-    """Return something scheduled as a job."""
+    """Return a schedule as a job."""
     request, status = found.request, found.status
     created = found.created_ms or 0
     state: dict[str, Any] = {}
@@ -57,7 +57,7 @@ def shown_job(found: Scheduled, running: bool) -> dict[str, Any]:
 
 
 def shown_run(trace: Mapping[str, Any], next_ms: int | None, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a trace, and what the agent answered in it, as an entry of the run log."""
+    """Return a trace, and the agent's answer in it, as an entry of the run log."""
     started, finished = _ms(trace.get("started")), _ms(trace.get("finished"))
     outcome = trace.get("outcome")
     entry: dict[str, Any] = {
@@ -119,7 +119,7 @@ def _shown_delivery(request: ScheduleRequest) -> dict[str, Any]:
 
 
 def delivery_preview(delivery: Mapping[str, Any]) -> dict[str, str]:
-    """Return in words where a job's answer goes."""
+    """Return the destination of a job's answer in words."""
     if delivery["mode"] == "none":
         return {"label": "not requested", "detail": "not requested"}
     place = ":".join(str(delivery[key]) for key in ("channel", "to") if delivery.get(key))
@@ -127,7 +127,7 @@ def delivery_preview(delivery: Mapping[str, Any]) -> dict[str, str]:
 
 
 def child_of(trace: Mapping[str, Any]) -> str | None:
-    """Return the last run of an agent that a traced run began."""
+    """Return the last agent run that a traced run began."""
     steps = trace.get("steps")
     found = None
     for entries in steps.values() if isinstance(steps, Mapping) else ():

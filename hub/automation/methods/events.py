@@ -1,4 +1,4 @@
-"""`event.fire`: make an event up, for automations to act on."""
+"""`event.fire`: fire a custom event, for automations to act on."""
 
 from __future__ import annotations
 

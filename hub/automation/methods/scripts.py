@@ -1,4 +1,4 @@
-"""`script.list|get|run|stop`: sequences of actions by name."""
+"""`script.list|get|run|stop`: scripts by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ScriptMethods:
 
     Args:
         engine: The engine.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:

@@ -1,4 +1,4 @@
-"""`service.list|call`: what can be done in this home, by name."""
+"""`service.list|call`: services by name."""
 
 from __future__ import annotations
 

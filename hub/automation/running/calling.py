@@ -1,4 +1,4 @@
-"""A step's call of a service: its data, what it answers, what it set off, and that it is made once."""
+"""A step's service call: its data, its response, its child run, and the guarantee that it is made once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL_LIMIT_S = 86_400.0
 async def call_service(
     run: StepRun, name: str, data: Mapping[str, Any], path: str, response_variable: str | None
 ) -> None:
-    """Call a service on behalf of a run and assign what it answers.
+    """Call a service on behalf of a run and assign its response.
 
     Args:
         name: `domain.service`.
@@ -68,7 +68,7 @@ async def call_service(
 
 
 async def _begin(run: StepRun, service: Service, path: str) -> str | None:
-    """Write down that the call is made now; return its key when the service heeds one."""
+    """Record that the call is about to be made; return its idempotency key if the service takes one."""
     counts = run.position.counts
     begun = run.resume(path)
     if begun is None:

@@ -1,4 +1,4 @@
-"""A run in which nothing is done: what it would do is recorded."""
+"""A run without effects: records what it would do."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class DryRun(Struct):
     limit: int = 1_000
 
     def call(self, path: str, service: str, data: Mapping[str, Any]) -> None:
-        """Record what would be called."""
+        """Record a call that would be made."""
         if len(self.calls) < self.limit:
             self.calls.append({"path": path, "service": service, "data": dict(data)})
 
     def skip(self, path: str, text: str) -> None:
-        """Record what would be waited for."""
+        """Record a wait that would take place."""
         if len(self.skipped) < self.limit:
             self.skipped.append({"path": path, "text": text})

@@ -40,7 +40,7 @@ class ConditionError(HubError):
 
 
 def is_sync(conditions: Sequence[Condition], kinds: Kinds) -> bool:
-    """Whether all of these can be said at once, without waiting for a model or anything else."""
+    """Whether all of these can be checked at once, without waiting for a model or anything else."""
     return all(kinds.condition(each["condition"]).check is not None for each in _leaves(conditions))
 
 
@@ -49,21 +49,21 @@ def evaluate(condition: Condition, asking: ConditionContext, path: str = "condit
 
     Args:
         condition: Validated; `is_sync([condition], …)` must be true.
-        path: Where it stands, for errors.
+        path: Its position, for errors.
 
     Raises:
-        ConditionError: That cannot be said.
+        ConditionError: It cannot be evaluated.
     """
     return _at_once(_ask(condition, asking, path), asking)
 
 
 async def evaluate_later(condition: Condition, asking: ConditionContext, path: str = "condition") -> ConditionVerdict:
-    """Like `evaluate`, for any condition. Cancelling it ends what it waits for."""
+    """Like `evaluate`, for any condition. Cancellation ends the wait."""
     return await _later(_ask(condition, asking, path), asking)
 
 
 def check_all(conditions: Sequence[Condition], asking: ConditionContext, path: str = "condition") -> ConditionVerdict:
-    """Return whether all conditions hold, asking no further than the first that does not.
+    """Return whether all conditions hold, stopping at the first that does not.
 
     Returns:
         A verdict whose children are those of the conditions, by their index; its reason is that of the first one that
@@ -78,7 +78,7 @@ def check_all(conditions: Sequence[Condition], asking: ConditionContext, path: s
 async def check_all_later(
     conditions: Sequence[Condition], asking: ConditionContext, path: str = "condition"
 ) -> ConditionVerdict:
-    """Like `check_all`, for any conditions. Cancelling it ends what it waits for."""
+    """Like `check_all`, for any conditions. Cancellation ends the wait."""
     return await _later(_all(conditions, asking, path, ""), asking)
 
 
@@ -192,7 +192,7 @@ def _until(
     path: str,
     below: str,
 ) -> Generator[_Question, ConditionVerdict, tuple[ConditionVerdict | None, dict[str, ConditionVerdict]]]:
-    """Return the first verdict that decides, if any does, and all that were reached."""
+    """Return the first decisive verdict, if any, and all that were reached."""
     children: dict[str, ConditionVerdict] = {}
     failed: ConditionError | None = None
     for index, condition in enumerate(conditions):

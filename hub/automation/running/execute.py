@@ -1,4 +1,4 @@
-"""Runs a run from its beginning to its end: variables, timeout, retry, `on_error`, and how it ended."""
+"""Executes a run from beginning to end: variables, timeout, retry, `on_error`, and the outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD_OUTCOMES = frozenset({RunOutcome.FAILED, RunOutcome.TIMED_OUT})
 
 
 class Ended(Struct, frozen=True):
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
         error: What went wrong, with the path of the step; None when nothing did.
@@ -43,7 +43,7 @@ class Ended(Struct, frozen=True):
 
 
 async def execute(run: RunState) -> Ended:
-    """Run it and return how it ended; its trace is ended, too.
+    """Execute the run and return its outcome; its trace is ended too.
 
     Raises:
         CancelledError: Its task was cancelled by something else than `run.cancel`, as when the hub stops: a run that is
@@ -77,7 +77,7 @@ async def execute(run: RunState) -> Ended:
 
 
 def warn(run: RunState, ended: Ended) -> None:
-    """Log that a run failed: the one line that tells it to whoever does not look at traces."""
+    """Log that a run failed: the one line for those who do not look at traces."""
     plan = run.plan
     name = plan.alias if plan.alias == plan.owner_id else f"{plan.alias} ({plan.trace_id})"
     error = None if is_foreseen(ended.failure) else ended.failure
@@ -108,7 +108,7 @@ async def _whole(run: RunState) -> Ended:
 
 
 async def _attempts(run: RunState) -> Ended:
-    """Run it until it does not fail, or its attempts are used up."""
+    """Run until success, or until the attempts are used up."""
     position = run.position
     if position.error is not None:
         return _failed_before(run)
@@ -195,13 +195,13 @@ async def _handlers(run: RunState) -> bool:
 
 
 def _failed_before(run: RunState) -> Ended:
-    """Return the end of a run that was in its `on_error` when the hub stopped."""
+    """Return the outcome of a run that was in its `on_error` when the hub stopped."""
     error = run.position.error or {}
     return Ended(RunOutcome(error.get("outcome", RunOutcome.FAILED)), error.get("message"))
 
 
 async def _limited(run: RunState, work: Callable[[RunState], Awaitable[T]]) -> T:
-    """Do `work`, for no longer than the plan's timeout, counted from when the run began.
+    """Run `work` within the plan's timeout, counted from the start of the run.
 
     Raises:
         TimedOut: It took longer and was cancelled.

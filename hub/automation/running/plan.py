@@ -41,14 +41,14 @@ class Step(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """Begin a failed run again, until it was tried `attempts` times; each delay is `backoff` times the one before."""
+    """Retry of a failed run, up to `attempts` times; each delay is `backoff` times the one before."""
 
     attempts: int
     delay_s: float = 10.0
     backoff: float = 2.0
 
     def delay_before(self, attempt: int) -> float:
-        """Return how long to wait before a further attempt, counted from 1, seconds."""
+        """Return the seconds to wait before a further attempt, counted from 1."""
         return self.delay_s * float(self.backoff ** (attempt - 1))
 
 
@@ -111,7 +111,7 @@ class RunPlan:
 
     @property
     def secrets(self) -> SecretMask:
-        """The definition without its secrets, and what hides them in traces."""
+        """The definition without its secrets, and the mask that hides them in traces."""
         if self._secrets is None:
             self._secrets = SecretMask(self.config)
         return self._secrets
@@ -124,13 +124,13 @@ class RunPlan:
         return self._hash
 
     def variables_beside(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the variables to be defined when a run begins; those of a script give way to what it is given."""
+        """Return the variables defined at the start of a run; arguments take precedence over those of a script."""
         if self.owner_kind != SCRIPT:
             return self.variables
         return {name: value for name, value in self.variables.items() if name not in given}
 
     def step(self, config: Mapping[str, Any], kinds: Kinds) -> Step:
-        """Return what a step is, worked out at its first execution."""
+        """Return a parsed step, cached from its first execution."""
         found = self._steps.get(id(config))
         if found is None:
             found = self._steps[id(config)] = _step(config, kinds)
@@ -149,7 +149,7 @@ class RunPlan:
         return found[1]
 
     def compiled(self, value: Any, templates: TemplateEngine) -> CompiledValue:
-        """Return a value of the configuration with its templates compiled, at the first time it is rendered."""
+        """Return a value of the configuration with compiled templates, cached from its first rendering."""
         found = self._compiled.get(id(value))
         if found is None:
             found = self._compiled[id(value)] = (value, templates.compile_value(value))
@@ -159,7 +159,7 @@ class RunPlan:
 def _step(config: Mapping[str, Any], kinds: Kinds) -> Step:
     key = kinds.step_key(config)
     if key is None:
-        raise InvalidRequest("this is no action")
+        raise InvalidRequest("expected an action, with a key such as action, delay or choose")
     try:
         kind = kinds.action(key)
     except Invalid as error:
@@ -209,7 +209,7 @@ def _is_long(duration: Any) -> bool:
 
 
 def each_step(steps: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield all steps, those inside of others too."""
+    """Yield all steps, nested ones too."""
     for step in steps:
         yield step
         for inner in _inner(step):
@@ -226,7 +226,7 @@ def _inner(step: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def definition_hash(config: Mapping[str, Any]) -> str:
-    """Return a hash of what runs: it changes when the steps, the variables or the limits do, not with its name."""
+    """Return a hash of the executable definition: it covers steps, variables and limits, not the name."""
     keys = ("actions", "sequence", "variables", "on_error", "retry", "timeout", "templates", "fields")
     told = {key: config[key] for key in keys if key in config}
     text = orjson.dumps(told, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)

@@ -30,16 +30,16 @@ class Position(Struct):
 
     @property
     def is_begun(self) -> bool:
-        """Whether a step of it was begun, in this attempt or one before."""
+        """Whether any step was begun, in this attempt or an earlier one."""
         return bool(self.states or self.attempt or self.error)
 
     def begin_again(self) -> None:
-        """Forget where it was: the next attempt begins with the first step."""
+        """Reset the position: the next attempt begins with the first step."""
         self.states.clear()
         self.scopes.clear()
 
     def leave(self, path: str) -> None:
-        """Forget what lies at and below a path: it is behind the run."""
+        """Drop the states at and below a path that the run has left."""
         below = f"{path}/"
         for table in (self.states, self.scopes):
             for key in [key for key in table if key == path or key.startswith(below)]:

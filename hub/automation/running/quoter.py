@@ -14,7 +14,7 @@ _WORD = re.compile(r"[\w.:@+/-]{1,32}")
 
 
 def quoter() -> Callable[[str], str]:
-    """Return what quotes each text that a template puts in; one marker for all of them."""
+    """Return a function that quotes each text inserted by a template; one marker for all of them."""
     marker = new_marker()
 
     def quote(text: str) -> str:

@@ -47,7 +47,7 @@ class Keeper(Protocol):
         ...
 
     async def forget(self, run_id: str) -> None:
-        """The run has ended."""
+        """Forget a run that has ended."""
         ...
 
 
@@ -59,7 +59,7 @@ class RunState:
         parts: The hub.
         context: Why it runs, and its authority.
         variables: Further variables (`this`, those of the trigger); all it had, for a run that is taken up again.
-        trigger: What fired, as templates see it.
+        trigger: The trigger that fired, as templates see it.
         dry: Record instead of doing.
         keeper: Keeps it over a restart; None when it need not survive.
         taken_up: What a run was when the hub stopped.
@@ -202,7 +202,7 @@ class Frame:
 
     @property
     def context(self) -> Context:
-        """Why it runs, and what it may do; tainted from when something from outside came in."""
+        """The cause and the authority of the run; tainted as soon as something from outside came in."""
         return self.run.context
 
     @property
@@ -220,21 +220,12 @@ class Frame:
         """Whether it survives a restart of the hub."""
         return self.run.keeper is not None
 
-    @property
-    def effect(self) -> bool:
-        """Whether something was done, here or in another branch, since the position was saved last."""
-        return self.run.effect
-
-    @effect.setter
-    def effect(self, effect: bool) -> None:
-        self.run.effect = effect
-
     def taint(self) -> None:
         """Mark the run as tainted; see `RunState.taint`."""
         self.run.taint()
 
     def respond(self, text: str | None) -> None:
-        """Set what is answered to the sentence that set the run off."""
+        """Set the answer to the sentence that triggered the run."""
         self.run.conversation_response = text
 
     def fork(self, path: str, local: dict[str, Any], *, branch: bool = False) -> Frame:
@@ -287,7 +278,7 @@ class Frame:
             self.entry.changed(changed)
 
     def assign(self, name: str, value: Any) -> None:
-        """Assign one variable and tell it in the trace."""
+        """Assign one variable and record it in the trace."""
         self.scope.assign(name, value)
         if self.entry is not None:
             self.entry.changed({name: value})

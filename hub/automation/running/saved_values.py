@@ -1,4 +1,4 @@
-"""Variables of a run as JSON and back: states, times and durations come back as what they were."""
+"""Variables of a run as JSON and back: states, times and durations keep their types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOBODY = Authority("restored")
 
 
 def pack(value: Any, depth: int = 0) -> Any:
-    """Return any value in a form that JSON can hold; what cannot be restored becomes its text."""
+    """Return any value in a form that JSON can hold; a value that cannot be restored becomes text."""
     if isinstance(value, (SecretText, SecretInt, SecretFloat)):
         return {_KIND: "secret", "value": str(value), **({} if isinstance(value, str) else {"number": +value})}
     if value is None or isinstance(value, (bool, float)):
@@ -78,7 +78,7 @@ def _pack_object(value: Any, depth: int) -> Any:
 
 
 def unpack(value: Any) -> Any:
-    """Return what `pack` was given, as far as it could be kept."""
+    """Return the value that `pack` was given, as far as it could be kept."""
     if isinstance(value, list):
         return [unpack(each) for each in value]
     if not isinstance(value, dict):

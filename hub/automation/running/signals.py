@@ -9,7 +9,7 @@ from hub.core.schema import SchemaError, describe_error
 
 
 class Signal(Exception):
-    """Not an error: what ends a sequence or the run on purpose."""
+    """A deliberate end of a sequence or a run; not an error."""
 
 
 class StopRun(Signal):
@@ -39,7 +39,7 @@ class Interrupted(HubError):
 
 
 class UnknownService(NotFound):
-    """There is no service of that name: a mistake in the automation, which `continue_on_error` does not cover."""
+    """The service does not exist: a mistake in the automation, which `continue_on_error` does not cover."""
 
 
 class ScriptStopped(HubError):
@@ -55,7 +55,7 @@ class StepFailed(HubError):
 
 
 def error_text(error: BaseException) -> str:
-    """Return what an error says, for a trace."""
+    """Return the text of an error, for a trace."""
     if isinstance(error, HubError):
         return error.message
     if isinstance(error, SchemaError):
@@ -64,5 +64,5 @@ def error_text(error: BaseException) -> str:
 
 
 def is_foreseen(error: BaseException | None) -> bool:
-    """Return whether an error says all there is to it; another is a fault of the program, whose lines matter."""
+    """Return whether an error explains itself; any other is a bug, whose traceback matters."""
     return error is None or isinstance(error, (HubError, SchemaError))

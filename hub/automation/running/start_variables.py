@@ -1,4 +1,4 @@
-"""The variables that a run, or a trigger that is armed, begins with; in the order in which they may use each other."""
+"""The variables at the start of a run, or of an armed trigger; in the order in which they may use each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hub.template.engine import TemplateEngine
 def run_variables(
     config: Mapping[str, Any], firing: Firing, this: EntityState | None, templates: TemplateEngine
 ) -> dict[str, Any]:
-    """Return the variables of a run: `this`, `trigger`, the trigger's own, what was handed over, the automation's.
+    """Return the variables of a run: `this`, `trigger`, the trigger's own, arguments, the automation's.
 
     The trigger's own and those handed over come first and take the place of the automation's own of that name, as
     in Home Assistant. What was handed over is never rendered: it may be words from outside.
@@ -38,7 +38,7 @@ def run_variables(
 
 
 def trigger_variables(config: Mapping[str, Any], templates: TemplateEngine) -> dict[str, Any]:
-    """Return what templates in triggers see, each of these variables seeing those before it.
+    """Return the variables for templates in triggers, each of which sees those before it.
 
     Raises:
         HubError: A template cannot be rendered.

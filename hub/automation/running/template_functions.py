@@ -43,11 +43,11 @@ class TemplateFunctions:
         self._zone = zone
 
     def at_once(self) -> Mapping[str, Callable[..., Any]]:
-        """Return those that answer at once: `sessions(agent)` and `session(key)`."""
+        """Return the synchronous functions: `sessions(agent)` and `session(key)`."""
         return {"sessions": self.sessions, "session": self.session}
 
     def deferred(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return those that have to be waited for: `memory_search(query, limit, agent)`, `memory_get(path, agent)`."""
+        """Return the asynchronous functions: `memory_search(query, limit, agent)`, `memory_get(path, agent)`."""
         return {"memory_search": self.memory_search, "memory_get": self.memory_get}
 
     def sessions(self, agent: str | None = None) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ class TemplateFunctions:
         return None if found is None else self._facts(found)
 
     async def memory_search(self, query: str, limit: int = 6, agent: str | None = None) -> list[dict[str, Any]]:
-        """Return what the memory has on a query, as the service `memory.search` does.
+        """Return the memory's results for a query, as the service `memory.search` does.
 
         What came from outside is left out: a template cannot tell its run that it read such words.
         """

@@ -1,4 +1,4 @@
-"""Words from outside in the calls of a tainted run: quoted where a model reads them, and never what decides who acts.
+"""Words from outside in the calls of a tainted run: quoted for models, and refused where they would choose who acts.
 
 The author's own words stay as they are; what templates put among them is data. A call by hand renders nothing: there
 whoever is told quotes it all.
@@ -21,7 +21,7 @@ DATA_KEYS = ("data", "data_template")
 
 
 def refuse_chosen_service(step: Mapping[str, Any], run: StepRun, name: str) -> None:
-    """Refuse a service that words from outside chose; they may choose what is done within a domain that is written.
+    """Refuse a service that words from outside chose; within a literal domain, they may choose the service.
 
     Raises:
         Forbidden: The domain comes out of a template.
@@ -57,7 +57,7 @@ def refuse_choices(step: Mapping[str, Any], run: StepRun, data: Mapping[str, Any
 async def quoted_data(
     step: Mapping[str, Any], run: StepRun, service: Service, data: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the data of a call with what templates put into what a model reads quoted."""
+    """Return the data of a call with template output quoted in fields that a model reads."""
     quote = quoter()
     quoted = dict(data)
     for key in service.told & data.keys():
@@ -69,7 +69,7 @@ async def quoted_data(
 
 
 def _literal(step: Mapping[str, Any], run: StepRun) -> set[str]:
-    """The keys of a call whose values are written out."""
+    """Return the literal keys of a call."""
     if not run.templates:
         return {key for given in _mappings(step) for key in given}
     last: dict[str, Any] = {}

@@ -43,16 +43,16 @@ class Owner(Protocol):
 
     @property
     def plan(self) -> RunPlan:
-        """How it runs now."""
+        """Return its current plan."""
         ...
 
     def take_up(self, waiting: Waiting) -> None:
-        """Go on with a run that a stop or a crash cut off, at its position."""
+        """Resume a run that a stop or a crash interrupted, at its position."""
         ...
 
 
 class Waiting(Struct, frozen=True):
-    """A run that a stop or a crash cut off.
+    """An interrupted run.
 
     Attributes:
         definition_hash: Of the plan under which it ran; under another its position means nothing.
@@ -73,7 +73,7 @@ class Waiting(Struct, frozen=True):
     keeper: WaitingRuns
 
     def restore(self, plan: RunPlan, parts: AutomationParts) -> RunState:
-        """Return the run, to be executed from where it was."""
+        """Return the run, ready to resume from its position."""
         kept = self.context
         context = Context(parts.people().as_now(kept.authority), kept.id, kept.parent_id, kept.chain)
         run = RunState(
@@ -88,7 +88,7 @@ class Waiting(Struct, frozen=True):
         return run
 
     async def go_on(self, owner: Owner | None, parts: AutomationParts, traces: TraceStore | None) -> None:
-        """Hand it to its owner; without one, or when its definition is another by now, it ends here and says so."""
+        """Hand the run to its owner; without one, or with a changed definition, it ends here and reports that."""
         if owner is not None and owner.plan.definition_hash == self.definition_hash:
             owner.take_up(self)
             return
@@ -158,7 +158,7 @@ class WaitingRuns:
         run.saved = True
 
     async def forget(self, run_id: str) -> None:
-        """The run has ended and does not come back."""
+        """Forget a run that has ended."""
         await self._db.write(
             lambda connection: connection.execute("DELETE FROM automation_runs WHERE id = ?", (run_id,))
         )

@@ -1,4 +1,4 @@
-"""Waiting, resumed after a restart: durations, deadlines, and the timeout and the variable `wait` of actions."""
+"""Waits that survive a restart: durations, deadlines, and the timeout and the variable `wait` of actions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Wait(Struct, frozen=True):
     deadline: float | None
 
     def remaining(self, now: float) -> float | None:
-        """Return what is left of the timeout, seconds; None without one."""
+        """Return the rest of the timeout in seconds; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - now)
 
 
@@ -54,7 +54,7 @@ async def read_seconds(run: StepRun, value: Any, key: str) -> float:
 
 
 async def deadline(run: StepRun, seconds: float, path: str) -> float:
-    """Return when a wait that begins now, or began before the hub stopped, ends: seconds since the epoch."""
+    """Return the end of a wait that begins now, or began before the hub stopped: seconds since the epoch."""
     state = run.resume(path)
     if isinstance(state, dict) and "deadline" in state:
         return float(state["deadline"])
@@ -64,7 +64,7 @@ async def deadline(run: StepRun, seconds: float, path: str) -> float:
 
 
 async def sleep_until(clock: Clock, when: float) -> None:
-    """Wait until the wall clock shows `when`, and not longer than that is from now, however the clock jumps."""
+    """Wait until the wall clock shows `when`, but no longer than the present distance, however the clock jumps."""
     left = when - clock.time()
     end = clock.monotonic() + left
     while left > 0:
@@ -105,7 +105,7 @@ async def until(run: StepRun, arrived: asyncio.Future[Any], wait: Wait) -> bool:
 
 
 def end(step: Mapping[str, Any], run: StepRun, wait: Wait, completed: bool, **more: Any) -> None:
-    """Set `wait`, and end the run when it gave up and is not to go on.
+    """Set `wait`, and end the run if it timed out and is not to continue.
 
     Raises:
         StopRun: It timed out, and `continue_on_timeout` is false.

@@ -27,7 +27,7 @@ class ActiveHours(Struct, frozen=True):
     Args:
         start: When it opens.
         end: When it closes; that second is outside already. 00:00 is the end of the day.
-        zone: The zone whose clock is meant.
+        zone: The time zone.
         weekdays: 0 (Monday) to 6 (Sunday), at least one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`cron`: five-field expressions. croniter says what a field means; summer time is ours (see `wall.py`)."""
+"""`cron`: five-field expressions. croniter parses the fields; daylight saving is handled here (see `wall.py`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cron(Struct, frozen=True):
 
     Args:
         expression: Five fields or an alias such as `@daily`; read when it is first asked.
-        zone: The zone whose clock is meant.
+        zone: The time zone.
         stagger_s: Width in seconds of the spread: each occurrence comes by a constant offset in [0, stagger_s) later.
         seed: What the offset is derived from, such as the automation's id.
 
@@ -82,7 +82,7 @@ class Cron(Struct, frozen=True):
 
 
 def check_cron(expression: str) -> None:
-    """Make sure that `expression` can be read and comes due at all.
+    """Check that `expression` can be parsed and ever comes due.
 
     Raises:
         InvalidRequest: It is wrong (the message names the field), or names a date that no year has.
@@ -203,7 +203,7 @@ def _fields(expression: str) -> tuple[str, ...]:
 
 
 def _what_is_wrong(expression: str, fields: Sequence[str]) -> InvalidRequest:
-    """Find the field that cannot be read alone."""
+    """Find the field that cannot be parsed by itself."""
     for index, field in enumerate(fields):
         try:
             _expand(*("*" if other != index else field for other in range(len(FIELDS))))
@@ -240,7 +240,7 @@ _EXPECTED = (
 
 @lru_cache(maxsize=1024)
 def _values(index: int, field: str) -> tuple[int, ...]:
-    """What the minute, hour or month field names, sorted."""
+    """Return the values of the minute, hour or month field, sorted."""
     fields = ["*"] * len(FIELDS)
     fields[index] = field
     values = _expand(*fields).expanded[index]
@@ -266,7 +266,7 @@ def _days(day: str, weekday: str, months: frozenset[int]) -> _Days:
 
 
 def _expand(*fields: str) -> Any:
-    """Let croniter read five fields.
+    """Parse five fields with croniter.
 
     Raises:
         ValueError: One of them is wrong, or is of those that mean something else each time or to each reader.

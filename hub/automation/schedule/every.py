@@ -1,4 +1,4 @@
-"""`every`: a fixed interval from an anchor, in real time; no time zone bends it."""
+"""`every`: a fixed interval from an anchor, in elapsed time; time zones do not affect it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def plan_look(
     *,
     down_until: float = -math.inf,
 ) -> ClockCheck:
-    """Decide what fires of everything that came due in (`after`, `now`].
+    """Decide which of the occurrences in (`after`, `now`] fire.
 
     What is on time fires. When something was missed before it, `none` and `last` fire the latest occurrence only: it
     stands for the others. Arguments as in `plan_missed`; up to `down_until` nobody looked.
@@ -131,7 +131,7 @@ def last_between(schedule: Schedule, after: float, until: float) -> float | None
 
 
 def _last_from(schedule: Schedule, due: float, until: float) -> float:
-    """The last due time up to `until`, given one of them: a search by halves that also steps."""
+    """Return the last due time up to `until`, given one of them: a binary search that also steps."""
     high = until
     while (following := schedule.next_after(due)) is not None and following <= until:
         middle = (following + high) / 2

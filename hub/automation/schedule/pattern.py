@@ -15,13 +15,13 @@ MAX_MINUTE = 59
 
 
 class TimePattern(Struct, frozen=True):
-    """Due whenever the clock of `zone` shows a matching time; it follows real time through summer time.
+    """Due whenever the clock of `zone` shows a matching time; through daylight saving, it follows elapsed time.
 
     Made by `parse_time_pattern`.
 
     Args:
         pattern: Sorted hours, minutes and seconds, on every day.
-        zone: The zone whose clock is meant.
+        zone: The time zone.
     """
 
     pattern: WallPattern

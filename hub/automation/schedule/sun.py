@@ -119,7 +119,7 @@ class SunCondition(Struct, frozen=True):
             raise InvalidRequest("sun: expected before or after: sunrise or sunset")
 
     def holds(self, place: GeoPosition, zone: tzinfo, now: float) -> bool:
-        """Return whether it holds over `place`, whose clock is that of `zone`, at `now` (seconds since the epoch)."""
+        """Return whether the condition holds at `place` in the time zone `zone`, at `now` (seconds since the epoch)."""
         today = local(now, zone).date()
         until = None if self.before is None else _local_event(self.before, place, today, zone)
         since = None if self.after is None else _local_event(self.after, place, today, zone)
@@ -133,7 +133,7 @@ class SunCondition(Struct, frozen=True):
 
 
 def _local_event(event: SunEvent, place: GeoPosition, day: date, zone: tzinfo) -> float | None:
-    """When `event` comes on the local day: by the sun it may be the one before or after."""
+    """Return the time of `event` on the local day, which may be the solar day before or after."""
     for near in (day - _DAY, day, day + _DAY):
         at = _event_on(event, place, near)
         if at is not None and local(at, zone).date() == day:
@@ -143,7 +143,7 @@ def _local_event(event: SunEvent, place: GeoPosition, day: date, zone: tzinfo) -
 
 @lru_cache(maxsize=4096)
 def _event_on(event: SunEvent, place: GeoPosition, day: date) -> float | None:
-    """When `event` comes on a day of the place's own solar time, or None.
+    """Return the time of `event` on a day of the place's own solar time, or None.
 
     astral counts days at Greenwich. Where an event drifts over midnight there, two of its days name the same event, or
     one falls between two of them; the latter is the mean of its neighbours, good to a minute.

@@ -1,4 +1,4 @@
-"""The timetable: the one place that waits for the wall clock, for every schedule of the hub."""
+"""The timetable: one task that waits for the wall clock, for every schedule of the hub."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class ScheduledEntry:
-    """One schedule of a timetable; calling it takes it out, and calling it again does nothing.
+    """One schedule in the timetable; calling it removes the schedule, and calling it again does nothing.
 
     `due` is when it comes due next, in seconds since the epoch; None when never again. `looked` is up to where its
     occurrences were gone through; `fired` is the last one that fired, or that had fired before it was added: no
@@ -183,7 +183,7 @@ class Timetable:
         self._dead = 0
 
     async def _wait(self) -> None:
-        """Fire what is due and sleep until something is, as long as anything is armed."""
+        """Fire due entries and sleep until the next, as long as anything is armed."""
         while self._entries:
             await self._look(self._clock.time())
             if self._entries:

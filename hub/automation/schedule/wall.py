@@ -1,4 +1,4 @@
-"""From the wall clock of a zone to instants, through both ends of summer time.
+"""Converts wall-clock times of a zone to instants, through both daylight-saving changes.
 
 A *wall time* is a naive `datetime` of whole seconds, as a clock on a wall of that zone shows it. Twice a year that
 clock lies: an hour is missing, another comes twice. Every schedule that speaks of wall times is one of two:

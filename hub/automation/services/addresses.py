@@ -34,7 +34,7 @@ TO_SCHEMA = Schema(
 
 
 def _written(value: Any) -> dict[str, Any]:
-    """Accept an address in one word: `telegram:123456`."""
+    """Accept an address as one word: `telegram:123456`."""
     try:
         channel, peer = channel_and_peer(None, value if isinstance(value, str) else "")
     except InvalidRequest:
@@ -50,14 +50,14 @@ TARGET = AnyOf("last", "none", TO_SCHEMA, ADDRESS)
 
 
 class DeliveryTarget(Struct, frozen=True):
-    """An address, and the conversation that is held there, when one is."""
+    """An address, and the conversation held there, if any."""
 
     address: Address
     session_key: str | None = None
 
 
 class Addresses:
-    """Finds places.
+    """Resolves addresses.
 
     Args:
         db: The hub database.
@@ -71,7 +71,7 @@ class Addresses:
         self._people = people
 
     async def target(self, target: Any, *, agent_id: str, session_key: str | None = None) -> DeliveryTarget | None:
-        """Return what a valid `TARGET` means now; None for nowhere.
+        """Return the present meaning of a valid `TARGET`; None for nowhere.
 
         `last` is where the session was last spoken in, when it is a conversation with people; else where an owner last
         spoke to the agent; else the agent's main conversation on the dashboard.
@@ -84,7 +84,7 @@ class Addresses:
         return await self.at(*chat, target["account"], target.get("thread"))
 
     def check(self, address: Mapping[str, Any]) -> None:
-        """Refuse an address that leads nowhere, before it is kept.
+        """Refuse an address that leads nowhere, before it is stored.
 
         Raises:
             NotFound: There is no such channel or account; see `ChannelRegistry.account`.
@@ -95,7 +95,7 @@ class Addresses:
             self._channels.account(chat[0], str(address.get("account", "default")))
 
     async def last(self, agent_id: str, *, session_key: str | None = None) -> DeliveryTarget:
-        """Return where a session, or else an owner with an agent, was heard from last."""
+        """Return where a session, or else an owner with an agent, last wrote from."""
         found = await self.of_session(session_key) if session_key is not None else None
         if found is None:
             heard = self._heard()
@@ -103,7 +103,7 @@ class Addresses:
         return found or DeliveryTarget(Address(self._channels.home, main_key(agent_id)), main_key(agent_id))
 
     async def of_session(self, session_key: str) -> DeliveryTarget | None:
-        """Return where a conversation is held; None for one that is held nowhere, such as an automation's."""
+        """Return the chat of a conversation; None if it has none, such as an automation's."""
         heard = self._heard()
         found = await self._db.read(lambda connection: _last_of_session(connection, session_key, heard))
         if found is not None:
@@ -116,7 +116,7 @@ class Addresses:
     async def at(
         self, channel: str | None, to: str, account: str = "default", thread: str | None = None
     ) -> DeliveryTarget:
-        """Return an address with what is known of it: what kind of chat it is, and which conversation is held there.
+        """Return an address with its chat type and the conversation held there, as far as known.
 
         Raises:
             NotFound: There is no such channel or account; see `ChannelRegistry.account`.
@@ -130,7 +130,7 @@ class Addresses:
         return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))
 
     async def names(self, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        """Return the names of accounts by channel and the platform's id, as far as that is known and is no name."""
+        """Return the names of accounts by channel and platform id, as far as they differ."""
         unnamed = set(ids) - self._channels.places()
         return await self._db.read(lambda connection: _names(connection, unnamed)) if unnamed else {}
 
@@ -138,7 +138,7 @@ class Addresses:
         return _Heard(self._people(), self._channels.places())
 
     async def of_person(self, person_id: str, agent_id: str | None = None) -> DeliveryTarget:
-        """Return where a person was heard from last; an owner of whom nothing was is reached on the dashboard.
+        """Return where a person last wrote from; an owner who never wrote is reached on the dashboard.
 
         Args:
             agent_id: Whose main conversation an owner has there; None for no such place.
@@ -165,7 +165,7 @@ _PRIVATE = "session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel
 
 
 class _Heard(Struct, frozen=True):
-    """What is asked of a place beside who wrote from there: who has which identity now, and which accounts there are.
+    """The further conditions on a place: present owners of identities, and present accounts.
 
     Nothing goes to an identity that was taken away, or to an account that no longer exists.
     """
@@ -198,7 +198,7 @@ def _last(
     heard: _Heard,
     holds: Callable[[Authority, Authority], bool],
 ) -> DeliveryTarget | None:
-    """Return the last place by a condition in SQL and one on the rights of words, when they came and by now."""
+    """Return the last place that matches a condition in SQL, and whose sender had and still has sufficient rights."""
     rows = connection.execute(
         f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND {where} ORDER BY position DESC",  # noqa: S608
         (LOOKED_AT, *values),
@@ -231,7 +231,7 @@ def _known(connection: SqlConnection, address: Address, thread: str | None) -> D
 
 
 def _place(row: Sequence[str] | None) -> DeliveryTarget | None:
-    """Return the place a message came from; once its words were taken out its conversation tells the rest."""
+    """Return the place a message came from; if its words were deleted, its conversation supplies the rest."""
     if row is None:
         return None
     channel, account, peer, session_key, message = row

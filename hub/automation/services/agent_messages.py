@@ -1,4 +1,4 @@
-"""What agents send of their own accord: to the conversation they are in, or to another chat."""
+"""Messages that agents send of their own accord: to their current conversation, or to another chat."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OUTCOME_LIMIT_S = 30.0
 
 
 class RunPlace(Struct, frozen=True):
-    """Where a run is held: its conversation, and the message that it answers."""
+    """The place of a run: its conversation, and the message that it answers."""
 
     address: Address
     message_id: str | None = None
@@ -60,7 +60,7 @@ class AgentMessages:
         self.replies = Replies(outbox, workspaces, lambda: outbox.settings.language)
 
     async def place(self, run_id: str, session_key: str) -> RunPlace | None:
-        """Return where a run is held, or None for one that is held nowhere, such as an automation's."""
+        """Return the place of a run, or None if it has none, such as an automation's."""
         found = await self._db.read(lambda connection: _answered_by(connection, run_id))
         if found is not None:
             return found
@@ -68,7 +68,7 @@ class AgentMessages:
         return RunPlace(conversation.address) if conversation is not None else None
 
     async def address(self, run_id: str, session_key: str) -> Address | None:
-        """Return the chat that a run is held in, or None."""
+        """Return the chat of a run, or None."""
         found = await self.place(run_id, session_key)
         return found.address if found is not None else None
 
@@ -91,7 +91,7 @@ class AgentMessages:
         return attached
 
     async def send(self, target: ReplyTarget, run_id: str, outgoing: Outgoing) -> list[OutboxRow]:
-        """Send something and wait for the platform, not for ever.
+        """Send something and wait for the platform, for a limited time.
 
         Raises:
             InvalidRequest: The channel of the chat cannot do that.
@@ -133,7 +133,7 @@ class AgentMessages:
 
 
 def described(attached: Attached) -> str:
-    """Return what a channel can do, for a model."""
+    """Return the capabilities of a channel, described for a model."""
     limits = attached.channel.limits
     able = ["send", "reply"]
     able += sorted(each.value for each in attached.capabilities & {*NEEDS.values()})
@@ -145,7 +145,7 @@ def described(attached: Attached) -> str:
 
 
 def sent_result(rows: list[OutboxRow]) -> ToolResult:
-    """Return what a model reads of what was sent."""
+    """Return the tool result that describes what was sent."""
     told: dict[str, Any] = {"message_ids": [id for row in rows for id in row.platform_ids]}
     failed = [row for row in rows if row.state != "sent"]
     if not failed:

@@ -72,11 +72,11 @@ AGENT_RUN_SCHEMA = Schema(
 
 
 class AgentRunService:
-    """Answers `agent.run`.
+    """Handles `agent.run`.
 
     Args:
         runs: Asks the runner.
-        agents: Who there is.
+        agents: The agents.
         addresses: Finds where `announce` means.
         delivery: Sends the answer.
     """
@@ -164,7 +164,7 @@ def narrowed(authority: Authority, tools: Any) -> Authority:
 
 
 def _session_key(session: str, agent_id: str, authority: Authority) -> str | None:
-    """Return the conversation that is meant; None for one of its own.
+    """Return the requested conversation; None for a new one.
 
     Raises:
         InvalidRequest: It is no session key, or one of another agent.

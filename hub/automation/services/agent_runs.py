@@ -48,12 +48,12 @@ class AgentRunFailed(HubError):
 
 
 class RequestedRun(Struct, frozen=True):
-    """A run that an automation asks for.
+    """A run requested by an automation.
 
     Attributes:
         agent_id: Who answers.
-        text: What is said.
-        context: Why, and with whose authority.
+        text: The words.
+        context: The cause, and the authority.
         session_key: The conversation; None for one of its own, begun again each time.
         name: What a conversation of its own is called.
         key: Asking again with the same key attaches to the same run.
@@ -82,7 +82,7 @@ class RequestedRun(Struct, frozen=True):
 
 
 class AgentRuns:
-    """Asks the runner.
+    """Requests runs from the runner.
 
     Args:
         tasks: Owner of the runs that nobody waits for.
@@ -110,7 +110,7 @@ class AgentRuns:
         bus.listen("hub_stopping", self._stops)
 
     async def run(self, wanted: RequestedRun) -> RunResult | None:
-        """Run once and return the result; None when it waits for the conversation that requested it.
+        """Run once and return the result; None if it waits for the conversation that requested it.
 
         Raises:
             LimitExceeded: Too many runs wait.
@@ -139,7 +139,7 @@ class AgentRuns:
             self._taken.discard(slot)
 
     async def give_up_orphans(self) -> int:
-        """Close the rows of runs that were cut off and that nothing took up, and forget old ones; return how many.
+        """Close the rows of interrupted runs that nothing resumed, and delete old ones; return how many.
 
         To be called when automations have been open for a while; harmless at any time.
         """
@@ -162,14 +162,14 @@ class AgentRuns:
         return await self._db.write(write)
 
     def busy(self, agent_id: str) -> bool:
-        """Whether an agent answers a person now, or is about to."""
+        """Whether an agent is answering a person, or about to."""
         return any(
             each.agent_id == agent_id and each.kind == "message" and not self._is_ours(each.run_id)
             for each in self._runner.active()
         )
 
     def waits_in(self, session_key: str, key: str | None) -> bool:
-        """Whether a run that an automation asked for, other than that of this key, waits in a conversation already."""
+        """Whether another requested run, not that of this key, already waits in a conversation."""
         return any(
             each.session_key == session_key
             and each.state == "queued"
@@ -204,7 +204,7 @@ class AgentRuns:
         )
 
     async def _announced(self, request: RunRequest) -> RunRequest:
-        """Write the row of a run that may be taken up again, before it begins."""
+        """Insert the row of a run that may be resumed, before it begins."""
         if request.kind == "message":
             await self._db.write(lambda connection: self._runner.insert_queued(connection, request))
         return request
@@ -221,7 +221,7 @@ class AgentRuns:
         return result
 
     def _queue(self, request: RunRequest, wanted: RequestedRun) -> None:
-        """Run behind the run that asks for it, outside of the chain that holds the conversation."""
+        """Run after the requesting run, outside the chain that holds the conversation."""
         context = request.context
         later = replace(request, context=Context(context.authority, parent_id=context.id))
 
@@ -253,7 +253,7 @@ class AgentRuns:
         return key
 
     async def _tidy(self, session_key: str) -> None:
-        """Delete the oldest transcripts of a conversation that starts over each time."""
+        """Delete the oldest transcripts of a conversation that starts afresh each time."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT session_id FROM runs WHERE session_key = ? AND session_id IS NOT NULL"
@@ -280,12 +280,12 @@ _RUN_PREFIX = "auto-"
 
 
 def run_id_of(key: str | None) -> str:
-    """Return the id of the run that an idempotency key names; a fresh one without a key."""
+    """Return the run id for an idempotency key; a fresh one without a key."""
     return f"{_RUN_PREFIX}{new_id() if key is None else sha256(key.encode()).hexdigest()[:32]}"
 
 
 def noting(call: ServiceCall) -> Callable[[str], None]:
-    """Return what notes the run that a call of a service begins, for its trace."""
+    """Return a function that notes the run that a service call begins, for its trace."""
 
     def note(run_id: str) -> None:
         if call.notes is not None:
@@ -295,7 +295,7 @@ def noting(call: ServiceCall) -> Callable[[str], None]:
 
 
 def shown(result: RunResult) -> dict[str, Any]:
-    """Return a run that ended as a service answers it."""
+    """Return an ended run as a service response."""
     return {
         "reply": result.reply,
         "run_id": result.run_id,

@@ -1,4 +1,4 @@
-"""The services over automations themselves: trigger, turn_on, turn_off, toggle, reload."""
+"""The services about automations: trigger, turn_on, turn_off, toggle, reload."""
 
 from __future__ import annotations
 

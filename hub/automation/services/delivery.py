@@ -61,8 +61,8 @@ class ResultDelivery:
 
         Args:
             place: Where it goes.
-            text: What is said.
-            context: Why, and with whose authority.
+            text: The words.
+            context: The cause, and the authority.
             key: Sending again with the same key sends nothing and returns the ids of the first time.
 
         Returns:
@@ -85,7 +85,7 @@ class ResultDelivery:
         *,
         run_id: str | None = None,
     ) -> list[str]:
-        """Write a message's rows inside the caller's transaction; call `sent` when it is committed."""
+        """Write a message's rows in the caller's transaction; call `sent` after the commit."""
         message = message_of(text)
         if message is None:
             return []
@@ -99,13 +99,13 @@ class ResultDelivery:
         )
 
     def sent(self, place: DeliveryTarget, text: str, context: Context, name: str) -> None:
-        """Begin to send what was written, and keep it in the conversation; doing it again keeps it once."""
+        """Start sending a written message, and add it to the conversation once."""
         self._outbox.notify(place.address)
         if place.session_key is not None:
             self._tasks.spawn(self.keep(place, text, context, name), name=f"keep what was said in {place.session_key}")
 
     async def keep(self, place: DeliveryTarget, text: str, context: Context, name: str) -> None:
-        """Put what was said into the transcript of its conversation, once per name.
+        """Add a message to the transcript of its conversation, once per name.
 
         It waits for no turn: one that goes on there may itself wait for somebody's answer.
         """

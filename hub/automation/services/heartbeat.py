@@ -1,4 +1,4 @@
-"""The services `agent.heartbeat` and `agent.heartbeat_due`: let an agent look after things, and whether it has to."""
+"""The services `agent.heartbeat` and `agent.heartbeat_due`: run an agent's checks, and whether any are due."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ DUE_SCHEMA = Schema(
 
 
 def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents: Agents) -> Unsubscribe:
-    """Register the services; see `Heartbeats.beat` and `Heartbeats.due` for what they answer.
+    """Register the services; see `Heartbeats.beat` and `Heartbeats.due` for their responses.
 
     Returns:
         A function that removes them.

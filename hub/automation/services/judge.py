@@ -1,4 +1,4 @@
-"""The judge: a model answers a question with yes or no, a score, or one of several choices, and nothing else.
+"""The judge: a model answers a question with yes or no, a score, or one of several choices.
 
 It has no tools and no conversation. What it may say is a closed set, so words from outside in a question can at worst
 choose one of the answers.
@@ -54,10 +54,10 @@ class NoAnswer(HubError):
 
 
 class Judge:
-    """Asks models; calling it is a `hub.automation.contract.Judge`.
+    """Asks models; an instance is a `hub.automation.contract.Judge`.
 
     Args:
-        models: Which models there are.
+        models: The model registry.
         agents: Whose model and persona answer.
         persona: Returns the words that make an agent who it is; asked only when a question names an agent.
         bus: Told what each question cost.
@@ -104,7 +104,7 @@ class Judge:
 
 
 class _Asked:
-    """One question in progress."""
+    """A question in progress."""
 
     def __init__(self, judge: Judge, question: JudgeQuestion, context: Context) -> None:
         self._judge = judge
@@ -174,7 +174,7 @@ class _Asked:
 
 
 def parse_reply(reply: str, answers: str | tuple[str, ...]) -> tuple[bool | float | str, str]:
-    """Read a reply strictly: one JSON object with an answer that is allowed, and maybe a reason.
+    """Parse a reply strictly: one JSON object with an allowed answer, and optionally a reason.
 
     Args:
         reply: What the model said; a code fence around it is taken off.

@@ -84,7 +84,7 @@ INDEX_SCHEMA = Schema({Optional("force", default=False, description="Rebuild the
 
 
 class MemoryServices:
-    """Answers `memory.*`; what it may see follows from the authority of the call, as in a conversation."""
+    """Handles `memory.*`; access follows from the authority of the call, as in a conversation."""
 
     def __init__(self, memory: MemoryRegistry, agents: Agents, clock: Clock) -> None:
         self._memory = memory
@@ -172,7 +172,7 @@ class MemoryServices:
 
     async def _index(self, call: ServiceCall) -> Mapping[str, Any]:
         if not call.context.authority.owner:
-            raise Forbidden("memory.index: only the owner has the index brought up to date")
+            raise Forbidden("memory.index: only the owner may update the index")
         return synced_data(await self._memory.require().sync(agent_id=self._agent(call), force=call.data["force"]))
 
     def _agent(self, call: ServiceCall) -> str:

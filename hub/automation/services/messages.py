@@ -48,7 +48,7 @@ NOTIFY_SCHEMA = Schema(
 
 
 class Messages:
-    """Answers `message.send` and `notify.*`.
+    """Handles `message.send` and `notify.*`.
 
     Args:
         people: The people of this home as configured now; each has `notify.<id>`.

@@ -1,4 +1,4 @@
-"""What pages looked like the last time, by the name an automation gave them; disposable, one small file for each."""
+"""Snapshots of pages from the last look, by the name an automation gave them; disposable, one small file each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERSION = 1
 
 
 class RememberedPage(Struct, frozen=True):
-    """A page as it was.
+    """The snapshot of a page.
 
     Attributes:
         hash: Of its whole text.
@@ -29,7 +29,7 @@ class RememberedPage(Struct, frozen=True):
 
 
 class RememberedPages:
-    """Keeps pages in a folder. Its methods block.
+    """Keeps snapshots in a folder. Its methods block.
 
     Args:
         folder: Made when the first page is kept.
@@ -39,7 +39,7 @@ class RememberedPages:
         self._folder = folder
 
     def get(self, key: str) -> RememberedPage | None:
-        """Return a page; None when it is not known, or its file was damaged."""
+        """Return a snapshot; None if it is unknown or damaged."""
         data = self._file(key).read()
         if not isinstance(data, dict) or data.get("key") != key:
             return None
@@ -47,7 +47,7 @@ class RememberedPages:
         return RememberedPage(hash, text) if isinstance(hash, str) and isinstance(text, str) else None
 
     def put(self, key: str, page: RememberedPage) -> None:
-        """Keep a page instead of what was known by this key."""
+        """Store a snapshot, replacing the one of the same key."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file(key).write({"key": key, "hash": page.hash, "text": page.text[:TEXT_LIMIT]})
         self._forget_the_oldest()

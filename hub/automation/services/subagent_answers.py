@@ -1,4 +1,4 @@
-"""Where answers go that agents give when they heard of their subagents: to the chat that the task came from."""
+"""The destinations of agents' answers about their subagents: the chat that the task came from."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from hub.messaging.texts import say
 
 
 class SubagentThreads:
-    """Hears messages in threads of subagents at work, from whom they work for and from owners.
+    """Passes messages in threads to running subagents, from the people they work for and from owners.
 
     Args:
         subagents: The subagents.
@@ -36,11 +36,11 @@ class SubagentThreads:
         return ChatCommand("unfocus", self._unfocus, Category.SESSION, people_only=True)
 
     def interceptor(self) -> Interceptor:
-        """Return what passes messages on to subagents at work."""
+        """Return the interceptor that passes messages to running subagents."""
         return Interceptor(self._subagents.at_work, self._intercept)
 
     async def _intercept(self, accepted: Accept) -> Answer | None:
-        """Return what passes a message on to a subagent; None where an agent answers it."""
+        """Return a function that passes a message to a subagent; None if an agent answers it."""
         found = self._in(accepted.message.address, accepted.context.authority)
         if found is None or not accepted.message.text.strip():
             return None
@@ -64,7 +64,7 @@ class SubagentThreads:
         return say("subagents.unfocused", self._language(), label=found.label)
 
     def _in(self, address: Address, authority: Authority) -> Subagent | None:
-        """Return the subagent at work that has a thread and hears a sender there."""
+        """Return the running subagent that owns a thread and may hear a sender there."""
         for each in self._subagents.running():
             known = self._places.opened_thread(each.place)
             if each.id in self._left or known is None or _chat(known) != _chat(address):

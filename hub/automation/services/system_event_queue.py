@@ -1,4 +1,4 @@
-"""System events: facts for an agent that wait until it looks, at its next heartbeat or before the next message."""
+"""System events: facts that wait for an agent until its next heartbeat or the next message."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEPT_S = 7 * 86_400.0
 
 
 class SystemEvent(Struct, frozen=True):
-    """Something that waits for an agent; `came` says who said it."""
+    """A waiting event; `came` is its provenance."""
 
     id: str
     text: str
@@ -118,11 +118,11 @@ class SystemEvents:
         return id
 
     def wake(self, agent_id: str, reason: str, context: Context) -> None:
-        """Have an agent look now."""
+        """Wake an agent now."""
         self._bus.fire(EVENT_HEARTBEAT_WAKE, {"agent_id": agent_id, "reason": reason}, context)
 
     async def waiting(self, *, agent_id: str | None = None, session_key: str | None = None) -> list[SystemEvent]:
-        """Return what waits for an agent, or in one conversation, oldest first."""
+        """Return the waiting events of an agent, or of one conversation, oldest first."""
         column, value = ("agent_id", agent_id) if session_key is None else ("session_key", session_key)
         rows = await self._db.read(
             lambda connection: connection.execute(
@@ -134,7 +134,7 @@ class SystemEvents:
         return [SystemEvent(id, text, self._came(key, said_by), ms) for id, text, key, said_by, ms in rows]
 
     async def before(self, request: RunRequest, store: Store) -> None:
-        """Put what waits in a conversation before the next words of a person; a `hub.agent.parts.Before`.
+        """Insert the waiting events of a conversation before a person's message; a `hub.agent.parts.Before`.
 
         What an automation says in the conversation takes nothing: its own heartbeat has events among its words.
         """
@@ -158,7 +158,7 @@ class SystemEvents:
         return "UPDATE system_events SET taken_ms = ? WHERE id = ? AND taken_ms IS NULL", [(now, id) for id in ids]
 
     async def take(self, ids: Iterable[str]) -> None:
-        """Note events as taken."""
+        """Mark events as taken."""
         statement, rows = self.taking(ids)
         if rows:
             await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
@@ -181,7 +181,7 @@ class SystemEvents:
 
 
 def _entry(events: list[SystemEvent], ts_ms: int, came: Provenance) -> TranscriptEntry:
-    """Return events as something that was said in the conversation; the same events give the same entry."""
+    """Return events as one transcript entry; equal events give equal entries."""
     text = "\n".join(["System events since the last message:", *(f"- {event.text}" for event in events)])
     return message_entry(
         user_message(text),

@@ -1,4 +1,4 @@
-"""The service `agent.system_event`: tell an agent something it will see when it looks next."""
+"""The service `agent.system_event`: give an agent a fact to see at its next look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service `tool.invoke`: an automation uses a tool, with its own authority and through the one door."""
+"""The service `tool.invoke`: an automation uses a tool, with its own authority, under the usual checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INVOKE_SCHEMA = Schema(
 
 
 class ToolFailed(HubError):
-    """The tool gave an error, or may not be used."""
+    """The tool returned an error, or may not be used."""
 
     code = "TOOL_FAILED"
     http_status = 502

@@ -1,4 +1,4 @@
-"""Pages of the web as text that a person or a model reads: no markup, no scripts, one line per paragraph."""
+"""Web pages as text for people and models: no markup, no scripts, one line per paragraph."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PageText(Struct, frozen=True):
 
 
 def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
-    """Return the readable text of a page; of what is no text, nothing.
+    """Return the readable text of a page; empty for anything that is not text.
 
     A page can be made to take long: it is called in a process of its own (`hub.security.outside_reader`).
 
@@ -60,7 +60,7 @@ def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
 
 
 def decoded(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return the media type of an answer, and its source as text; no text for what is none.
+    """Return the media type of an answer, and its source as text; empty for anything that is not text.
 
     Args:
         headers: With lower-case names.
@@ -97,7 +97,7 @@ def html_to_text(source: str) -> str:
 
 
 def changed_lines(before: str, after: str) -> str:
-    """Return what changed, as lines that begin with + or -, with the line around each for orientation."""
+    """Return the changed lines, marked + or -, each with a line of context."""
     old, new = before.split("\n")[:DIFF_LINES_LIMIT], after.split("\n")[:DIFF_LINES_LIMIT]
     lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]
     return "\n".join(line for line in lines if not line.startswith("@@"))[:DIFF_LIMIT]

@@ -12,7 +12,7 @@ _WHERE = "agents[].limits."
 
 
 def tell_budget(bus: EventBus, automation_id: str, budget: str, spent: float, limit: float, context: Context) -> None:
-    """Fire the event that an automation has used up its budget.
+    """Fire the event for an automation whose budget is used up.
 
     Args:
         budget: cost_usd or tokens.

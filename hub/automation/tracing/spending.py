@@ -31,7 +31,7 @@ Key = tuple[str | None, str | None]
 
 
 class SpendingLog:
-    """Knows what was spent; a `hub.automation.contract.Spending`.
+    """Tracks spending; a `hub.automation.contract.Spending`.
 
     Args:
         bus: Listened to between `open` and `close`.
@@ -48,7 +48,7 @@ class SpendingLog:
         self._unlisten: list[Callable[[], None]] = []
 
     async def open(self) -> None:
-        """Read what was spent in the last days, and listen from now on."""
+        """Load the spending of the last days, and listen from now on."""
         if self._history is not None:
             await self._load(self._history)
         self._unlisten = [
@@ -59,23 +59,23 @@ class SpendingLog:
         ]
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for unlisten in self._unlisten:
             unlisten()
         self._unlisten = []
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
-        """Return dollars since a time (seconds since the epoch), of an agent or of the runs of an automation."""
+        """Return the dollars spent since a time (seconds since the epoch), by an agent or an automation's runs."""
         series = self._series.get((agent, automation))
         return series.cost_since(since) if series is not None else 0.0
 
     def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
-        """Return tokens since a time."""
+        """Return the tokens used since a time."""
         series = self._series.get((agent, automation))
         return series.tokens_since(since) if series is not None else 0
 
     def automation_of(self, context: Context, session_key: str | None = None) -> str | None:
-        """Return the automation that led to something, or None when none did."""
+        """Return the automation that caused an event, or None if none did."""
         for id in (context.id, context.parent_id, *reversed(context.chain)):
             if id is not None and (owner := self._owners.get(id)) is not None:
                 return owner
@@ -134,7 +134,7 @@ class SpendingLog:
 
 
 class _Series:
-    """Sums over time: pieces of a minute, each with what was spent up to its end."""
+    """Sums over time in minute buckets, each cumulative to its end."""
 
     __slots__ = ("_costs", "_starts", "_times", "_tokens")
 

@@ -35,7 +35,7 @@ _NO_SECRETS = SecretMask()
 
 
 class StepTrace:
-    """One execution of one step. Used in a `with`, it ends there and keeps the error that came through."""
+    """One execution of one step. As a context manager, it ends on exit and records a raised error."""
 
     __slots__ = ("_changed", "_child", "_clock", "_ended", "_error", "_result", "_started", "skipped")
 
@@ -63,7 +63,7 @@ class StepTrace:
     def child(
         self, *, run_id: str | None = None, automation_id: str | None = None, session_key: str | None = None
     ) -> Self:
-        """Record what it started: a run (of an agent, a script, an automation), its owner and its conversation."""
+        """Record a run that it started (of an agent, a script, an automation), its owner and its conversation."""
         told = {"run_id": run_id, "automation_id": automation_id, "session_key": session_key}
         self._child = {key: value for key, value in told.items() if value is not None}
         return self
@@ -119,7 +119,7 @@ class TraceWriter:
         run_id: Of the run.
         automation_id: Whose run it is; a script's is `script.<key>`.
         alias: For people.
-        trigger: What fired, as templates see it.
+        trigger: The trigger that fired, as templates see it.
         context: Why it runs.
         clock: Time.
         zone: The home's time zone.
@@ -206,12 +206,12 @@ class TraceWriter:
         return step
 
     def verdict(self, path: str, verdict: ConditionVerdict) -> None:
-        """Record whether the condition at `path` held, and those it is made of."""
+        """Record the verdict of the condition at `path`, and of its parts."""
         for place, each in each_verdict(path, verdict):
             self.step(place).result(**verdict_result(each)).end()
 
     def end(self, outcome: RunOutcome, error: str | None = None, variables: Mapping[str, Any] | None = None) -> None:
-        """The run ended now; only the first call counts."""
+        """End the run now; only the first call counts."""
         if self._finished is not None:
             return
         self._finished = self._clock.monotonic()
@@ -245,19 +245,19 @@ class TraceWriter:
 
 
 def each_verdict(path: str, verdict: ConditionVerdict) -> Iterator[tuple[str, ConditionVerdict]]:
-    """Yield a verdict and those it is made of, each with its path."""
+    """Yield a verdict and its parts, each with its path."""
     yield path, verdict
     for below, child in verdict.children.items():
         yield from each_verdict(f"{path}/{below}", child)
 
 
 def verdict_result(verdict: ConditionVerdict) -> dict[str, Any]:
-    """Return what a trace shows of a verdict; what it is made of has entries of its own."""
+    """Return a verdict as a trace shows it; its parts have entries of their own."""
     return {"holds": verdict.holds, "reason": verdict.reason, **verdict.details}
 
 
 def verdict_steps(verdicts: Mapping[str, ConditionVerdict]) -> dict[str, list[dict[str, Any]]]:
-    """Return verdicts by path as the `steps` of an entry about something that did not run."""
+    """Return verdicts by path as the `steps` of a trace of something that did not run."""
     return {
         place: [{"result": shown_value(verdict_result(each))}]
         for path, verdict in verdicts.items()
@@ -271,7 +271,7 @@ def iso_time(when: float, zone: tzinfo) -> str:
 
 
 def shown_value(value: Any, mask: SecretMask = _NO_SECRETS) -> Any:
-    """Return a bounded plain copy of any value: long text is cut, long lists and what is deep are shortened.
+    """Return a bounded plain copy of any value: long text, long lists and deep data are cut.
 
     Args:
         mask: Hides the secrets of what runs.
@@ -334,7 +334,7 @@ class _Shown:
 
 
 def _cut(text: str) -> str:
-    """Return a text that is not too long; what is no character is replaced, so that it hides nothing else."""
+    """Return a text cut to the limit; invalid characters are replaced, so that they hide nothing."""
     shown = text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}… ({len(text)} characters)"
     # Plain text is all characters; this is done for each key and each value of every run.
     return shown if shown.__class__ is str and shown.isascii() else shown.encode("utf-8", "replace").decode()

@@ -81,11 +81,11 @@ class TraceStore:
     # --- writing ---
 
     def begin(self, writer: TraceWriter) -> None:
-        """A run has begun; it is shown as running until its trace is added."""
+        """Record that a run has begun; it is shown as running until its trace is added."""
         self._running[writer.run_id] = writer
 
     def add(self, trace: TraceWriter | Mapping[str, Any], kept: int = DEFAULT_KEPT) -> None:
-        """Keep the trace of a run that has ended; returns at once and never raises.
+        """Store the trace of an ended run; returns at once and never raises.
 
         Args:
             trace: The trace; it is put into its form where it is written, and not changed any more.
@@ -115,10 +115,10 @@ class TraceStore:
         text: str,
         verdicts: Mapping[str, ConditionVerdict],
     ) -> None:
-        """Keep that a trigger fired and nothing ran; returns at once and never raises.
+        """Store that a trigger fired and nothing ran; returns at once and never raises.
 
         Args:
-            trigger: What fired, as templates see it.
+            trigger: The trigger that fired, as templates see it.
             reason: Why nothing ran; each reason of each automation has a bucket of its own.
             text: Why, for people.
             verdicts: Of the conditions that were asked, by their index.
@@ -141,22 +141,22 @@ class TraceStore:
             self._memory.add(("not_run", automation_id, reason.value), NOT_RUN_KEPT, "", data)
 
     def forget(self, run_id: str) -> None:
-        """A run that had begun ends without a trace: the hub stops, and takes it up again."""
+        """Forget a begun run that ends without a trace, because the hub stops and resumes it later."""
         self._running.pop(run_id, None)
 
     # --- looking up ---
 
     async def list(self, automation_id: str, limit: int = LIST_LIMIT) -> Many:
-        """Return the traces of an automation, the newest first; those that run now have no `finished`."""
+        """Return the traces of an automation, newest first; active runs have no `finished`."""
         return await self._find(automation_id, limit)
 
     async def recent(self, limit: int = 50) -> Many:
-        """Return what ran lately, of all automations, the newest first, without steps and variables."""
+        """Return recent runs of all automations, newest first, without steps and variables."""
         found = await self._find(None, limit)
         return [{key: trace[key] for key in _BRIEF if key in trace} for trace in found]
 
     async def not_run(self, automation_id: str | None, limit: int = LIST_LIMIT) -> Many:
-        """Return firings that set nothing off, of an automation or of all (None), the newest first, with reasons."""
+        """Return firings that started no run, of one automation or all (None), newest first, with reasons."""
         limit = _bounded(limit)
         found = self._memory.of("not_run", automation_id)
         if self._history is not None:
@@ -184,7 +184,7 @@ class TraceStore:
     # --- files ---
 
     async def export(self, run_id: str) -> dict[str, Any]:
-        """Return a trace as a file holds it.
+        """Return a trace in its export format.
 
         Raises:
             NotFound: There is none.
@@ -192,7 +192,7 @@ class TraceStore:
         return {FORMAT: VERSION, "trace": await self.get(run_id)}
 
     def import_(self, data: Any) -> str:
-        """Take a trace that was exported, here or elsewhere; return its new run id.
+        """Import an exported trace; return its new run id.
 
         It gets an id of its own and is marked `imported`: a file stands for nothing that happened here.
 
@@ -245,7 +245,7 @@ class TraceStore:
 
 
 class _Memory:
-    """Traces by bucket, the newest at the end; when there are too many bytes the oldest of the fullest buckets go."""
+    """Traces by bucket, newest last; above the byte limit, the oldest of the fullest buckets are dropped."""
 
     def __init__(self) -> None:
         self._buckets: dict[Bucket, deque[tuple[str, bytes]]] = {}
@@ -286,7 +286,7 @@ class _Memory:
 
 
 def encoded(trace: Mapping[str, Any]) -> bytes:
-    """Return a trace as JSON of at most 64 KiB; what does not fit is left out, the least telling first."""
+    """Return a trace as JSON of at most 64 KiB; the least informative parts are dropped first."""
     data = _dumped(trace)
     if len(data) <= TRACE_BYTES_LIMIT:
         return data
@@ -301,7 +301,7 @@ def encoded(trace: Mapping[str, Any]) -> bytes:
 
 
 def _encoded_later(trace: TraceWriter) -> bytes:
-    """Return the trace of a run that has ended, in the thread that writes; nothing that is in it stops the others."""
+    """Return the trace of an ended run, encoded in the writer's thread; a bad value does not stop the others."""
     try:
         return encoded(trace.as_dict())
     except Exception as error:  # it holds whatever an automation put into its variables
@@ -353,7 +353,7 @@ def _each_step(trace: Mapping[str, Any], without: tuple[str, ...]) -> dict[str, 
 
 
 def _checked(data: Any) -> dict[str, Any]:
-    """Return the trace in a file, with only what a trace has; raises `InvalidRequest`."""
+    """Return the trace in a file, reduced to known fields; raises `InvalidRequest`."""
     if not isinstance(data, Mapping) or data.get(FORMAT) != VERSION or not isinstance(data.get("trace"), Mapping):
         raise InvalidRequest(f'this is no trace; expected {{"{FORMAT}": {VERSION}, "trace": {{…}}}}')
     raw: Mapping[str, Any] = data["trace"]
@@ -374,7 +374,7 @@ def _checked(data: Any) -> dict[str, Any]:
 
 
 def _moment(value: Any) -> float:
-    """Return ISO 8601 with a zone as seconds since the epoch; 0 when it is none."""
+    """Return ISO 8601 with a zone as seconds since the epoch; 0 if invalid."""
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):

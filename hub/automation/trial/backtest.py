@@ -186,7 +186,7 @@ class _Backtest:
             self._doubt(config)
 
     def _doubt(self, config: Mapping[str, Any]) -> None:
-        """Report data that a trigger needs and that is not recorded, or not completely."""
+        """Report data that a trigger needs and that is missing or incomplete in the history."""
         index, name = config["index"], config["trigger"]
         if name == "message" and config.keys() & {"text", "regex"}:
             self._unknown(index, "what messages say is not recorded")
@@ -207,7 +207,7 @@ class _Backtest:
     # --- meanwhile ---
 
     async def _records(self) -> AsyncIterator[tuple[float, Any]]:
-        """Yield what was recorded, in order of time: when, and what makes it happen again."""
+        """Yield the recorded data in order of time, each with a function that replays it."""
         types = {type for listened in self._listened.values() for type in listened} - {EVENT_STATE_CHANGED}
         states, events = self._states(), self._events(types)
         state, event = await anext(states, None), await anext(events, None)
@@ -252,7 +252,7 @@ class _Backtest:
         self._replay.parts.bus.fire(event["type"], data, _context(event["context_id"]))
 
     async def _drain(self) -> bool:
-        """Try what has fired; return whether to go on."""
+        """Try pending firings; return whether to go on."""
         now = time.monotonic()
         if now - self._breath > BREATH_S:
             await asyncio.sleep(0)

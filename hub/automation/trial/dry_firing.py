@@ -1,4 +1,4 @@
-"""Decides what a firing would lead to, as for a real one, without executing it; for simulation and backtest."""
+"""Decides the result of a firing without executing it; for simulation and backtest."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Trial:
         self._limits = AutomationLimits(config, parts.clock, parts.spending, config["id"])
 
     async def fire(self, firing: Firing, *, skip_conditions: bool = False) -> Tried:
-        """Return what this firing would lead to now."""
+        """Return the result of this firing."""
         try:
             variables = self._variables(firing)
         except HubError as error:

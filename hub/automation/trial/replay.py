@@ -1,4 +1,4 @@
-"""A past that goes by again: a bus, states, a clock and a timetable of its own, fed from what history recorded."""
+"""Replays a past period: a separate bus, states, clock and timetable, fed from recorded history."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from hub.automation.contract import RunSpending
+from hub.automation.contract import RecordedSource, RunSpending
 from hub.automation.engine.firing_queue import FiringQueue
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
-from hub.automation.sources.webhooks import Webhook, Webhooks
 from hub.core.clock import Clock
-from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
@@ -29,7 +28,7 @@ TURNS = 5
 
 
 class ReplayClock(Clock):
-    """A clock that only `Replay.until` moves; sleepers wake when it comes by."""
+    """A clock that only `Replay.until` moves; it wakes sleepers in passing."""
 
     def __init__(self, start: float) -> None:
         self._start = start
@@ -52,11 +51,11 @@ class ReplayClock(Clock):
         await waiter
 
     def stand_at(self, when: float) -> None:
-        """Set the time, earlier or later, while nothing sleeps: for the state before the beginning."""
+        """Set the time while nothing sleeps: for the state before the beginning."""
         self._now = when
 
     def next_waking(self) -> float | None:
-        """Return when the next sleeper wakes."""
+        """Return the wake-up time of the next sleeper."""
         while self._waiting and self._waiting[0][2].done():
             heapq.heappop(self._waiting)
         return self._waiting[0][0] if self._waiting else None
@@ -81,29 +80,15 @@ class SteppedTimetable(Timetable):
         self._push(entry)
 
     def next_time(self) -> float | None:
-        """Return when something comes due next."""
+        """Return the next due time."""
         while self._heap and self._heap[0][2].due != self._heap[0][0]:
             heapq.heappop(self._heap)
             self._dead -= 1
         return self._heap[0][0] if self._heap else None
 
     async def look(self) -> None:
-        """Fire what is due now."""
+        """Fire due entries now."""
         await self._look(self._clock.time())
-
-
-class _RecordedWebhooks(Webhooks):
-    """Past webhook calls from history, by their ids."""
-
-    def __init__(self, clock: Clock, bus: EventBus) -> None:
-        super().__init__(clock)
-        self._bus = bus
-
-    def register(self, hook: Webhook, deliver: Callable[[dict[str, Any]], None]) -> Unsubscribe:
-        def called(event: Event) -> None:
-            deliver({"webhook_id": hook.id, "method": event.data.get("method"), "json": {}, "data": {}, "query": {}})
-
-        return self._bus.listen("webhook_received", called, {"webhook_id": hook.id})
 
 
 class _SpentThen:
@@ -114,18 +99,18 @@ class _SpentThen:
         self._clock = clock
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
-        """Return dollars since a time."""
+        """Return the dollars spent since a time."""
         all_since = self._spending.cost_usd(since=since, agent=agent, automation=automation)
         return all_since - self._spending.cost_usd(since=self._clock.time(), agent=agent, automation=automation)
 
     def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
-        """Return tokens since a time."""
+        """Return the tokens used since a time."""
         all_since = self._spending.tokens(since=since, agent=agent, automation=automation)
         return all_since - self._spending.tokens(since=self._clock.time(), agent=agent, automation=automation)
 
 
 class _Tasks(TaskOwner):
-    """Tasks that are known to be new until they had a turn."""
+    """A task owner that knows which tasks have not run yet."""
 
     def __init__(self) -> None:
         super().__init__("backtest")
@@ -137,7 +122,7 @@ class _Tasks(TaskOwner):
 
 
 class Replay:
-    """Lets time go by from `start`.
+    """Advances time from `start`.
 
     Args:
         parts: The hub's; nothing of it is changed.
@@ -162,12 +147,16 @@ class Replay:
             judge=None,
             spending=None if parts.spending is None else _SpentThen(parts.spending, self.clock),
             history=None,
-            sources={Webhooks: _RecordedWebhooks(self.clock, bus)},
+            sources={
+                kind: source.replayed(bus, self.clock)
+                for kind, source in parts.sources.items()
+                if isinstance(source, RecordedSource)
+            },
             firings=FiringQueue(sys.maxsize),
         )
 
     async def until(self, when: float, drain: Callable[[], Awaitable[bool]]) -> None:
-        """Let time go by until `when`: what is due comes due, at its time.
+        """Advance time to `when`; everything due in between comes due at its time.
 
         Args:
             drain: Awaited after each moment at which something may have fired; False ends it.
@@ -182,7 +171,7 @@ class Replay:
         await drain()
 
     async def settle(self, *, woke: bool = False) -> None:
-        """Let tasks run that woke or were set in motion, if there are any."""
+        """Let pending tasks run, if there are any."""
         if not woke and not self._tasks.fresh:
             return
         for _ in range(TURNS):
@@ -190,7 +179,7 @@ class Replay:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """End what waits."""
+        """Cancel all waits."""
         await self._tasks.cancel_all(timeout_s=1.0)
 
     def _next(self) -> float | None:

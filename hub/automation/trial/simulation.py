@@ -1,4 +1,4 @@
-"""Trying an automation out: would it run now, or at some time, and what would it do? Nothing is done."""
+"""Simulates an automation: would it run at some time, and what would it do? Without effects."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def simulate(
 
 
 def _told(config: Mapping[str, Any], parts: AutomationParts, wanted: str | None) -> dict[str, Any]:
-    """Return what the wanted trigger would tell, as far as that can be known."""
+    """Return the data that the chosen trigger would provide, as far as known."""
     if wanted is None:
         return dict(_BY_HAND)
     found = _find(config, wanted)

@@ -15,7 +15,7 @@ from hub.core.schema import SchemaError
 
 
 def told(arm: Arm) -> Arm:
-    """Make of an error while arming a word to the owner; the trigger is then not watched, and others go on."""
+    """Report an error while arming to the owner; the trigger is then not watched, and others continue."""
 
     def tell(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         try:
@@ -28,7 +28,7 @@ def told(arm: Arm) -> Arm:
 
 
 def nothing() -> None:
-    """End a watch that never began."""
+    """Do nothing: the unsubscribe function of a watch that never began."""
 
 
 def limited(value: Any, host: TriggerHost) -> Any:

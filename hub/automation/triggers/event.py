@@ -50,7 +50,7 @@ def _context(value: Any) -> dict[str, Any]:
 
 
 def matches(wanted: Any, found: Any) -> bool:
-    """Whether data has all that is expected: mappings by their keys, lists when each item is among the wanted ones."""
+    """Whether data matches an expectation: mappings by their keys, lists if each item is among the expected ones."""
     if isinstance(wanted, Mapping):
         return isinstance(found, Mapping) and all(key in found and matches(wanted[key], found[key]) for key in wanted)
     if isinstance(wanted, (list, tuple)):
@@ -110,7 +110,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def described(event: Event) -> dict[str, Any]:
-    """Return an event as templates see it; its data is the event's own and is not to be changed."""
+    """Return an event as templates see it; its data is shared and must not be changed."""
     authority = event.context.authority
     return {
         "event_type": event.type,

@@ -34,7 +34,7 @@ class Holding:
         self.needed = duration is not None
 
     def __contains__(self, key: str) -> bool:
-        """Whether something is being held."""
+        """Whether a key is being held."""
         return key in self._waits
 
     def begin(self, key: str, trigger: Mapping[str, Any], context: Context | None) -> None:
@@ -66,13 +66,13 @@ class Holding:
         )
 
     def end(self, key: str) -> None:
-        """Wait no longer for this key."""
+        """Stop waiting for this key."""
         task = self._waits.pop(key, None)
         if task is not None:
             task.cancel()
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Stop all waits."""
         for key in list(self._waits):
             self.end(key)
 
@@ -87,5 +87,5 @@ class Holding:
 
 
 def explain_for(said: str, duration: Any) -> str:
-    """Add to an explanation how long the value has to stay."""
+    """Add the duration for which the value has to hold to an explanation."""
     return phrase("{said} and stays so for {span}", said=said, span=span_of(duration)) if duration else said

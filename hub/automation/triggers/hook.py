@@ -1,4 +1,4 @@
-"""`hook`: a hook was called that only observes. An automation answers nothing, so it changes nothing there."""
+"""`hook`: an observing hook was called. An automation returns nothing, so it changes nothing there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _plain(payload: HookPayload) -> dict[str, Any]:
-    """Return what a hook was given as plain data, without what is large or no data."""
+    """Return a hook's payload as plain data, without large or non-data values."""
     found: dict[str, Any] = {}
     for name in payload.__struct_fields__:
         value = getattr(payload, name)

@@ -60,7 +60,7 @@ text = Described(
 
 
 def _says(wanted: Mapping[str, list[str]]) -> Callable[[str], bool]:
-    """Return what judges the text of a message, without regard to case and to blanks around it."""
+    """Return a function that matches the text of a message, ignoring case and surrounding blanks."""
     exact = frozenset(each.strip().casefold() for each in wanted.get("exact", ()))
     parts = tuple(each.casefold() for each in wanted.get("contains", ()))
 

@@ -52,7 +52,7 @@ class _Range:
         self._template: str | None = config.get("value_template")
 
     def holds(self, state: EntityState) -> bool:
-        """Return whether the number is in the range; one that is not known is not.
+        """Return whether the number is in the range; an unknown number is not.
 
         Raises:
             HubError: It is no number, or an edge is none.
@@ -66,7 +66,7 @@ class _Range:
         return self._above is None or number > self._limit(self._above)
 
     def facts(self, entity_id: str) -> dict[str, Any]:
-        """Return what templates see of it."""
+        """Return the facts for templates."""
         return {"entity_id": entity_id, "below": self._below, "above": self._above, "attribute": self._attribute}
 
     def _value(self, state: EntityState) -> Any:
@@ -97,7 +97,7 @@ def _number(value: Any, what: str) -> float:
             found = math.nan
         if math.isfinite(found):
             return found
-    raise InvalidRequest(f"{what} is no number: {show(value)}")
+    raise InvalidRequest(f"{what} is not a number: {show(value)}")
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:

@@ -45,7 +45,7 @@ def watch(
     after: float | None,
     wanted: Callable[[Due], bool] | None = None,
 ) -> ScheduledEntry:
-    """Fire whenever a schedule comes due, as `catch_up` of the automation says; what is let go is reported once a gap.
+    """Fire whenever a schedule comes due, as `catch_up` says; skipped occurrences are reported once a gap.
 
     Args:
         facts: What templates see of it, beside now, planned, missed and caught_up.
@@ -79,7 +79,7 @@ def watch(
 
 
 def checked(read: _READ, json: Mapping[str, Any], name: str) -> Described:
-    """Return a validator that keeps a value as it is written once `read` could read it."""
+    """Return a validator that returns a value as written, after checking it with `read`."""
 
     def check(value: Any) -> Any:
         try:
@@ -92,7 +92,7 @@ def checked(read: _READ, json: Mapping[str, Any], name: str) -> Described:
 
 
 def _offset(value: Any) -> float:
-    """Accept a duration that may have a sign before it, and a mapping whose amounts may be negative."""
+    """Accept a duration with an optional sign, and a mapping whose amounts may be negative."""
     if isinstance(value, str) and value.strip()[:1] in ("-", "+"):
         sign = -1.0 if value.strip()[0] == "-" else 1.0
         return sign * float(duration(value.strip()[1:]))

@@ -78,7 +78,7 @@ def listen_to_states(bus: EventBus, entities: list[str], callback: Listener) -> 
 
 
 def _matcher(config: Mapping[str, Any], key: str) -> Callable[[Any], bool] | None:
-    """Return what judges an old or a new value, or None when any will do."""
+    """Return a function that matches an old or a new value, or None if any will do."""
     wanted, unwanted = config.get(key), config.get(f"not_{key}")
     if wanted is not None:
         choices = tuple(wanted)
@@ -126,7 +126,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         holding.begin(entity_id, trigger, event.context)
 
     def _is_left(state: EntityState | None, value: Any, kept: Any) -> bool:
-        """Whether what was held has ended: it came back to where it was from, or is not any more what it became."""
+        """Whether a hold has ended: the value is back to what it was, or no longer what it became."""
         if state is None:
             return True
         return bool(value == kept) if only_from else bool(value != kept)

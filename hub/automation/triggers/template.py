@@ -54,7 +54,7 @@ class _Watch:
         self._armed = self._render() is False
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._unlisten()
         self._holding.close()
         if self._later is not None:
@@ -101,7 +101,7 @@ class _Watch:
         self._judge(None)
 
     def _any_changed(self, event: Event) -> None:
-        """Something changed that may be of a domain it went through; what is indexed by entity is handled elsewhere."""
+        """Handle a change in a domain that the template iterates; single entities are handled elsewhere."""
         info = self._info
         entity_id: str = event.data["entity_id"]
         if info is None or entity_id in info.entities or self._later is not None:

@@ -1,4 +1,4 @@
-"""`time`: a time of day, or the time that an entity says."""
+"""`time`: a time of day, or the time that an entity holds."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _AT_JSON = {"anyOf": [{"type": ["string", "object"]}, {"type": "array", "items":
 
 
 def _schedule(said: str, on: frozenset[int], host: TriggerHost) -> Schedule | None:
-    """Return the schedule of what was written or what an entity says; None when it says nothing.
+    """Return the schedule of a written time or an entity's time; None if the entity has none.
 
     Raises:
         InvalidRequest: It is neither a time of day nor a date.
@@ -101,7 +101,7 @@ class _Watched:
         self._unlisten = listen_to_states(host.parts.bus, [entity], self._changed)
 
     def close(self) -> None:
-        """Follow it no longer."""
+        """Stop following it."""
         self._unlisten()
         if self._entry is not None:
             self._entry()
@@ -130,7 +130,7 @@ class _Watched:
 
 
 def _on_days(on: frozenset[int], host: TriggerHost) -> Callable[[Due], bool] | None:
-    """Judge occurrences by their day: with an offset it is not that of the time the entity says."""
+    """Filter occurrences by their own day, which with an offset differs from that of the entity's time."""
     if on == EVERY_DAY:
         return None
     return lambda due: local_time(host, due.planned).weekday() in on

@@ -42,7 +42,7 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
 
 
 def show_error(error: ConfigError, home: Path, *, kind: str = "", texts: Mapping[str, str] | None = None) -> str:
-    """Return an error as people read it: where, what, what to do, and the line with a mark under the place.
+    """Return an error for people: the place, the problem, the remedy, and the line with a marker under the place.
 
     Args:
         error: The error.
@@ -105,7 +105,7 @@ def _window(line: str, column: int) -> tuple[str, int]:
 
 
 def _pad(line: str, column: int) -> str:
-    """Return blanks as wide as the text before a column; letters of East Asian scripts are two wide."""
+    """Return padding as wide as the text before a column; letters of East Asian scripts are two wide."""
     from unicodedata import east_asian_width
 
     return "".join("  " if east_asian_width(letter) in "WF" else " " for letter in line[:column])

@@ -217,7 +217,7 @@ def _tell_diff(version: ConfigVersion, text: str, *, as_json: bool) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return validated configuration as plain data; secrets as they are named, or not at all."""
+    """Return validated configuration as plain data; secrets by name, or not at all."""
     if isinstance(value, Secret):
         return value.source or "***"
     if isinstance(value, Mapping):
@@ -230,7 +230,7 @@ def _plain(value: Any) -> Any:
 
 
 def _word(value: Any) -> str:
-    """Return a single value as YAML has it, but text without quotes."""
+    """Return a scalar as written in YAML, with text unquoted."""
     if value is None:
         return ""
     if isinstance(value, bool):

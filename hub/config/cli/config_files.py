@@ -1,4 +1,4 @@
-"""The configuration files as commands read and change them: through the hub when one runs, else by themselves."""
+"""The configuration files for commands: through the hub if one runs, else directly."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ConfigTexts:
 def write_config(
     home: Path, file: str, text: str, base_hash: str | None, *, must_be_valid: bool = True
 ) -> Mapping[str, Any]:
-    """Replace a file through the hub when one runs, else by itself; return what the hub or the editor says of it."""
+    """Replace a file through the hub if one runs, else directly; return the result."""
     from hub.cli.configured import editor_of
     from hub.config.errors import ConfigInvalid
 
@@ -91,7 +91,7 @@ def _invalid(home: Path, file: str, text: str, errors: Iterable[ConfigError]) ->
 
 
 def refuse_broken(checked: Checked, keys: KeyPath) -> None:
-    """Refuse to show what is left out because it is not valid."""
+    """Refuse to show a section that is left out because it is invalid."""
     name = keys[0] if keys else None
     errors = checked.errors if is_unreadable(checked) else checked.config.broken.get(str(name), ())
     if errors:
@@ -108,7 +108,7 @@ def is_unreadable(checked: Checked) -> bool:
 
 
 def tell_effect(home: Path, written: Mapping[str, Any]) -> None:
-    """Say when a change takes effect, and what is wrong with the configuration now."""
+    """Print when a change takes effect, and the present errors of the configuration."""
     if read_running(home) is None:
         click.echo("No hub runs here; it takes effect when one starts.")
     for error in written.get("errors") or ():
@@ -116,7 +116,7 @@ def tell_effect(home: Path, written: Mapping[str, Any]) -> None:
 
 
 def require_home(home: Path) -> None:
-    """Refuse a directory that is no home."""
+    """Refuse a directory that is not a home."""
     if not (home / ROOT_FILE).is_file():
         raise CommandFailed(
             f"There is no {ROOT_FILE} in {home}. Make a home with: {command_on(home, 'homarus init')}",

@@ -1,4 +1,4 @@
-"""`entities.*` and `areas.*`: devices, entities and where they are, and what people decide about them."""
+"""`entities.*` and `areas.*`: devices, entities and their places, and people's decisions about them."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _plain(entry: Any) -> dict[str, Any]:
 
 
 def _fields(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is changed of a place.
+    """Return the changed fields of a place.
 
     Raises:
         InvalidRequest: Its kind has no such field.

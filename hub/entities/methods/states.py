@@ -1,4 +1,4 @@
-"""`state.list|get|set|remove`: what each entity is like, and a hand on it."""
+"""`state.list|get|set|remove`: the states of entities."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StateMethods:
 
     Args:
         states: Where they are.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, states: StateMachine, redactor: Redactor) -> None:

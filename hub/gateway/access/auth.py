@@ -126,7 +126,7 @@ class Authenticator:
 
     @property
     def mode(self) -> AuthMode:
-        """How people and programs prove who they are."""
+        """How people and programs authenticate."""
         return self._settings.mode
 
     def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices | None = None) -> None:
@@ -140,7 +140,7 @@ class Authenticator:
         self.cookie_name = f"{COOKIE_PREFIX}{port}"
 
     def presented(self, request: web.Request, *, with_cookie: bool) -> Presented:
-        """Take the credentials out of a request."""
+        """Extract the credentials from a request."""
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
         bearer = bearer.strip() if scheme.lower() == "bearer" else request.headers.get(KEY_HEADER, "").strip()
         cookie = request.cookies.get(self.cookie_name) if with_cookie and "Cookie" in request.headers else None
@@ -149,7 +149,7 @@ class Authenticator:
         return Presented(bearer or None, cookie or None, user or None, proxy_secret)
 
     def judge_rate(self, client: CallClient, presented: Presented) -> None:
-        """Refuse a locked client that presents a secret, before anything else is checked.
+        """Refuse a locked-out client that presents a secret, before anything else is checked.
 
         The hub token itself is never locked out on its own machine: 256 bits are not guessed.
 
@@ -193,7 +193,7 @@ class Authenticator:
             return None
 
     async def check_secret(self, plain: str, client: CallClient) -> Caller:
-        """Return who holds a bearer secret: hub token, scoped token, device token, or the password.
+        """Return the holder of a bearer secret: hub token, scoped token, device token, or the password.
 
         The attempt was reserved, unless it is the hub token on its own machine; it is given back when it was good.
 
@@ -225,7 +225,7 @@ class Authenticator:
         return self._good(caller, client)
 
     async def check_password(self, plain: str, client: CallClient) -> Caller:
-        """Return the owner when the password is right; the attempt was reserved, and is given back then.
+        """Return the owner if the password is right; the reserved attempt is then given back.
 
         Raises:
             WrongCredential: It is not, or there is none.
@@ -235,7 +235,7 @@ class Authenticator:
         return self._good(self._owner(PASSWORD_CREDENTIAL, client), client)
 
     def still_valid(self, link: str) -> bool:
-        """Whether a credential that was valid once was neither revoked, replaced nor ended since."""
+        """Whether a once valid credential has not been revoked, replaced or ended since."""
         credential_id, _, generation = link.partition("@")
         kind, _, id = credential_id.partition(":")
         if kind == "cookie":
@@ -252,21 +252,21 @@ class Authenticator:
         return all(map(self.still_valid, links))
 
     def links(self, caller: Caller) -> frozenset[str]:
-        """Return what a credential that this caller makes depends on; nothing if the owner makes it directly."""
+        """Return the credentials that a credential made by this caller depends on; empty for the owner."""
         if caller.credential_id.partition(":")[0] in MADE_KINDS:
             own = f"{caller.credential_id}@{self._generation(caller.credential_id) or 0}"
             return frozenset({own, *caller.came_from})
         return caller.came_from
 
     def device_authority(self, grant: Grant) -> Authority:
-        """Return the rights of a device as an operator: for the owner who let it in, while they are one."""
+        """Return the operator rights of a device: those of the owner who approved it, while they are one."""
         authority = Authority(
             f"device:{grant.device_id}", grant.owner, expand_scopes(grant.scopes), owner=grant.owner is not None
         )
         return self.people.as_now(authority)
 
     def authority_of(self, principal: str) -> Authority:
-        """Return the rights by now of a principal whose credential is still valid; none for an unknown one."""
+        """Return the present rights of a principal whose credential is still valid; none for an unknown one."""
         kind, _, id = principal.partition(":")
         if principal == "owner":
             return self.people.owner_authority()
@@ -279,7 +279,7 @@ class Authenticator:
         return Authority(principal) if grant is None else self.device_authority(grant)
 
     def links_of(self, principal: str) -> frozenset[str]:
-        """Return what is made on behalf of a principal depends on: a token or a device; nothing for anybody else."""
+        """Return the token or device that a principal's creations depend on; empty for anybody else."""
         kind, _, id = principal.partition(":")
         if kind == "token":
             token = self._tokens.get(id) if self._tokens is not None else None
@@ -299,7 +299,7 @@ class Authenticator:
         return grant.generation if grant is not None else None
 
     def reserve(self, client: CallClient, kind: str = "") -> None:
-        """Count an attempt before the guess is checked.
+        """Count an attempt before the secret is checked.
 
         Args:
             kind: What is counted apart: a program with an old token does not lock out its neighbour's sign-in codes.
@@ -310,7 +310,7 @@ class Authenticator:
         self.attempts.reserve(kind + client.limiter_key)
 
     def succeed(self, client: CallClient, kind: str = "") -> None:
-        """Take a reserved attempt back: it was good."""
+        """Give back a reserved attempt that succeeded."""
         self.attempts.succeed(kind + client.limiter_key)
 
     def _check_token(self, plain: str, client: CallClient) -> Caller | None:

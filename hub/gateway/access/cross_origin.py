@@ -1,4 +1,4 @@
-"""Pages of other origins that may call `/v1`: those in `http: cors_origins:`, with a token of their own."""
+"""Web origins that may call `/v1`: those in `http: cors_origins:`, with a token of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def judge_origin(request: web.Request, origins: Collection[str]) -> bool:
 
 
 def allow_origin(request: web.Request) -> Mapping[str, str]:
-    """Return the headers by which a browser lets the page read the answer; none for a page of our own."""
+    """Return the headers that let a browser's page read the answer; none for our own pages."""
     origin = request.get(ALLOWED)
     return {} if origin is None else {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 

@@ -1,4 +1,4 @@
-"""What devices may do and which wait to be approved, as data and as rows of the hub database."""
+"""Device grants and pending pairing requests, as data and as rows of the hub database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hub.core.sql import SqlConnection
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one device may do in one role.
+    """The rights of one device in one role.
 
     Attributes:
         scopes: Approved operator scopes as asked for, not expanded.
@@ -44,7 +44,7 @@ class Grant:
 
     @property
     def link(self) -> str:
-        """How what was made with it refers to it."""
+        """The reference stored with credentials made by this device."""
         return f"{self.credential_id}@{self.generation}"
 
     @property

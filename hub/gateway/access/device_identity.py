@@ -1,4 +1,4 @@
-"""Device identity: what a device signs when it connects, and whether the signature holds. Pure but for the library."""
+"""Device identity: the text a device signs when it connects, and its verification. Pure but for the library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DeviceProof(Struct, frozen=True):
 
 
 class SignedClient(Struct, frozen=True):
-    """What else goes into the signed text."""
+    """Further fields of the signed text."""
 
     client_id: str
     client_mode: str

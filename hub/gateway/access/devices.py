@@ -1,4 +1,4 @@
-"""Paired devices: who may connect by their own key, in which role and with which scopes, and who waits to be approved.
+"""Paired devices: keys, roles and scopes of those that may connect, and the pending requests.
 
 One grant per device and role. A device token is made from the hub token, so that it can be shown again to its own
 device and is stored as a hash only; rotating it raises the generation that goes into it.
@@ -100,7 +100,7 @@ class Devices:
                 )
 
     def on_revoke(self, listener: Callable[[str], None]) -> None:
-        """Call `listener(credential_id)` when a device loses what it had."""
+        """Call `listener(credential_id)` when a device loses a grant."""
         self._revoked.append(listener)
 
     def grant(self, device_id: str, role: str) -> Grant | None:
@@ -152,7 +152,7 @@ class Devices:
         return found
 
     def used(self, grant: Grant) -> None:
-        """Note that a device connected; written behind."""
+        """Note that a device connected; written with a delay."""
         now = self.now_ms()
         if grant.last_used_ms is not None and now - grant.last_used_ms < USED_EVERY_MS:
             return
@@ -209,7 +209,7 @@ class Devices:
         return request
 
     async def approve(self, request_id: str, by: Authority, made_by: frozenset[str] = frozenset()) -> Grant:
-        """Let a device in, with what it asked for and the approver may give.
+        """Approve a device, with what it asked for and the approver may grant.
 
         Args:
             made_by: The credentials of the approver.
@@ -240,7 +240,7 @@ class Devices:
         return grant
 
     async def reject(self, request_id: str) -> PairingRequest:
-        """Turn a device down.
+        """Reject a device's request.
 
         Raises:
             NotFound: There is no such request.
@@ -283,13 +283,13 @@ class Devices:
         return await self._store(grant)
 
     async def refresh(self, grant: Grant) -> Grant:
-        """Make the stored hash fit again after the hub token was replaced."""
+        """Recompute the stored hash after the hub token was replaced."""
         if self.is_token_of(self.token(grant), grant):
             return grant
         return await self._store(grant)
 
     async def rotate(self, device_id: str, role: str) -> Grant:
-        """Give a device a new token; the old one stops working and what it opened is closed.
+        """Give a device a new token; the old one stops working and its connections are closed.
 
         Raises:
             NotFound: There is no such grant.
@@ -300,7 +300,7 @@ class Devices:
         return fresh
 
     async def remove(self, device_id: str, role: str | None = None) -> int:
-        """Take back what a device had, in one role or all; return in how many."""
+        """Remove the grants of a device, in one role or all; return how many."""
         keys = [key for key in self._grants if key[0] == device_id and role in (None, key[1])]
         if not keys:
             return 0
@@ -357,11 +357,11 @@ class Devices:
 
 
 def _owner_of(stored: object) -> str | None:
-    """Return whose a stored grant is; one of before its owner's name was kept is the first owner's."""
+    """Return the owner of a stored grant; older grants without an owner belong to the first one."""
     return IMPLICIT_OWNER_ID if stored is True else stored if isinstance(stored, str) else None
 
 
 def _kept(grant: Grant | None) -> dict[str, Any]:
-    """Return what a device keeps when it is let in again: the name that a person gave it."""
+    """Return the name that a person gave a device, which survives pairing again."""
     renamed = grant is not None and grant.data.get("renamed")
     return {key: grant.data[key] for key in ("displayName", "renamed")} if grant is not None and renamed else {}

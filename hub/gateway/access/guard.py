@@ -1,4 +1,4 @@
-"""The guard in front of the HTTP parser: what a socket may do before it has shown a credential.
+"""The guard in front of the HTTP parser: limits sockets that have not shown a credential.
 
 At most a few such sockets at once, in all and per address, 64 KiB of raw bytes each, and a few seconds. A burst of
 honest clients (a hundred connect at once and each proves itself in a millisecond) waits in line, unread; for each that
@@ -37,7 +37,7 @@ SWEEP_S = 0.25
 
 
 class Guard:
-    """Counts the sockets that have not proved themselves, and knows which credential the others used.
+    """Counts the unproved sockets, and knows the credentials of the others.
 
     Args:
         limits: How many sockets.
@@ -65,7 +65,7 @@ class Guard:
         return list(self._inside)
 
     def arrive(self, socket: Socket, transport: asyncio.Transport) -> bool:
-        """Take in a new socket, or put it in line; return False when it must go."""
+        """Accept a new socket, or queue it; return False to refuse it."""
         if len(self._all) >= self._limits.connections and not self._evict(self._inside or self._line):
             self.refused += 1
             return False
@@ -81,7 +81,7 @@ class Guard:
         return True
 
     def arrive_locally(self, socket: Socket) -> None:
-        """Take in a socket of the hub's own user, which needs no place."""
+        """Accept a socket of the hub's own user, which needs no place."""
         self._local.add(socket)
 
     def admit(self, socket: Socket) -> None:
@@ -136,7 +136,7 @@ class Guard:
         return len(self._inside) < self._limits.sockets and self._per_group[group] < self._limits.sockets_per_address
 
     def _make_room(self, group: str) -> None:
-        """Close the unproved socket that is in the way of a newcomer from `group`, unless it has only just come."""
+        """Close the unproved socket that blocks a newcomer from `group`, unless it is very recent."""
         if self._per_group[group] < self._limits.sockets_per_address:
             group = max(self._per_group, key=self._per_group.__getitem__)
         latest_s = asyncio.get_running_loop().time() - GRACE_S

@@ -1,4 +1,4 @@
-"""One connection in front of the HTTP parser: what it may send before a credential was shown on it."""
+"""One connection in front of the HTTP parser, limited until a credential is shown on it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PROXY_GROUP = "proxy"
 
 
 def address_group(address: str) -> str:
-    """Return what is counted as one address: an IPv4 address, or the /64 of an IPv6 one."""
+    """Return the group that an address is counted in: an IPv4 address, or the /64 of an IPv6 one."""
     try:
         parsed = ipaddress.ip_address(plain_address(address))
     except ValueError:
@@ -56,11 +56,11 @@ class SocketGuard(Protocol):
     """Counts sockets; `hub.gateway.access.guard.Guard` does."""
 
     def arrive(self, socket: Socket, transport: asyncio.Transport) -> bool:
-        """Take in a new socket, or put it in line; return False when it must go."""
+        """Accept a new socket, or queue it; return False to refuse it."""
         ...
 
     def arrive_locally(self, socket: Socket) -> None:
-        """Take in a socket of the hub's own user."""
+        """Accept a socket of the hub's own user."""
         ...
 
     def admit(self, socket: Socket) -> None:
@@ -155,7 +155,7 @@ class Socket(RequestHandler):
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer a request that is not HTTP; anyone can send those, so only one debug line is logged."""
+        """Answer a request that is not HTTP; since anyone can send those, only one debug line is logged."""
         _log.debug("from %s: %d %s", self.group, status, message or exc)
         code, text = ("INVALID_REQUEST", "this is not a valid HTTP request") if status < 500 else ("INTERNAL", "failed")
         response = web.Response(
@@ -173,7 +173,7 @@ class Socket(RequestHandler):
             self.on_writable()
 
     def trust(self, credentials: frozenset[str]) -> None:
-        """Lift the bounds: a request on this socket was authenticated with these credentials.
+        """Lift the limits: a request on this socket was authenticated with these credentials.
 
         Raises:
             LimitExceeded: A credential has too many connections already; this one is closed after the answer.
@@ -187,24 +187,24 @@ class Socket(RequestHandler):
         self._release()
 
     def widen(self, body_bytes: int) -> None:
-        """Take a body of this size from an unproved socket, in the request under way; its route says so."""
+        """Allow a body of this size from an unproved socket for the current request, as its route permits."""
         if not self.trusted and body_bytes > RAW_LIMIT_BYTES:
             self._raw_limit = RAW_LIMIT_BYTES + body_bytes
             self._release()
 
     def begin_request(self) -> None:
-        """A complete header has arrived."""
+        """Handle a complete header."""
         if not self.trusted:
             self.deadline = self._loop.time() + AUTH_LIMIT_S
 
     def begin_public(self) -> None:
-        """A public request is being answered: it has time to be fetched."""
+        """Begin to answer a public request, with time to fetch it."""
         if not self.trusted:
             self.idle = False
             self.deadline = self._loop.time() + PUBLIC_ANSWER_LIMIT_S
 
     def end_public(self) -> None:
-        """It was answered: the count and the time start again."""
+        """End a public answer: the count and the time start again."""
         if not self.trusted:
             self.idle = True
             self._raw_limit = RAW_LIMIT_BYTES
@@ -212,11 +212,11 @@ class Socket(RequestHandler):
             self.deadline = self._loop.time() + AUTH_LIMIT_S
 
     def begin_handshake(self) -> None:
-        """A WebSocket was opened that proves itself by its first frame."""
+        """Begin a WebSocket that authenticates with its first frame."""
         self.deadline = self._loop.time() + HANDSHAKE_LIMIT_S
 
     def enter(self) -> None:
-        """Leave the line: the socket may be read now."""
+        """Leave the queue: the socket may be read now."""
         self._waiting_in_line = False
         self._resume_transport_reading()
 
@@ -232,7 +232,7 @@ class Socket(RequestHandler):
             self.transport.abort()
 
     def abort_soon(self) -> None:
-        """Take no further request; drop the connection after the answer under way, or in half a second."""
+        """Accept no further request; drop the connection after the current answer, or in half a second."""
         self.last_answer = True
         self.close()
         self._loop.call_later(REVOKED_LIMIT_S, self.abort)
@@ -245,7 +245,7 @@ class Socket(RequestHandler):
         self._pause_transport_reading()
 
     def _release(self) -> None:
-        """Read what was held back, as far as there is room now."""
+        """Read the held-back data, as far as there is room now."""
         if not self._held or self.closing:
             return
         held = bytes(self._held)
@@ -260,7 +260,7 @@ class Socket(RequestHandler):
 
 
 def keep_guest(request: web.Request, credential: str) -> None:
-    """Lift the bounds of a socket whose caller proved itself to the handler of a route with `Open.SELF`.
+    """Lift the limits of a socket whose caller was authenticated by the handler of a route with `Open.SELF`.
 
     Args:
         request: The one that it came by.

@@ -1,4 +1,4 @@
-"""Where a request comes from and whom it means: Host, Origin, forwarded headers. Pure functions."""
+"""Origin and destination of a request: Host, Origin, forwarded headers. Pure functions."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def is_trusted_proxy(address: str, proxies: Sequence[Network]) -> bool:
 
 
 def has_forwarding(headers: Mapping[str, str]) -> bool:
-    """Whether a proxy forwarded the request, or a header says so."""
+    """Whether a proxy forwarded the request, or a header claims so."""
     return _FORWARDING.search("\n".join(headers)) is not None
 
 
 def by_browser(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says of itself that it fetches for a page."""
+    """Whether a browser declares that it fetches for a page."""
     return _FETCHED.search("\n".join(headers)) is not None
 
 
@@ -144,3 +144,13 @@ def own_names() -> frozenset[str]:
     name = socket.gethostname().lower().removesuffix(".")
     short = name.partition(".")[0]
     return frozenset(each for each in (name, short, f"{short}.local") if each and each != ".local")
+
+
+def lan_address() -> str:
+    """Return the address of this machine in its network; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return socket.gethostname()
+        return str(probe.getsockname()[0])

@@ -1,4 +1,4 @@
-"""The one way in, for HTTP and WebSocket alike: size, rate, Host, Origin, authentication, scope, strict schema."""
+"""The single entry, for HTTP and WebSocket alike: size, rate, Host, Origin, authentication, scope, strict schema."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Admitted(Struct, frozen=True):
 
 
 class Ingress:
-    """Judges each request before anything is done for it.
+    """Checks each request before anything is done for it.
 
     Args:
         settings: Allowed hosts and trusted proxies.
@@ -99,7 +99,7 @@ class Ingress:
         )
 
     async def admit(self, request: web.Request, match: RouteMatch | None) -> Admitted:
-        """Judge a request; what it returns may be handled.
+        """Check a request; a returned one may be handled.
 
         Raises:
             HubError: It may not; the error's `http_status` is the answer. Nothing of the body was read unless the
@@ -229,12 +229,12 @@ class Ingress:
 
 
 def _path(request: web.Request) -> str:
-    """Return the path of a request; other people's programs end some of theirs with a slash."""
+    """Return the path of a request without the trailing slash that some clients add."""
     return request.path.rstrip("/") if request.path.startswith(API_PATHS) else request.path
 
 
 def parse_body(raw: bytes, schema: Schema) -> Any:
-    """Return a JSON body that fits a schema.
+    """Return a JSON body that matches a schema.
 
     Raises:
         InvalidRequest: It is not JSON, or it does not fit; the message names the path.
@@ -243,7 +243,7 @@ def parse_body(raw: bytes, schema: Schema) -> Any:
 
 
 def validate(data: Any, schema: Schema | Callable[[Any], Any], what: str) -> Any:
-    """Return data that fits a schema.
+    """Return data that matches a schema.
 
     Raises:
         InvalidRequest: It does not; the message names the paths.

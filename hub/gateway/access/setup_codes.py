@@ -1,4 +1,4 @@
-"""Setup codes: how a phone or another computer is let in by a QR code that its owner shows it.
+"""Setup codes: pair a phone or another computer by a QR code that its owner shows it.
 
 A code is base64url of `{url, bootstrapToken, expiresAtMs}`. It holds for ten minutes and one device, and no longer than
 the hub runs: the hub keeps hashes of the tokens in memory alone.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import secrets
-import socket
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +24,7 @@ from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.gateway.access.auth import WrongCredential
 from hub.gateway.access.device_grants import token_hash
+from hub.gateway.access.hosts import lan_address
 from hub.gateway.calls.settings import HttpSettings
 
 LIFE_MS = 600_000
@@ -45,7 +45,7 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 
 
 class SetupCode(Struct, frozen=True):
-    """A code that lets one device in.
+    """A code that pairs one device.
 
     Attributes:
         profile: One of `PROFILES`.
@@ -68,7 +68,7 @@ class SetupCode(Struct, frozen=True):
 
 
 class SetupCodes:
-    """Makes setup codes and takes each of them once."""
+    """Makes setup codes and redeems each of them once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -92,7 +92,7 @@ class SetupCodes:
         return code, token
 
     def take(self, token: str) -> SetupCode:
-        """Return the code of a token, which works no more from now on.
+        """Redeem the code of a token, which becomes invalid.
 
         Raises:
             WrongCredential: There is none, it was used, or it has expired.
@@ -124,7 +124,7 @@ class SetupCodes:
 
 
 def encoded(url: str, token: str, expires_ms: int) -> str:
-    """Return what a device reads: as text, or out of the QR code."""
+    """Return the encoded code, as text or for a QR code."""
     data = {"url": url, "bootstrapToken": token, "expiresAtMs": expires_ms}
     return urlsafe_b64encode(orjson.dumps(data)).decode().rstrip("=")
 
@@ -173,13 +173,3 @@ def is_open_wire(url: str) -> bool:
         return not ipaddress.ip_address(parts.hostname or "").is_loopback
     except ValueError:
         return True
-
-
-def lan_address() -> str:
-    """Return the address of this machine in its network; nothing is sent to find it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return socket.gethostname()
-        return str(probe.getsockname()[0])

@@ -1,4 +1,4 @@
-"""What keeps the gateway from starting: found by `homarus check` first, and refused at the start."""
+"""Settings that keep the gateway from starting: reported by `homarus check`, and refused at the start."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from hub.security.passwords import refuse_weak_password
 
 
 class StartRefused(HubError):
-    """The gateway does not start like this; the message says what to set."""
+    """The gateway does not start with these settings; the message says what to set."""
 
     code = "START_REFUSED"
 
 
 class StartRefusal(Struct, frozen=True):
-    """Why the gateway does not start with its settings, and the key to change, below `http`."""
+    """A reason why the gateway does not start, and the key to change, below `http`."""
 
     keys: tuple[str, ...]
     message: str
@@ -45,7 +45,7 @@ def refuse_unsafe(settings: HttpSettings) -> None:
 
 
 def refusals(settings: HttpSettings) -> Iterator[StartRefusal]:
-    """Return what keeps the gateway from starting, except an address or a port that it cannot have at the moment."""
+    """Return the refusals, except for an address or a port that is unavailable at the moment."""
     yield from _mode_refusals(settings)
     if settings.password is not None:
         try:

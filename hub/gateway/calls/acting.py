@@ -1,4 +1,4 @@
-"""With what authority a caller sets off what belongs to the owner."""
+"""The authority of a caller for things that belong to the owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hub.core.surfaces import MethodCall
 
 
 def acting(call: MethodCall) -> Context:
-    """Return the context of what a call sets off.
+    """Return the context for the things a call starts.
 
     An automation runs with its owner's rights. What a caller who is not the owner brings into it (the data of an event,
     a state, variables) is somebody else's words there: the run is tainted.

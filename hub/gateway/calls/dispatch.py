@@ -1,4 +1,4 @@
-"""From a request to its answer: the method, its scope, its frame limit, its schema, and acting once."""
+"""From a request to its answer: method, scope, frame limit, schema, and idempotency."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Dispatcher:
         self._idempotency = idempotency
 
     def frame_limit(self, caller: Caller, role: str = "operator") -> int:
-        """Return the most bytes that any method takes which this caller may call."""
+        """Return the largest frame limit of all methods that this caller may call."""
         limits = (method.frame_limit for method in self._methods if _may(method, caller, role))
         return max(limits, default=FRAME_LIMIT_BYTES)
 
@@ -62,14 +62,14 @@ class Dispatcher:
         later: Later | None = None,
         tolerate: str | None = None,
     ) -> tuple[Method, MethodCall]:
-        """Judge a request; what is returned may be run. The parameters of a method's first call are judged by then.
+        """Check a request; the result may be run. The parameters of a method's first call are checked later.
 
         Encoded parameters, as clients send them, are not decoded before the scope and their size were judged.
 
         Args:
             name: Of the method.
             params: Its parameters.
-            caller: Who.
+            caller: The caller.
             role: Of the connection.
             connection_id: The connection, if it is a WebSocket.
             later: Sends a second response.
@@ -118,7 +118,7 @@ class Dispatcher:
         return valid
 
     async def _first(self, tolerate: str | None, call: MethodCall) -> Any:
-        """Import a method with its first call, and answer the call."""
+        """Import a method on its first call, and answer the call."""
         method = await self._methods.load(call.method)
         if method is None:
             raise InvalidRequest(f"unknown method: {call.method}", details={"method": call.method})

@@ -1,8 +1,9 @@
-"""Acting once: a request with a key that was seen gets the first answer, and nothing is done twice.
+"""Idempotency: a repeated key gets the first answer, and nothing is done twice.
 
 Keys count per principal and method for 24 hours, together with a hash of the parameters. The row is committed before
 anything is done; a duplicate that arrives meanwhile attaches to the first. A call cut off by a crash is repeated only
-by methods that find out themselves what was done (`Method.repeatable`); for the others the client gets an error.
+by methods that find out themselves what was done (`Method.repeatable`); for the others the client gets an error. Those
+need not wait for the disk twice: their row is committed with the first thing that they write.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _Key = tuple[str, str, str]
 
 
 class _Flight(Struct):
-    """A request under way, and who waits for its answers."""
+    """A request in progress, and its waiters."""
 
     params_hash: str
     first: asyncio.Future[Any]
@@ -40,7 +41,7 @@ class _Flight(Struct):
 
 
 class Idempotency:
-    """Runs methods that act, once per key.
+    """Runs methods with effects, once per key.
 
     Args:
         db: The hub database.
@@ -55,7 +56,7 @@ class Idempotency:
         self._flights: dict[_Key, _Flight] = {}
 
     async def call(self, method: Method, call: MethodCall) -> Any:
-        """Run a method that acts, or return what it answered before.
+        """Run a method, or return its earlier answer.
 
         Raises:
             InvalidRequest: The key was used with other parameters.
@@ -106,7 +107,7 @@ class Idempotency:
     async def _fly(self, place: _Key, flight: _Flight, method: Method, call: MethodCall) -> None:
         lasting = False
         try:
-            known = await self._db.write(lambda conn: self._claim(conn, place, flight.params_hash))
+            known = await self._claim(place, flight.params_hash, method)
             if known is not None:
                 _judge_same(known[0], flight.params_hash, place[2])
                 answers = orjson.loads(known[1] or b"[]")
@@ -152,23 +153,35 @@ class Idempotency:
         for later in waiting:
             await _tell(later, payload)
 
-    def _claim(self, connection: SqlConnection, place: _Key, params_hash: str) -> tuple[str, str | None] | None:
+    async def _claim(self, place: _Key, params_hash: str, method: Method) -> tuple[str, str | None] | None:
         """Insert the row, or return hash and answers of the one that is there."""
+
+        def insert(connection: SqlConnection) -> None:
+            connection.execute(
+                "INSERT INTO idempotency(principal, method, key, params_hash, created_ms, state)"
+                " VALUES(?, ?, ?, ?, ?, 'started') ON CONFLICT(principal, method, key) DO UPDATE"
+                " SET params_hash = excluded.params_hash, created_ms = excluded.created_ms, state = 'started',"
+                " responses = NULL",
+                (*place, params_hash, now),
+            )
+
+        def claim(connection: SqlConnection) -> tuple[str, str | None] | None:
+            row = connection.execute(
+                "SELECT params_hash, responses, created_ms FROM idempotency"
+                " WHERE principal = ? AND method = ? AND key = ?",
+                place,
+            ).fetchone()
+            if row is not None and row[2] >= now - int(KEEP_S * 1000):
+                return row[0], row[1]
+            if not method.repeatable:
+                insert(connection)
+            return None
+
         now = self._now_ms()
-        row = connection.execute(
-            "SELECT params_hash, responses, created_ms FROM idempotency WHERE principal = ? AND method = ? AND key = ?",
-            place,
-        ).fetchone()
-        if row is not None and row[2] >= now - int(KEEP_S * 1000):
-            return row[0], row[1]
-        connection.execute(
-            "INSERT INTO idempotency(principal, method, key, params_hash, created_ms, state)"
-            " VALUES(?, ?, ?, ?, ?, 'started') ON CONFLICT(principal, method, key) DO UPDATE"
-            " SET params_hash = excluded.params_hash, created_ms = excluded.created_ms, state = 'started',"
-            " responses = NULL",
-            (*place, params_hash, now),
-        )
-        return None
+        known = await self._db.write(claim)  # behind all rows that were posted; without a change it waits for no disk
+        if known is None and method.repeatable and not self._db.post(insert):
+            await self._db.write(insert)
+        return known
 
     async def _keep(self, place: _Key, answers: list[Any], method: Method) -> None:
         text = orjson.dumps(answers if method.kept is None else [method.kept(each) for each in answers]).decode()
@@ -214,7 +227,7 @@ async def _tell(later: Later, payload: Mapping[str, Any]) -> None:
 
 
 async def _outcome(method: Method, call: MethodCall) -> Any:
-    """Return what a method answers, or its refusal: that is an answer too, and not the death of a task."""
+    """Return a method's answer, or its refusal, which is an answer too."""
     try:
         return await method.handler(call)
     except HubError as error:

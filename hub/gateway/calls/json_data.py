@@ -15,7 +15,7 @@ PARTS_LIMIT = 500_000
 
 
 def read_json(raw: bytes | msgspec.Raw, what: str) -> Any:
-    """Return what a JSON document holds.
+    """Return the value of a JSON document.
 
     Raises:
         InvalidRequest: It is not JSON, or has too many parts; the message begins with `what`.

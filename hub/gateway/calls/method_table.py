@@ -29,7 +29,7 @@ _NAME = re.compile(r"^[a-zA-Z][a-zA-Z0-9_.-]{0,79}$")
 
 
 def serves_role(method: Method, role: str) -> bool:
-    """Whether connections of a role have a method, whatever scopes they have."""
+    """Whether connections of a role may use a method, regardless of scopes."""
     return (method.scope == NODE) is (role == NODE) or method.name in ALSO_NODES
 
 
@@ -83,11 +83,11 @@ class MethodTable:
                 self._unused[method.name] = group
 
     def is_unused(self, name: str) -> bool:
-        """Whether a method has neither schema nor handler yet: `load` imports it."""
+        """Whether a method has no schema and handler yet: `load` imports it."""
         return name in self._unused
 
     async def load(self, name: str) -> Method | None:
-        """Return a method that can be called; it is imported with its first use.
+        """Return a callable method, imported on first use.
 
         Raises:
             HubError: It cannot be imported.
@@ -99,7 +99,7 @@ class MethodTable:
         return self._methods.get(name)
 
     def get(self, name: str) -> Method | None:
-        """Return a method, used or not, or None when there is none of that name."""
+        """Return a method, loaded or not, or None if it is unknown."""
         return self._methods.get(name)
 
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Moments as people and programs name them: `2026-05-01T07:00`, or how long ago: `7d`."""
+"""Times as people and programs write them: `2026-05-01T07:00`, or an age: `7d`."""
 
 from __future__ import annotations
 

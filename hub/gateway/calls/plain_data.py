@@ -23,7 +23,7 @@ def _plain_mapping(value: Any) -> dict[str, Any]:
 
 
 def _judge(value: Any) -> None:
-    """Refuse what is nested too deep, has too many values, or a number that is none."""
+    """Refuse data that is nested too deep, has too many values, or a number that is not finite."""
     level: list[Any] = [value]
     count = 0
     for _ in range(DEPTH_LIMIT):
@@ -48,7 +48,7 @@ plain_mapping = Described(_plain_mapping, {"type": "object"}, "mapping")
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
-    """Return any value as JSON can hold it; what is no plain data becomes text.
+    """Return any value in a form that JSON can hold; anything that is not plain data becomes text.
 
     Secrets must have been taken out before.
     """

@@ -100,7 +100,7 @@ class RouteTable:
         return _walk(self._tree, segments, 0, (), method)
 
     def methods_of(self, path: str) -> list[str]:
-        """Return the methods that a path has, for 405."""
+        """Return the methods of a path, for 405."""
         return sorted(method for method in METHODS if self.match(method, path) is not None)
 
     def _place(self, path: str, keys: list[Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class AuthMode(StrEnum):
-    """How people and programs prove who they are."""
+    """How people and programs authenticate."""
 
     TOKEN = "token"  # noqa: S105  the name of a mode
     PASSWORD = "password"  # noqa: S105
@@ -78,7 +78,7 @@ class HttpSettings:
 
     @property
     def lacks_loopback(self) -> bool:
-        """Whether the address is one of the LAN, at which loopback is not served."""
+        """Whether the address is in the LAN, so that loopback is not served."""
         address = ipaddress.ip_address(self.host)
         return not (address.is_loopback or address.is_unspecified)
 

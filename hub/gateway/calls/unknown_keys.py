@@ -1,4 +1,4 @@
-"""Keys that a client of others sends and a method does not know: left out, unless one is a condition."""
+"""Unknown keys from other clients: left out, unless one is a condition."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def _is_condition(key: str) -> bool:
 
 
 def _says_nothing(value: Any) -> bool:
-    """Whether a condition with this value limits nothing; a zero is a number to be expected like any other."""
+    """Whether a condition with this value has no effect; zero is a valid number."""
     return value is None or value is False or value in ("", [], {})

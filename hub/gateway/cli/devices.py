@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, one_named, verb
 
 DAY_MS = 86_400_000
@@ -59,7 +59,7 @@ def pair(access: str, url: str | None, home: Path, as_json: bool) -> None:
 
     segno.make(made["setupCode"], error="l").terminal(compact=True)
     click.echo(f"Setup code: {made['setupCode']}")
-    until = datetime.fromtimestamp(made["expiresAtMs"] / 1000).astimezone().strftime("%H:%M")
+    until = local_time(made["expiresAtMs"], "%H:%M")
     click.echo(f"For {made['gatewayUrl']}, {made['access']} access, one device, until {until}.")
     if made.get("accessDowngraded"):
         click.echo("Without TLS others on the network can listen, so the code gives no right to administer.", err=True)
@@ -213,7 +213,7 @@ def _device(entry: Mapping[str, Any]) -> dict[str, Any]:
         "scopes": entry["scopes"],
         "state": "connected" if entry["connected"] else "away",
         "last_seen_ms": entry["lastSeenAtMs"],
-        "seen": _day(entry["lastSeenAtMs"]),
+        "seen": local_time(entry["lastSeenAtMs"]) or "never",
     }
 
 
@@ -222,7 +222,3 @@ def _row(entry: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
     if "id" in shown:
         shown["id"] = shown["id"][:SHORT]
     return tuple(str(shown[column] or "") for column in columns)
-
-
-def _day(ms: int | None) -> str:
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if ms else "never"

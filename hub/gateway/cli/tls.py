@@ -8,9 +8,8 @@ import click
 
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
-from hub.gateway.access.hosts import own_names
+from hub.gateway.access.hosts import lan_address, own_names
 from hub.gateway.access.local_ca import CA_FILE, LEAF_DAYS, LEAF_FILE, LEAF_KEY_FILE, is_home_name, issue
-from hub.gateway.access.setup_codes import lan_address
 
 
 @click.command("tls", cls=CliCommand)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json
+from hub.cli.times import DAY, local_time
 from hub.cli.verbs import Answer, verb
 from hub.security.hub_token import hub_token
 
@@ -87,13 +87,9 @@ def revoke(client: HubClient, token_id: str) -> Answer:
 def _state(token: Mapping[str, Any]) -> str:
     """Say whether a token works, and until when."""
     if token.get("revokedAtMs"):
-        return f"revoked {_day(token['revokedAtMs'])}"
+        return f"revoked {local_time(token['revokedAtMs'], DAY)}"
     if token.get("ended"):
         return "ended"
     if token.get("expiresAtMs"):
-        return f"until {_day(token['expiresAtMs'])}"
-    return f"used {_day(token['lastUsedAtMs'])}" if token.get("lastUsedAtMs") else "never used"
-
-
-def _day(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d")
+        return f"until {local_time(token['expiresAtMs'], DAY)}"
+    return f"used {local_time(token['lastUsedAtMs'], DAY)}" if token.get("lastUsedAtMs") else "never used"

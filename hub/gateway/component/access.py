@@ -35,7 +35,7 @@ class LoginLink(Struct, frozen=True):
 
 
 class AccessDependencies(Struct, frozen=True):
-    """What the credentials need.
+    """The dependencies of the credentials.
 
     Attributes:
         token: The hub token.
@@ -62,9 +62,9 @@ class AccessComponent(Component):
         self._base = base
         self._needs = needs
         gateway, db, clock = needs.gateway, needs.db, base.clock
-        self._tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
+        self.tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
         self._codes = LoginCodes(db, clock)
-        self._devices = Devices(db, clock, base.bus, needs.token)
+        self.devices = Devices(db, clock, base.bus, needs.token)
         facts = needs.facts.in_recovery() if base.config.current.recovery else needs.facts
         self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
@@ -83,8 +83,8 @@ class AccessComponent(Component):
 
         gateway = self._needs.gateway
         return [
-            *TokenMethods(self._tokens, gateway.authenticator, gateway.clock.time).methods(),
-            *DeviceMethods(self._devices, gateway.authenticator, self._connected).methods(),
+            *TokenMethods(self.tokens, gateway.authenticator, gateway.clock.time).methods(),
+            *DeviceMethods(self.devices, gateway.authenticator, self._connected).methods(),
             *SetupMethods(gateway).methods(),
         ]
 
@@ -109,12 +109,12 @@ class AccessComponent(Component):
 
     async def _open(self) -> None:
         gateway, base = self._needs.gateway, self._base
-        await self._tokens.open()
+        await self.tokens.open()
         await self._web_sessions.open()
         await self._codes.open()
-        await self._devices.open()
+        await self.devices.open()
         idempotency = Idempotency(self._needs.db, base.clock, base.tasks)
-        gateway.attach(self._tokens, self._web_sessions, self._devices, idempotency)
+        gateway.attach(self.tokens, self._web_sessions, self.devices, idempotency)
         gateway.broadcast.redact = base.redactor.redact_data
         HubEvents(base.bus, gateway.broadcast, base.clock, self._state.health)
         home = base.config.home

@@ -49,7 +49,7 @@ class GatewayComponent(Component):
         return [Stage("gateway", self.gateway.start, self.gateway.stop)]
 
     def opening(self) -> Stage:
-        """Return the last stage of all: everybody is let in."""
+        """Return the last stage: the gateway opens."""
         return Stage("the door", self._open, self.gateway.stop)
 
     async def apply(self, changed: frozenset[str]) -> None:

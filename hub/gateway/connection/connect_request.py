@@ -1,4 +1,4 @@
-"""The parameters of `connect`: what they must be, and what a client says of itself in them."""
+"""The parameters of `connect`: their schema, and the client's description of itself."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Connection:
         return self.caller.authority
 
     async def serve(self) -> None:
-        """Answer frames until the client leaves or is closed; requests that only read are then cancelled."""
+        """Answer frames until the client leaves or is closed; pending read-only requests are then cancelled."""
         handled = 0
         try:
             while self._closing is None:

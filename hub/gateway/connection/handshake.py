@@ -1,4 +1,4 @@
-"""The handshake: challenge, `connect`, protocol version, credential, device, and what the client may do."""
+"""The handshake: challenge, `connect`, protocol version, credential, device, and the granted rights."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class _Refused(Exception):
 
 
 class Welcome(Struct, frozen=True):
-    """What the handshake came to.
+    """The result of a handshake.
 
     Attributes:
         request_id: The request to answer with hello-ok.
         protocol: The version agreed on.
-        caller: Who.
+        caller: The caller.
         client: What the client says of itself.
         scopes: Granted, expanded.
         device_token: For a paired device.
@@ -109,7 +109,7 @@ class _Asked(Struct, frozen=True):
 
 
 class Handshake:
-    """Judges the first frame of each WebSocket.
+    """Checks the first frame of each WebSocket.
 
     Args:
         authenticator: Knows credentials.
@@ -131,7 +131,7 @@ class Handshake:
         self._devices = devices
 
     async def shake(self, connection: Connection, client: CallClient, presented: Presented) -> Welcome | None:
-        """Challenge a client and judge its answer; None when it was refused and is being closed."""
+        """Challenge a client and check its answer; None if it was refused and is being closed."""
         nonce = secrets.token_urlsafe(24)
         challenge = {"nonce": nonce, "ts": self._now_ms()}
         connection.send(encode_event("connect.challenge", challenge) + b"}")
@@ -241,7 +241,7 @@ class Handshake:
         return replace(self._welcome_device(asked, grant), method="device-token")
 
     async def _with_setup_code(self, asked: _Asked) -> Welcome:
-        """Let a device in, in all roles of its setup code, and give it the token of each."""
+        """Pair a device, in all roles of its setup code, and give it a token for each."""
         devices, said = self._devices_now(), asked.said
         self._authenticator.reserve(asked.client)
         try:
@@ -304,7 +304,7 @@ class Handshake:
         return self._welcome_device(asked, await devices.refresh(grant), caller)
 
     def _grant_of(self, asked: _Asked) -> Grant | None:
-        """Return what the device may do in its role, unless a credential with which it was let in has ended."""
+        """Return the device's grant in its role, unless a credential it was paired with has ended."""
         grant = self._devices_now().grant(asked.said.device_id or "", asked.said.role)
         return grant if grant is not None and self._authenticator.all_valid(grant.made_by) else None
 

@@ -1,4 +1,4 @@
-"""Where the gateway listens: its address, loopback beside it, the Unix sockets of the hub's user and of a proxy."""
+"""The listening sockets of the gateway: its address, loopback, the Unix sockets of the hub's user and of a proxy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Listeners:
         self._servers: list[asyncio.Server] = []
 
     async def open(self, protocol: GuardedServer) -> tuple[str, int]:
-        """Begin to listen; return host and port at which this machine reaches the gateway.
+        """Start listening; return the host and port at which this machine reaches the gateway.
 
         Raises:
             StartRefused: TLS cannot be used, or a port or socket cannot be had; nothing listens then.
@@ -40,7 +40,7 @@ class Listeners:
             raise
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for server in self._servers:
             server.close()
         self._servers.clear()
@@ -73,7 +73,7 @@ class Listeners:
         return int(server.sockets[0].getsockname()[1])
 
     async def _listen_locally(self, protocol: GuardedServer) -> None:
-        """Listen on the Unix socket; where there cannot be one, the hub is reached over TCP alone."""
+        """Listen on the Unix socket; without one, the hub is reached over TCP alone."""
         if self._settings.socket_path is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""The way out to one client: a bounded queue that never waits for the client and never grows without end.
+"""The output to one client: a bounded queue that never waits for the client and never grows without bound.
 
 Frames of one turn of the event loop go out in one write. While the client does not read, frames wait here; over the
 bound, what may be missed is dropped first, and then the client is closed.
@@ -53,11 +53,11 @@ class Outlet:
         return self._send(payload, _ANSWER)
 
     def send_event(self, encoded: bytes, *, droppable: bool = False) -> bool:
-        """Queue an event as `encode_event` made it; it is numbered when it is really sent."""
+        """Queue an event as `encode_event` made it; it is numbered when it is sent."""
         return self._send(encoded, _DROPPABLE if droppable else _EVENT)
 
     def close(self) -> None:
-        """Write what can still be written, and take nothing more."""
+        """Flush, and accept nothing more."""
         if not self._closed:
             self._flush()
             self._closed = True

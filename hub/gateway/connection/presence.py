@@ -1,4 +1,4 @@
-"""Presence: one entry per device or instance that is connected or reported itself of late, and one for the hub."""
+"""Presence: one entry per connected or recently reported device or instance, and one for the hub."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Presence:
         return True
 
     def beacon(self, params: Mapping[str, Any], connection_id: str | None) -> None:
-        """Take what an instance reports of itself: where it is, and how long ago somebody used it."""
+        """Record an instance's report: where it is, and how long ago somebody used it."""
         instance = params.get("instanceId") or params.get("deviceId")
         key = next((key for key, found in self._connections.items() if connection_id in found), None)
         if key is None and not isinstance(instance, str):

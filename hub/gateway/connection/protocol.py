@@ -41,7 +41,7 @@ _NULL = msgspec.Raw(b"null")
 
 
 class _Frame(msgspec.Struct):
-    """A frame whose parts are still encoded: only what is needed is decoded, and only if it is short."""
+    """A frame with its parts still encoded: only what is needed is decoded, and only if it is short."""
 
     type: msgspec.Raw = _NULL
     id: msgspec.Raw = _NULL
@@ -106,7 +106,7 @@ def encode_error(id: str, error: HubError) -> bytes:
 
 
 def encode_event(event: str, payload: Any, state_version: Mapping[str, int] | None = None) -> bytes:
-    """Encode an event for all clients at once: all but the sequence number and the closing brace."""
+    """Encode an event once for all clients: all but the sequence number and the closing brace."""
     frame: dict[str, Any] = {"type": "event", "event": event, "payload": payload}
     if state_version is not None:
         frame["stateVersion"] = dict(state_version)
@@ -129,7 +129,7 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """Encode what orjson does not know: our structs, mappings and sets.
+    """Encode types that orjson does not know: our structs, mappings and sets.
 
     Raises:
         TypeError: It is no plain data.

@@ -70,7 +70,7 @@ UnknownPage = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class GatewayState(StrEnum):
-    """How far the hub is; everything but health answers UNAVAILABLE while it starts."""
+    """How far the hub has started; everything but health answers UNAVAILABLE until then."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -139,7 +139,7 @@ class Gateway:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port at which this machine reaches the gateway.
+        """The host and port at which this machine reaches the gateway.
 
         Raises:
             Unavailable: The gateway does not listen.
@@ -157,7 +157,7 @@ class Gateway:
 
     @property
     def connections(self) -> Mapping[str, Connection]:
-        """The clients that have shaken hands, by connection id."""
+        """The clients after their handshake, by connection id."""
         return self._connections
 
     async def start(self) -> None:
@@ -187,7 +187,7 @@ class Gateway:
         devices.on_revoke(self.close_credential)
 
     def open(self, state: GatewayState = GatewayState.RUNNING) -> None:
-        """Let everybody in: the hub runs, or is in recovery mode."""
+        """Open for all requests: the hub runs, or is in recovery mode."""
         self.state = state
         self.dispatcher.recovering = state is GatewayState.RECOVERY
 
@@ -215,7 +215,7 @@ class Gateway:
             self._presence_timer.cancel()
 
     def push(self, push: Push) -> int:
-        """Send an event to every client that may see it, encoded once; return to how many."""
+        """Send an event to every client that may see it, encoded once; return the number of clients."""
         return self.broadcast.push(push)
 
     def close_credential(self, credential_id: str) -> None:
@@ -348,7 +348,7 @@ class Gateway:
             self._tell_presence()
 
     def _tell_presence(self) -> None:
-        """Publish the presence soon: a hundred changes at once are published once."""
+        """Publish the presence soon: many changes at once are published once."""
         if self._presence_timer is None:
             self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_COALESCE_S, self._push_presence)
 
@@ -392,7 +392,7 @@ def json_response(data: Any, *, status: int = 200) -> web.Response:
 
 
 def _always(match: RouteMatch | None) -> bool:
-    """Whether a route answers however far the hub is."""
+    """Whether a route answers even before the hub has started."""
     return match is not None and match.route.owner == OWNER and match.route.scope in (Open.PUBLIC, Open.SELF)
 
 

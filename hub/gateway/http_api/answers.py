@@ -1,4 +1,4 @@
-"""Requests that runs answer: one way for every API, which brings a reader of its requests and a shape of its answers.
+"""Runs as answers to requests: shared by all APIs, each with its own request reader and answer shape.
 
 An answer is one JSON object, an error, or a stream of events.
 """
@@ -25,7 +25,7 @@ KEEPALIVE_S = 15.0
 
 
 class AnswerShape(Protocol):
-    """How one API shows an answer: as a stream of events, and errors as OpenAI does, unless it says otherwise.
+    """The answer shape of one API: a stream of events, and errors in OpenAI's form, unless overridden.
 
     Attributes:
         run_id: The run that answers.
@@ -35,7 +35,7 @@ class AnswerShape(Protocol):
     run_id: str = ""
 
     def keepalive(self) -> bytes:
-        """Return what shows that a stream is alive while there is no text."""
+        """Return a keepalive for a stream without text."""
         return b": keep-alive\n\n"
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
@@ -68,7 +68,7 @@ Read = Callable[[Mapping[str, Any], Clock], tuple[ApiRequest, AnswerShape]]
 
 
 def answering(runs: ApiRuns, path: str, body: Schema, read: Read, show_error: ShowError = show_error) -> Route:
-    """Return the route of an API whose requests runs answer."""
+    """Return an API route whose requests are answered by runs."""
 
     async def answer(call: HttpCall) -> web.StreamResponse:
         return await serve(runs, call, *read(call.body, runs.clock))
@@ -116,7 +116,7 @@ async def _send(
     response: web.StreamResponse | None = None,
     text: str = "",
 ) -> web.StreamResponse:
-    """Send an answer, or what of it was not sent yet."""
+    """Send an answer, or the unsent rest of it."""
     error = RunFailed(answer.error, answer.status) if answer.error is not None else None
     if error is not None and response is None:
         return _json(shape.error(error), error.http_status, {"x-should-retry": "false"})
@@ -141,7 +141,7 @@ def _json(data: Mapping[str, Any], status: int = 200, headers: Mapping[str, str]
 
 
 async def open_stream(call: HttpCall, content_type: str) -> web.StreamResponse:
-    """Begin an answer that comes in pieces."""
+    """Begin a streamed answer."""
     headers = {
         "Cache-Control": "no-store",
         "Server": "homarus",

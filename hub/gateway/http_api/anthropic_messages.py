@@ -128,7 +128,7 @@ def show_error(error: HubError) -> Mapping[str, Any]:
 
 
 def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield messages as Chat Completions has them: what tools gave, each a message, before what else is said."""
+    """Yield messages in the Chat Completions form: tool results first, each as a message of its own."""
     for place, message in placed(given, "messages"):
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant"):
@@ -174,7 +174,7 @@ def _part(part: Any, place: str) -> Mapping[str, Any]:
 
 
 def _tools(given: Any) -> Any:
-    """Return tools as Responses has them."""
+    """Return tools in the Responses form."""
     if not isinstance(given, list):
         return given
     return [
@@ -194,7 +194,7 @@ def _use(call: ClientCall) -> dict[str, Any]:
 
 
 def _arguments(call: ClientCall) -> str:
-    """Return the arguments of a call as a JSON object, which this API insists on."""
+    """Return the arguments of a call as a JSON object, which this API requires."""
     try:
         return call.arguments if isinstance(orjson.loads(call.arguments), dict) else "{}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tools of clients: read from what they send, in the words of each API, and their calls as they get them."""
+"""Tools of clients: parsed from each API's form, and their calls in that form."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _FREE = frozenset({None, "auto", "none"})
 
 
 class ClientTools(Struct, frozen=True):
-    """The tools that a client offers, and which of them is to be called (`RunRequest.tool_choice`)."""
+    """The tools that a client offers, and the one it requires (`RunRequest.tool_choice`)."""
 
     specs: tuple[ToolSpec, ...] = ()
     choice: str | None = None
 
 
 def call_id(run_id: str, number: int) -> str:
-    """Return the id that a client gets for a call: it names the run that goes on with the result."""
+    """Return the client's id of a call: it names the run that continues with the result."""
     return f"{CALL_PREFIX}{run_id}_{number}"
 
 
 def run_of_call(id: str | None) -> str | None:
-    """Return the run that made a call, by the id that the client has; None for an id that is not ours."""
+    """Return the run that made a call, by the client's id; None for a foreign id."""
     match = _CALL.match(id or "")
     return match[1] if match else None
 
@@ -74,7 +74,7 @@ def read_tools(given: Any, choice: Any) -> ClientTools:
 
 
 def read_form(form: Any, place: str) -> AnswerForm | None:
-    """Return the form of the answer that a request asks for; None for text.
+    """Return the requested form of the answer; None for text.
 
     Args:
         form: Type, and for json_schema the name, the schema and `strict`.
@@ -97,7 +97,7 @@ def read_form(form: Any, place: str) -> AnswerForm | None:
 
 
 def arguments_of(text: Any, place: str) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments of an earlier call, and their text when they are no JSON object."""
+    """Return the arguments of an earlier call, and their text if they are not a JSON object."""
     if isinstance(text, Mapping):
         return text, None
     if not isinstance(text, str):
@@ -110,12 +110,12 @@ def arguments_of(text: Any, place: str) -> tuple[Mapping[str, Any], str | None]:
 
 
 def arguments_text(call: ToolCallBlock) -> str:
-    """Return the arguments of a call as JSON, or what the model wrote in place of it."""
+    """Return the arguments of a call as JSON, or the model's raw text."""
     return call.malformed if call.malformed is not None else orjson.dumps(call.arguments, default=plain).decode()
 
 
 def malformed(place: str, reason: str) -> InvalidRequest:
-    """Return the error of a part of a request."""
+    """Return the error for a malformed part of a request."""
     return InvalidRequest(f"{place}: {reason}", details={"param": place})
 
 

@@ -1,4 +1,4 @@
-"""`POST /v1/embeddings`: vectors of texts, from whoever makes those of the memory."""
+"""`POST /v1/embeddings`: vectors of texts, from the memory's embedding model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Embeddings:
         return [post_route("/v1/embeddings", self.make, REQUEST_SCHEMA)]
 
     async def make(self, call: HttpCall) -> web.StreamResponse:
-        """Answer with a vector for each text; `model` in the answer names who made them.
+        """Answer with a vector for each text; `model` in the answer names the embedding model.
 
         Raises:
             Unavailable: Nobody makes vectors here, or not now.
@@ -78,5 +78,5 @@ class Embeddings:
 
 
 def _packed(vector: Any) -> str:
-    """Return a vector as 32-bit numbers in base64, which the `openai` package asks for by itself."""
+    """Return a vector as 32-bit numbers in base64, which the `openai` package requests by default."""
     return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: whether the hub is up, for supervisors; they tell nothing else."""
+"""`/healthz` and `/readyz`: whether the hub is up, for supervisors; they reveal nothing else."""
 
 from __future__ import annotations
 

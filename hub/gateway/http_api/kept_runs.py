@@ -1,4 +1,4 @@
-"""What is kept of the runs of `/v1` for 24 hours, so that a client can go on with them, read them again, and retry.
+"""Runs of `/v1` kept for 24 hours, so that a client can continue them, read them again, and retry.
 
 A run is found again by the principal that asked for it, and by nobody else.
 """
@@ -27,7 +27,7 @@ _COLUMNS = "id, principal, place, request_hash, session_key, agent_id, previous,
 
 
 class ClientCall(Struct, frozen=True):
-    """A call of a client's tool: the id that the client has, that of the model, and the arguments as JSON."""
+    """A call of a client's tool: the client's id, the model's id, and the arguments as JSON."""
 
     id: str
     own_id: str
@@ -36,7 +36,7 @@ class ClientCall(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a run answered, for every API; `error` is a code and a message, of a run that failed.
+    """A run's answer, for every API; `error` is a code and a message of a failed run.
 
     `model` and `notices` are the run's own, see `RunResult`.
     """
@@ -54,7 +54,7 @@ class Answer(Struct, frozen=True):
 
     @property
     def beside(self) -> dict[str, Any]:
-        """Return what is shown beside the answer in every API, where people are to know more than it says."""
+        """Return the notices shown beside the answer in every API."""
         return {"homarus": {"model": self.model, "notices": self.notices}} if self.notices else {}
 
 
@@ -102,7 +102,7 @@ class KeptRuns:
         self._clock = clock
 
     async def keep(self, run: KeptRun) -> None:
-        """Write a run, in the place of what was written of it before; forget what is too old or too much."""
+        """Insert or replace a run; old ones, and those above the limit, are deleted."""
         answer = msgspec.json.encode(run.answer).decode() if run.answer is not None else None
         entries = b"".join(encode_line(entry.as_dict()) for entry in run.entries)
         row = (
@@ -130,7 +130,7 @@ class KeptRuns:
         )
 
     async def at(self, place: str) -> KeptRun | None:
-        """Return the run that was asked for with an idempotency key."""
+        """Return the run of an idempotency key."""
         return await self._one("place = ?", place)
 
     async def get(self, run_id: str, principal: str) -> KeptRun | None:

@@ -15,7 +15,7 @@ class Models:
     """Lists the agents.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         created_s: When the hub began, seconds since the epoch.
     """
 

@@ -61,7 +61,7 @@ class OllamaApi:
     """Answers the requests of Ollama's clients with runs.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         runs: Makes and follows runs.
     """
 
@@ -80,7 +80,7 @@ class OllamaApi:
         ]
 
     async def version(self, call: HttpCall) -> web.StreamResponse:
-        """Return which interface is spoken."""
+        """Return the emulated version."""
         return json_response({"version": VERSION})
 
     async def tags(self, call: HttpCall) -> web.StreamResponse:
@@ -96,7 +96,7 @@ class OllamaApi:
         )
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """Return what the agent can that a name means: the default one, where it names no agent."""
+        """Return the capabilities of the agent that a name means: the default one for other names."""
         name = call.body.get("model") or call.body.get("name")
         if not name:
             raise malformed("model", "expected the name of a model")
@@ -108,7 +108,7 @@ class OllamaApi:
         )
 
     async def chat(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request; one without messages loads the model, and there is nothing to load."""
+        """Answer one request; one without messages is a request to load the model, which needs nothing."""
         body = call.body
         model, think = body["model"], body.get("think")
         shape = _ChatLines(model, self._runs.clock)
@@ -132,7 +132,7 @@ class OllamaApi:
 
 
 class _ChatLines(AnswerShape):
-    """One answer, or its lines; one without text shows that it is alive."""
+    """One answer, or its lines; a line without text is a keepalive."""
 
     content_type = "application/x-ndjson"
 
@@ -193,7 +193,7 @@ def show_error(error: HubError) -> Mapping[str, Any]:
 
 
 def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield messages as Chat Completions has them: pictures are parts, and each call has an id, and its result too.
+    """Yield messages in the Chat Completions form: pictures are parts, and calls and results have ids.
 
     Where the client has none, results follow their calls in order.
     """

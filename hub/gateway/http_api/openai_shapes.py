@@ -1,4 +1,4 @@
-"""The shapes of the OpenAI API: what clients send, and errors as they read them.
+"""The shapes of the OpenAI API: its requests, and its errors.
 
 Messages of Chat Completions are the one shape that is read; other APIs translate theirs into it.
 """
@@ -108,12 +108,12 @@ def agent_of(model: str, agents: Agents) -> str | None:
 
 
 def model_names(agents: Agents) -> list[str]:
-    """Return the names of models that mean an agent."""
+    """Return the model names that stand for an agent."""
     return [MODEL, *(f"{MODEL}/{each.id}" for each in agents.all())]
 
 
 def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
-    """Raise when a parameter is used that cannot be honoured.
+    """Raise for a parameter that cannot be honoured.
 
     Raises:
         InvalidRequest: It is; `reason` says why it cannot.
@@ -124,12 +124,12 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
 
 
 def thinking_of(effort: str | None) -> str | None:
-    """Return the thinking level that an effort means."""
+    """Return the thinking level for an effort."""
     return "off" if effort == "none" else effort
 
 
 def placed(given: list[Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what a list of a request holds, each with its place, for errors.
+    """Yield the items of a request's list, each with its path, for errors.
 
     Raises:
         InvalidRequest: One is not an object.
@@ -141,7 +141,7 @@ def placed(given: list[Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def read_messages(given: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[str | None, list[Message]]:
-    """Return the extra prompt of system messages, and the others; neighbours of the assistant become one.
+    """Return the system messages as an extra prompt, and the others; adjacent assistant messages are joined.
 
     Args:
         given: Messages of Chat Completions, each with its place, for errors; `is_error` marks a tool's failure.
@@ -163,7 +163,7 @@ def read_messages(given: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[str |
 
 
 def _message(message: Mapping[str, Any], place: str) -> Message | str:
-    """Return a message, or the text of one of the system."""
+    """Return a message, or the text of a system message."""
     role, content, id = message.get("role"), message.get("content"), message.get("tool_call_id")
     if role not in ("user", "assistant", "tool", *SYSTEM_ROLES):
         raise malformed(f"{place}.role", "expected system, user, assistant or a tool's result")
@@ -180,7 +180,7 @@ def _message(message: Mapping[str, Any], place: str) -> Message | str:
 
 
 def _calls(given: Any, place: str) -> Iterator[ToolCallBlock]:
-    """Yield the calls that an earlier answer asked for."""
+    """Yield the tool calls of an earlier answer."""
     for index, call in enumerate(given if isinstance(given, list) else ()):
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(call.get("id"), str):
@@ -217,7 +217,7 @@ def joined(messages: Iterable[Message]) -> Message:
 
 
 def prompt_tokens(usage: Usage) -> int:
-    """Return the tokens that went in, those from a cache too."""
+    """Return the input tokens, including cached ones."""
     return usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
 
 

@@ -52,7 +52,7 @@ REQUEST_SCHEMA = Schema(
 
 
 class Responses:
-    """Answers with runs, and shows answers again for 24 hours.
+    """Answers with runs, and keeps answers for 24 hours.
 
     Args:
         runs: Makes and follows runs.

@@ -1,4 +1,4 @@
-"""Requests of `/v1` that are sent again: with an `Idempotency-Key`, or by an SDK that says so in a header."""
+"""Retried requests of `/v1`: with an `Idempotency-Key`, or an SDK's retry header."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY_LIMIT = 255
 
 
 class Place(Struct, frozen=True):
-    """Where a request is remembered.
+    """The key under which a request is remembered.
 
     Attributes:
         name: Of the principal, the path, and the key or the body.
@@ -37,7 +37,7 @@ def request_hash(call: HttpCall) -> str:
 
 
 def place_of(call: HttpCall, hashed: str) -> Place | None:
-    """Return where a request is remembered; None for one whose client does not send it again.
+    """Return the key of a request; None for a client that does not retry.
 
     Raises:
         InvalidRequest: The key is too long.

@@ -1,4 +1,4 @@
-"""A run that one client follows, or several: its text in pieces, and its answer; the last one who leaves stops it."""
+"""A run followed by one client or several: its streamed text and its answer; the run stops when the last one leaves."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RunStream:
 
     @property
     def ended(self) -> bool:
-        """Whether there is an answer."""
+        """Whether the answer is complete."""
         return self._answer is not None or self._task.done()
 
     async def __aenter__(self) -> RunStream:
@@ -103,7 +103,7 @@ class RunStream:
         return self._answer or await self._task  # one that ended without an answer raises why
 
     async def pieces(self, idle_s: float) -> AsyncIterator[str]:
-        """Yield the text from its beginning, deltas that came at once as one; it ends with the run (see `answer`).
+        """Yield the text from its beginning, with simultaneous deltas joined; ends with the run (see `answer`).
 
         Args:
             idle_s: After this long without text an empty piece is given, so that the connection shows life.

@@ -1,4 +1,4 @@
-"""Runs for `/v1`: which agent and conversation a request means, what of it is new, and the run that answers it."""
+"""Runs for `/v1`: resolves a request's agent and conversation, finds its new part, and runs it."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class ApiRequest(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """The agent and session that a request means; without a session the conversation is the client's."""
+    """The agent and session of a request; without a session, the client keeps the conversation."""
 
     agent_id: str
     session_key: str | None
 
 
 class RequestSaid(Struct, frozen=True):
-    """What a request says: the conversation so far, results of tools, and the new message (without content: none)."""
+    """The content of a request: the conversation so far, tool results, and the new message (may be empty)."""
 
     history: tuple[Message | TranscriptEntry, ...]
     results: tuple[Message, ...]
@@ -91,7 +91,7 @@ class ApiRuns:
     """Makes runs of `/v1` requests.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         sessions: Which conversations there are.
         runner: Runs them.
         bus: Tells their text.
@@ -121,7 +121,7 @@ class ApiRuns:
         self._recent: OrderedDict[str, tuple[str, RunStream]] = OrderedDict()
 
     async def begin(self, call: HttpCall, asked: ApiRequest) -> RunStream | Answer:
-        """Begin the run that answers a request, or return the one, or the answer, of the same request before.
+        """Begin the run that answers a request, or return the run or answer of the same earlier request.
 
         Raises:
             NotFound: There is no such agent.
@@ -189,7 +189,7 @@ class ApiRuns:
         return stream
 
     def _finish(self, row: KeptRun, before: int, result: RunResult) -> Answer | Coroutine[Any, Any, Answer]:
-        """Return the answer of a run, or what keeps it when its client may go on with it, read it again, or retry."""
+        """Return the answer of a run, or a function that keeps it for a client that may continue, reread or retry."""
         answer = _answer(result, int(self.clock.time()))
         ok = result.status is RunStatus.OK
         if row.place is None and not (ok and (row.shown or answer.calls)):
@@ -206,7 +206,7 @@ class ApiRuns:
         return answer
 
     async def _target(self, call: HttpCall, asked: ApiRequest, principal: str) -> Target:
-        """Return whom a request means: the model names the agent, header or `user` the session."""
+        """Return the target of a request: the model names the agent, header or `user` the session."""
         named = agent_of(asked.model, self.agents)
         agent_id = named or self.agents.default().id
         given = call.request.headers.get(SESSION_HEADER)
@@ -238,7 +238,7 @@ class ApiRuns:
     async def _said(
         self, asked: ApiRequest, target: Target, before: Sequence[TranscriptEntry], principal: str
     ) -> RequestSaid:
-        """Return what of a request is new.
+        """Return the new part of a request.
 
         With a session of the hub's that is what comes after the last message of the assistant; else everything but
         the last message is history. Where the client repeats what an earlier run did, that run's own entries are taken.
@@ -292,7 +292,7 @@ def _ids(message: Message) -> list[str]:
 
 
 def _own_id(message: Message, runs: Mapping[str, KeptRun]) -> Message:
-    """Return a tool's result with the id that the model gave the call."""
+    """Return a tool's result with the model's id of the call."""
     run = runs.get(run_of_call(message.tool_call_id) or "") if message.role is Role.TOOL else None
     if run is None or run.answer is None:
         return message

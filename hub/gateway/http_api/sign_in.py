@@ -1,4 +1,4 @@
-"""Signing a browser in and out: a one-time code, or the password, becomes a cookie that script cannot read."""
+"""Signing a browser in and out: a one-time code, or the password, becomes an HttpOnly cookie."""
 
 from __future__ import annotations
 

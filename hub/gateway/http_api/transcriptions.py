@@ -1,4 +1,4 @@
-"""`POST /v1/audio/transcriptions`: what is said in a recording, by the model that hears voice messages."""
+"""`POST /v1/audio/transcriptions`: the text of a recording, by the model that transcribes voice messages."""
 
 from __future__ import annotations
 

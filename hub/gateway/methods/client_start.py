@@ -1,4 +1,4 @@
-"""What clients of the protocol ask for when they start and this hub has little or nothing of: a table of small methods.
+"""Methods that clients of the protocol call at their start, for features this hub lacks or simplifies.
 
 Each answers what is so: tasks are the subagents; there are no progress cards, no live voice, and no update by itself.
 """
@@ -51,7 +51,7 @@ class StartMethods:
 
     Args:
         subagents: Knows them until they are archived.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, subagents: Subagents, redactor: Redactor) -> None:
@@ -95,7 +95,7 @@ class StartMethods:
 
 
 def visible_subagents(subagents: Subagents, authority: Authority) -> list[Subagent]:
-    """Return those that a caller may see: what one does is as private as the conversation that it works for."""
+    """Return the subagents that a caller may see: as private as the conversation they work for."""
     person, hub = authority.person, SYSTEM.principal
     mine = [each for each in subagents.all() if each.authority.person == person or each.authority.principal == hub]
     return mine if authority.owner else []

@@ -1,4 +1,4 @@
-"""`device.pair.*` and `device.token.*`: who may connect with a key of their own."""
+"""`device.pair.*` and `device.token.*`: devices with keys of their own."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class DeviceMethods:
         return {"deviceId": device, "role": role}
 
     def _judge(self, call: MethodCall, device: str, role: str) -> None:
-        """Refuse to touch a device that may do more than the caller."""
+        """Refuse to change a device that has more rights than the caller."""
         grant: Grant | None = self._devices.grant(device, role)
         if grant is not None and not set(grant.scopes) <= call.caller.authority.scopes:
             raise Forbidden(phrase("this device may do more than you, so you cannot change what it has"))

@@ -1,4 +1,4 @@
-"""`health`, `status`, `system-presence`, `logs.tail`, `dashboard.link`: how the hub is, and the way in."""
+"""`health`, `status`, `system-presence`, `logs.tail`, `dashboard.link`: the state of the hub, and sign-in."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class HubState:
         ]
 
     def health(self) -> dict[str, Any]:
-        """Return the payload of `health`, which is also an event's and the snapshot's."""
+        """Return the payload of `health`, also used by its event and the snapshot."""
         state = self._gateway.state.value
         return {
             "ok": state == "running",
@@ -152,7 +152,7 @@ class HubState:
         return self._gateway.presence.list()
 
     async def _stability(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return the events of an unstable process: none are recorded; repairs say what is wrong."""
+        """Return the events of an unstable process: none are recorded; repairs report problems instead."""
         made = datetime.fromtimestamp(self._gateway.clock.time(), UTC).isoformat()
         return {"generatedAt": made, "capacity": 0, "count": 0, "dropped": 0, "events": [], "summary": {"byType": {}}}
 

@@ -56,7 +56,7 @@ class TokenMethods:
         return self._shown(token) | {"token": secret.reveal()}
 
     def _within_own(self, call: MethodCall, expires_s: float | None) -> float | None:
-        """Return how long a token may live: one that is made with a token ends with it at the latest."""
+        """Return the lifetime of a token: one made with a token ends with it at the latest."""
         own = [each for each in self._tokens.list() if each.credential_id in call.caller.credentials]
         first_ms = min((each.expires_ms for each in own if each.expires_ms is not None), default=None)
         if first_ms is None:

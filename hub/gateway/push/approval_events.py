@@ -1,4 +1,4 @@
-"""From the bus to the clients: `exec.approval.*` and `question.*`, requested and resolved, to those who may answer."""
+"""Pushes approvals and questions to clients: requested and resolved, to those who may answer."""
 
 from __future__ import annotations
 

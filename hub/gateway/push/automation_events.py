@@ -1,4 +1,4 @@
-"""From the bus to the clients: what automations do."""
+"""Pushes the events of automations to clients."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hub.gateway.connection.protocol import encode_event
 
 
 class Broadcast:
-    """The connected clients, and which of them get what."""
+    """The connected clients, and which of them get which event."""
 
     def __init__(self) -> None:
         self._connections: dict[str, Connection] = {}
@@ -30,17 +30,17 @@ class Broadcast:
         return self.watchers + self.programs
 
     def on_watched(self, listener: Callable[[bool], None]) -> None:
-        """Call `listener(True)` when the first client that may see chats comes, with False when the last has left."""
+        """Call `listener(True)` when the first client that may see chats connects, and with False after the last."""
         self._watched.append(listener)
         if self.readers:
             listener(True)
 
     def on_client(self, listener: Callable[[Connection, bool], None]) -> None:
-        """Call `listener(connection, True)` when a client has shaken hands, with False when it has left."""
+        """Call `listener(connection, True)` after a client's handshake, with False when it has left."""
         self._clients.append(listener)
 
     def add(self, connection: Connection) -> None:
-        """Let a client have events from now on."""
+        """Add a client."""
         self._connections[connection.id] = connection
         for listener in self._clients:
             listener(connection, True)
@@ -50,7 +50,7 @@ class Broadcast:
                 self._tell(watched=True)
 
     def remove(self, connection: Connection) -> None:
-        """Let a client have none any more."""
+        """Remove a client."""
         if self._connections.pop(connection.id, None) is None:
             return
         for listener in self._clients:
@@ -61,7 +61,7 @@ class Broadcast:
                 self._tell(watched=False)
 
     def push(self, push: Push, *, topic: str | None = None, ui: bool | None = None) -> int:
-        """Send an event; return to how many clients.
+        """Send an event; return the number of clients.
 
         Args:
             push: The event.

@@ -1,4 +1,4 @@
-"""From the bus to the clients: what happens in the hub, as the protocol's events.
+"""Pushes what happens in the hub to clients, as the protocol's events.
 
 Runs are followed only while somebody is connected who may see them. Their deltas go out at once to programs, and at
 most every 150 ms per run to clients that a person watches; whatever else happens in a run goes out behind its deltas.
@@ -33,7 +33,7 @@ def session_topic(key: str) -> str:
 
 
 class _Audience:
-    """The run events that one group of clients was sent; each group has its own sequence."""
+    """The run events sent to one group of clients; each group has its own sequence."""
 
     __slots__ = ("agent_seq", "chat_seq", "pending", "sent_at", "thinking", "timer")
 
@@ -71,15 +71,15 @@ class RunEvents:
         self._listening: list[Unsubscribe] = []
 
     def start(self) -> None:
-        """Follow runs whenever a client is connected that may see them."""
+        """Start following runs whenever a client is connected that may see them."""
         self._broadcast.on_watched(self._watched)
 
     def stop(self) -> None:
-        """Follow no more runs."""
+        """Stop following runs."""
         self._watched(watched=False)
 
     def chat_final(self, run_id: str, session_key: str, text: str) -> None:
-        """Push an answer that came from no run, such as that of a command."""
+        """Push an answer without a run, such as that of a command."""
         payload = {
             "runId": run_id,
             "sessionKey": session_key,
@@ -222,7 +222,7 @@ class RunEvents:
         self._broadcast.push(push, topic=session_topic(run.view.session_key))
 
     def _compaction(self, event: Event) -> None:
-        """Push that the conversation of a run is being summarised, or was; between runs, `sessions.changed` tells."""
+        """Push the start or end of a run's compaction; between runs, `sessions.changed` reports it."""
         data = event.data
         if data["run_id"] is None:
             return
@@ -372,7 +372,7 @@ class HubEvents:
         self._broadcast.push(Push("device.pair.setup.completed", event.data, scope=SCOPE))
 
     def _stranger_asked(self, event: Event) -> None:
-        """Push that somebody asks to write; the code is theirs to give, and not in it."""
+        """Push a stranger's pairing request, without the code."""
         self._broadcast.push(Push("pairing.requested", {**event.data, "ts": self._now_ms()}, scope=SCOPE))
 
     def _stranger_decided(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""How the end of a run is called in the protocol. Pure."""
+"""Maps the end of a run to the protocol. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def chat_state(status: str) -> str:
 
 
 def shown_error(status: str, error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the last `chat` event of a failed run says; `errorKind` is one of the protocol's few words."""
+    """Return the error in the last `chat` event of a failed run; `errorKind` is from the protocol's closed set."""
     code = error.get("code") or status
     message = error.get("message") or status
     return {"errorMessage": message, "errorKind": _KINDS.get(code, "unknown"), "errorCode": code}

@@ -1,4 +1,4 @@
-"""From the bus to the clients: `cron`, `heartbeat`, and what automations say in conversations."""
+"""Pushes `cron`, `heartbeat`, and messages of automations to clients."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.times import local_time
 from hub.memory.cli.memory_options import agent_option, given
-from hub.memory.cli.memory_prints import moment
 from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.places import GROUP_AREA, PERSON_AREA, PRIVATE_AREA, SHARED_AREA
 
@@ -33,7 +33,8 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
         click.echo('Nothing is remembered yet. Begin: homarus memory add "…"')
         return
     rows = [
-        (each["path"], _who_sees(each["area"]), str(each["size_bytes"]), moment(each["changed_ms"])) for each in files
+        (each["path"], _who_sees(each["area"]), str(each["size_bytes"]), local_time(each["changed_ms"]))
+        for each in files
     ]
     print_table(rows, ("file", "who sees it", "bytes", "changed"))
 
@@ -74,7 +75,7 @@ def changes(limit: int, diff: bool, agent: str | None, home: Path, as_json: bool
     for each in found:
         state = " (undone)" if each["undone"] else "" if each["can_undo"] else " (cannot be undone)"
         click.echo(
-            f"{each['id']}  {moment(each['time_ms'])}  {each['reason']} by {each['who']}: {each['summary']}{state}"
+            f"{each['id']}  {local_time(each['time_ms'])}  {each['reason']} by {each['who']}: {each['summary']}{state}"
         )
         if diff and each["diff"]:
             click.echo(each["diff"].rstrip("\n") + ("\n… (cut)" if each["diff_cut"] else ""))
@@ -96,7 +97,7 @@ def undo(change: str, agent: str | None, home: Path, as_json: bool) -> None:
 
 
 def _who_sees(area: str) -> str:
-    """Return who sees what lies in an area, in words."""
+    """Return the readers of an area in words."""
     if area.startswith(PERSON_AREA):
         return area.removeprefix(PERSON_AREA)
     if area.startswith(GROUP_AREA):

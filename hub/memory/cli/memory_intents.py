@@ -1,4 +1,4 @@
-"""`homarus memory intents`: what is to be brought up whenever a topic comes up."""
+"""`homarus memory intents`: reminders shown whenever a topic comes up."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 from hub.memory.cli.memory_options import agent_option, given
-from hub.memory.cli.memory_prints import moment
 
 
 @click.group("intents", cls=Group)
@@ -29,7 +29,7 @@ def list_(client: HubClient, agent: str | None) -> Answer:
       homarus memory intents list
     """
     found = client.call("memory.intents.list", given(agent=agent))["intents"]
-    rows = [(each["id"], " or ".join(each["topics"]), moment(each["expires_ms"]), each["text"]) for each in found]
+    rows = [(each["id"], " or ".join(each["topics"]), local_time(each["expires_ms"]), each["text"]) for each in found]
     return found, rows
 
 
@@ -52,7 +52,7 @@ def add(
     topics = [each for part in topic.split(",") if (each := part.strip())]
     params = {"topics": topics, "remind": remind, **given(days=days, every_hours=every_hours, agent=agent)}
     answer = client.call("memory.intents.add", params)
-    return answer, f"Noted as {answer['id']}, until {moment(answer['expires_ms'])}."
+    return answer, f"Noted as {answer['id']}, until {local_time(answer['expires_ms'])}."
 
 
 @verb(intents)

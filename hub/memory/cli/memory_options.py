@@ -1,4 +1,4 @@
-"""What the commands about memory share: whose memory is meant, and parameters that were given."""
+"""Options that memory commands share: the agent, and the parameters that were given."""
 
 from __future__ import annotations
 

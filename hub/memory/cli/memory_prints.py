@@ -1,12 +1,13 @@
-"""What the memory answers, printed for people."""
+"""Prints the memory's answers for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import click
+
+from hub.cli.times import local_time
 
 WHY_LIMIT = 200
 """Characters of the reason why not all was searched: without a key there is one for each provider."""
@@ -16,22 +17,17 @@ _MB = 1_000_000
 
 
 def where(hit: Mapping[str, Any]) -> str:
-    """Return the place of a passage in the form that editors accept."""
+    """Return the place of a passage in the `path:line` form of editors."""
     return f"{hit['path']}:{hit['start_line']}"
 
 
 def count_of(count: int, one: str, many: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun, singular or plural."""
     return f"{count} {one if count == 1 else many}"
 
 
-def moment(ms: int) -> str:
-    """Return a moment in the terminal's own time zone."""
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
 def size(count: int) -> str:
-    """Return a number of bytes in the unit that suits it."""
+    """Return a number of bytes in a suitable unit."""
     if count < _MB:
         return f"{count / 1_000:.1f} kB" if count >= 1_000 else f"{count} bytes"
     return f"{count / _MB:.1f} MB"
@@ -63,7 +59,7 @@ def print_entries(entries: Iterable[Mapping[str, Any]]) -> None:
 
 
 def print_synced(answer: Mapping[str, Any]) -> None:
-    """Print what bringing an index up to date took."""
+    """Print the result of an index update."""
     click.echo(
         f"{count_of(answer['files'], 'file', 'files')}, {count_of(answer['chunks'], 'passage', 'passages')}; "
         f"{answer['embedded']} embedded in {count_of(answer['requests'], 'request', 'requests')}, "
@@ -110,12 +106,12 @@ def _has_facts(data: Mapping[str, Any] | list[Any]) -> bool:
 
 
 def _told(key: str, value: Any) -> tuple[str, str]:
-    """Return the name of a fact and the fact itself, in units that people read."""
+    """Return a fact's name and value, in readable units."""
     name = key.replace("_", " ")
     if isinstance(value, bool):
         return name, "yes" if value else "no"
     if isinstance(value, int) and key.endswith("_ms"):
-        return name.removesuffix(" ms"), moment(value)
+        return name.removesuffix(" ms"), local_time(value)
     if isinstance(value, int) and key.endswith("_bytes"):
         return name.removesuffix(" bytes"), size(value)
     return name, f"{value:.4g}" if isinstance(value, float) else str(value)

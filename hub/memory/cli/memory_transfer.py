@@ -24,7 +24,7 @@ IMPORT_LIMIT_S = 300.0
 
 
 class _Named(click.Path):
-    """A path that is not empty: `pathlib` takes that for the directory one happens to be in."""
+    """A non-empty path: `pathlib` takes an empty one for the current directory."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""

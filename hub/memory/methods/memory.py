@@ -49,7 +49,7 @@ class MemoryMethods:
     """The methods about entries and their index.
 
     Args:
-        api: The way to the memory.
+        api: Resolves a call's memory and rights.
     """
 
     def __init__(self, api: MemoryApi) -> None:
@@ -140,7 +140,7 @@ class MemoryMethods:
         return self._api.shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return the full status to an owner, and to others only the counts of what they may see."""
+        """Return the full status to an owner; to others, only the counts of what they may see."""
         agent_id, scope = self._api.agent(call), self._api.scope(call)
         if scope.private:
             return self._api.shown({"agent": agent_id, **await self._api.memory.status(agent_id=agent_id)})

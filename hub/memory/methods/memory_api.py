@@ -1,4 +1,4 @@
-"""Shared by the memory methods: which memory a call means, who calls, and how results are shown."""
+"""Shared by the memory methods: the memory of a call, the caller, and the shape of results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WORDS = frozenset({"text", "diff", "summary", "topics"})
 
 
 def without_words(answer: Any) -> Any:
-    """Return the answer that is kept for repeated calls: forgotten text must not stay in it for a day."""
+    """Return the answer kept for repeated calls, without forgotten text."""
     if isinstance(answer, Mapping):
         return {
             key: ([] if isinstance(value, list) else "") if key in WORDS and value is not None else without_words(value)
@@ -56,13 +56,13 @@ def without_words(answer: Any) -> Any:
 
 
 class MemoryApi:
-    """The way from a call to the memory.
+    """Resolves a call's memory and rights.
 
     Args:
         memory: Who keeps it.
         agents: Whose there is.
         clock: Tells when something was said.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, memory: MemoryRegistry, agents: Agents, clock: Clock, redactor: Redactor) -> None:
@@ -90,11 +90,11 @@ class MemoryApi:
         return self._agents.default().id if wanted is None else self._agents.get(wanted).id
 
     def scope(self, call: MethodCall) -> MemoryScope:
-        """Return what a caller may see."""
+        """Return the scope of a caller."""
         return own_scope(call.context.authority)
 
     def whose(self, call: MethodCall) -> MemoryScope:
-        """Return whose memory a caller writes.
+        """Return the owner of the memory that a caller writes.
 
         Raises:
             NotFound: The credential stands for nobody who could have one.
@@ -119,7 +119,7 @@ class MemoryApi:
         return scope
 
     def who(self, call: MethodCall) -> str:
-        """Return who is calling, for people."""
+        """Return the caller's name, for people."""
         authority = call.context.authority
         return authority.person or authority.principal
 

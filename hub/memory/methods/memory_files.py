@@ -74,7 +74,7 @@ class MemoryFileMethods:
     """The methods about files.
 
     Args:
-        api: The way to the memory.
+        api: Resolves a call's memory and rights.
     """
 
     def __init__(self, api: MemoryApi) -> None:

@@ -1,4 +1,4 @@
-"""`memory.intents.list|add|remove`: what is to be brought up whenever a topic comes up."""
+"""`memory.intents.list|add|remove`: standing intents."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class IntentMethods:
     """The methods about standing intents.
 
     Args:
-        api: Tells whose they are.
-        intents: Keeps them.
+        api: Resolves a call's memory and rights.
+        intents: The store.
     """
 
     def __init__(self, api: MemoryApi, intents: StandingIntents) -> None:

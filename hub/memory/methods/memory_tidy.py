@@ -1,4 +1,4 @@
-"""`memory.tidy`: keep what recurs, merge what is double, mark what does not agree."""
+"""`memory.tidy`: keep what recurs, merge duplicates, mark contradictions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TidyMethods:
     """The method about tidying up.
 
     Args:
-        api: The way to the memory.
+        api: Resolves a call's memory and rights.
         agents: Whose there is.
         tidy: Does it.
     """

@@ -45,7 +45,7 @@ class AreaFile(Struct, frozen=True):
 
 
 class Area(Struct, frozen=True):
-    """One area of a memory, and where in it things belong.
+    """One area of a memory, and the right places in it.
 
     Attributes:
         name: As `MemoryFile.area`.
@@ -62,12 +62,12 @@ class Area(Struct, frozen=True):
     has_sections: bool
 
     def place_for(self, kind: MemoryKind | None) -> MemoryPlace:
-        """Return where in the curated file something of a kind belongs."""
+        """Return the place of a kind in the curated file."""
         return MemoryPlace(self.curated, self.title, section_for(kind) if self.has_sections else None)
 
     @classmethod
     def named(cls, name: str) -> Area | None:
-        """Return an area by its name; None for one that is not tidied up."""
+        """Return an area by its name; None for one that is not tidied."""
         if name == PRIVATE_AREA:
             return cls(name, CURATED, CURATED, CURATED_TITLE, has_sections=True)
         if name == SHARED_AREA:
@@ -101,7 +101,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def day(self) -> str:
-        """The day it was noted."""
+        """The day of the entry."""
         return self.when[:10]
 
     @property
@@ -111,12 +111,12 @@ class Standing(Struct, frozen=True):
 
     @property
     def is_todo(self) -> bool:
-        """Whether it is something to do, which is done some day and never lasts."""
+        """Whether it is a task, which gets done and never lasts."""
         return self.passage.kind == MemoryKind.TODO.value
 
     @property
     def order(self) -> tuple[str, bool, int]:
-        """By which the later of two is found."""
+        """The sort key for the later of two entries."""
         return self.when, self.curated, self.passage.start_line
 
 

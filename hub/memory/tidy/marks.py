@@ -38,7 +38,7 @@ class Side(Struct, frozen=True):
 
 
 class Mark(Struct, frozen=True):
-    """A pair that is marked.
+    """A marked pair.
 
     Attributes:
         sides: The two texts, as shown.
@@ -73,7 +73,7 @@ def marks_in(text: str) -> list[Mark]:
 
 
 def with_marks(text: str, gone: Iterable[Mark], fresh: Sequence[tuple[Side, Side]], title: str) -> str:
-    """Return a file without some marks and with others; the heading is there as long as anything stands under it.
+    """Return a file with marks removed and added; the heading stays while anything is under it.
 
     Args:
         text: The file; "" for a new one.

@@ -1,4 +1,4 @@
-"""Statements of an area and how each two of them stand to each other, for tidying up. Pure."""
+"""Statements of an area and how pairs of them relate, for tidying. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pair = tuple[str, str]
 
 
 class Statement(Struct, frozen=True):
-    """What one or more entries say in the same words.
+    """A statement that one or more entries make in the same words.
 
     Attributes:
         entries: From the earliest to the latest.
@@ -33,12 +33,12 @@ class Statement(Struct, frozen=True):
 
     @property
     def gist(self) -> Gist:
-        """What of it is compared."""
+        """Its compared parts."""
         return self.entries[-1].gist
 
     @property
     def newest(self) -> Standing:
-        """The latest entry that says so."""
+        """The latest entry that makes it."""
         return self.entries[-1]
 
     @property
@@ -67,7 +67,7 @@ def pair_of(one: str, other: str) -> Pair:
 
 
 def statements_of(entries: Iterable[Standing]) -> dict[str, Statement]:
-    """Return what entries say, by key."""
+    """Return the statements of entries, by key."""
     found: dict[str, list[Standing]] = {}
     for each in sorted(entries, key=lambda entry: entry.order):
         found.setdefault(each.key, []).append(each)
@@ -79,7 +79,7 @@ def statements_of(entries: Iterable[Standing]) -> dict[str, Statement]:
 def relations_by_rule(
     statements: Mapping[str, Statement], alike: Mapping[Pair, float]
 ) -> dict[Pair, tuple[Relation, float]]:
-    """Return how statements stand to each other, with their likeness; those that are different are left out.
+    """Return the relations of statements, with their similarity; different ones are left out.
 
     Args:
         statements: By key.
@@ -100,7 +100,7 @@ def relations_by_rule(
 
 
 def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> list[Pair]:
-    """Return pairs of statements of which there are many that differ in their numbers and dates alone.
+    """Return pairs within large series of statements that differ in numbers and dates alone.
 
     The newest of them and the one that it should agree with are not among them.
     """
@@ -125,7 +125,7 @@ def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> li
 def questions_in(
     statements: Mapping[str, Statement], rules: Mapping[Pair, tuple[Relation, float]], known: Iterable[Pair]
 ) -> list[PairQuestion]:
-    """Return the pairs that a model may judge and that were not judged, the most telling first."""
+    """Return the pairs that a model may judge and has not yet, most informative first."""
     judged = set(known)
     found = []
     for pair, (relation, likeness) in rules.items():
@@ -154,7 +154,7 @@ def classes_of(statements: Sequence[str], same: Iterable[Pair]) -> dict[str, str
 
 
 def _candidates(statements: Mapping[str, Statement], alike: Mapping[Pair, float]) -> Iterator[tuple[Pair, float]]:
-    """Yield pairs that share enough words to be looked at, and those that are alike by meaning, each once."""
+    """Yield pairs with enough common words, and those of similar meaning, each once."""
     having: dict[str, list[str]] = {}
     for key, statement in statements.items():
         for word in statement.gist.words:

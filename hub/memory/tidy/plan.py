@@ -1,4 +1,4 @@
-"""What tidying up changes in one area of a memory: decided here, from the files alone, and done elsewhere. Pure.
+"""Plans the changes of tidying in one area of a memory, from its files alone. Pure.
 
 What recurs in the days is copied into the file that lasts; what is there twice is struck once; what does not agree is
 marked; what was struck long ago leaves `MEMORY.md`. Nothing else of any file changes, and of files that were tidied up
@@ -23,13 +23,13 @@ BROKEN = "\ufffd"
 
 
 def questions(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> list[PairQuestion]:
-    """Return the pairs of an area that a model may judge and that were not judged, the most telling first."""
+    """Return the pairs of an area that a model may judge and has not yet, most informative first."""
     statements = statements_of(standing_in(area, files, known.today))
     return questions_in(statements, relations_by_rule(statements, known.alike), known.judged)
 
 
 def plan(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> TidyPlan:
-    """Return what tidying up changes in an area.
+    """Return the planned changes in an area.
 
     Args:
         area: The area.

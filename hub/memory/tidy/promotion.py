@@ -24,12 +24,12 @@ _SMALL_TALK = LazyPattern(
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a text is a greeting or the like, or tells what was done on a day, and so does not last."""
+    """Whether a text is a greeting or the like, or reports a day's events, and so does not last."""
     return _SMALL_TALK.match(fold(" ".join(text.split()))) is not None
 
 
 def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
-    """Return an entry as it is copied; None for one that cannot be copied so that it says the same.
+    """Return an entry as copied; None if a copy would change its meaning.
 
     Args:
         entry: The entry; one without a source becomes a fact of its day.

@@ -31,7 +31,7 @@ MARKS_LIMIT = 5
 
 
 class KnownEntries(Struct, frozen=True):
-    """Facts beside the files.
+    """Known facts about entries, beside the files.
 
     Attributes:
         today: The day in this home.
@@ -54,7 +54,7 @@ class Merged(Struct, frozen=True):
 
 
 class TidyPlan(Struct):
-    """What changes.
+    """The planned changes.
 
     Attributes:
         texts: Files that change, whole; None for one that goes.
@@ -83,7 +83,7 @@ class TidyPlan(Struct):
 
 
 class _Class(Struct):
-    """Statements that say the same."""
+    """Equivalent statements."""
 
     statements: list[Statement] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ class _Class(Struct):
 
     @property
     def spoken(self) -> Standing:
-        """The entry that is shown for all of them."""
+        """The entry shown for all of them."""
         return (self.curated or self.entries)[-1]
 
     @property
@@ -110,7 +110,7 @@ class _Class(Struct):
 
 
 class Round:
-    """One look; another is taken when it changed something.
+    """One pass; another follows if it changed something.
 
     Args:
         area, files, known: As for `plan`.
@@ -141,7 +141,7 @@ class Round:
         self._over: set[str] = set()
 
     def run(self) -> dict[str, str]:
-        """Return the files that change, whole, and add to the plan what is changed in them."""
+        """Return the changed files, and record the changes in the plan."""
         self._update()
         for each in self._classes.values():
             self._merge(each)
@@ -171,7 +171,7 @@ class Round:
     # --- what is there twice, or was overtaken ---
 
     def _update(self) -> None:
-        """Let what is newer take the place of what a model said it overtakes; where that is not clear, mark the two."""
+        """Replace entries by newer ones that a model said overtake them; unclear pairs are marked."""
         unclear = self._between.setdefault(Relation.CONTRADICTS, set())
         for pair in sorted(self._between.get(Relation.UPDATED, ())):
             older, newer = sorted((self._classes[key] for key in pair), key=lambda each: each.newest.order)
@@ -196,7 +196,7 @@ class Round:
         return bool(newer.curated) or (not self._is_undone(newer.newest) and self._item(newer) is not None)
 
     def _merge(self, one: _Class) -> None:
-        """Strike what is in the curated file more than once; lines written by hand stay, and the clearest entry."""
+        """Strike duplicates in the curated file; handwritten lines stay, and the clearest entry."""
         there = one.curated
         ours = [each for each in there if not each.by_hand]
         if len(there) < 2 or not ours:
@@ -227,7 +227,7 @@ class Round:
         return struck("\n".join(lines), [each.struck.passage for each in self._struck], self._known.today)
 
     def _without_old(self, text: str) -> str:
-        """Return the curated file without what was struck long ago; other files keep it."""
+        """Return the curated file without entries struck long ago; other files keep them."""
         if self._area.curated != CURATED:
             return text
         oldest = (self._known.today - timedelta(days=LOOK_BACK_DAYS)).isoformat()
@@ -242,7 +242,7 @@ class Round:
     # --- what recurs ---
 
     def _promote(self, text: str, blocked: set[str]) -> str:
-        """Return the curated file with what was noted on several days, and with lasting things that never got there."""
+        """Return the curated file with entries noted on several days, and with lasting things missing from it."""
         covered = {key for key, each in self._classes.items() if each.curated}
         left_out = covered | blocked | self._over
         chosen: list[tuple[bool, int, _Class]] = []
@@ -280,7 +280,7 @@ class Round:
     # --- what does not agree ---
 
     def _contradictions(self) -> list[tuple[Standing, Standing]]:
-        """Return the pairs that do not agree, as far as both stand when the rest is done; the most telling first."""
+        """Return the unsettled contradictions that remain after the other changes, most informative first."""
         gone = {each.struck for each in self._struck}
         found = []
         for pair in self._between.get(Relation.CONTRADICTS, ()):
@@ -297,7 +297,7 @@ class Round:
         return found
 
     def _blocked(self, contradictions: Iterable[tuple[Standing, Standing]]) -> set[str]:
-        """Return what is not kept for good: what is not settled, and what has more than one value."""
+        """Return the entries that are not promoted: unsettled ones, and those with several values."""
         pairs = self._between.get(Relation.SERIES, set()) | self._between.get(Relation.UNSURE, set())
         series = {
             key for pair in pairs if is_of_one_series(*(self._classes[one].newest.gist for one in pair)) for key in pair
@@ -335,13 +335,13 @@ class Round:
 
 
 def _telling(pair: tuple[Standing, Standing]) -> tuple[object, ...]:
-    """Return by what contradictions are in order: what lasts, what is recent."""
+    """Return the sort key of contradictions: lasting first, then recent."""
     one, other = pair
     return one.curated or other.curated, other.order, one.order
 
 
 def _clearest(entries: Sequence[Standing]) -> Standing:
-    """Return the newest, or one that has all its words and more."""
+    """Return the newest entry, or a longer one that contains all its words."""
     best = entries[-1]
     for each in entries:
         if each.gist.words > best.gist.words:
@@ -354,6 +354,6 @@ def _side(entry: Standing) -> Side:
 
 
 def _in_place(text: str, wanted: Sequence[Mark]) -> list[Mark]:
-    """Return marks where they stand now that other lines of their file changed."""
+    """Return marks at their new positions, after other changes in their file."""
     pairs = {each.sides for each in wanted}
     return [mark for mark in marks_in(text) if mark.sides in pairs]

@@ -1,4 +1,4 @@
-"""What of earlier tidying was taken back: it is not done once more. Pure."""
+"""Earlier tidying that was undone, so that it is not repeated. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIDE = re.compile(r"\+\s+(“.*”) \(.*\)\s*")
 
 
 def undone_in(diffs: Iterable[str]) -> frozenset[str]:
-    """Return the first lines of entries that were put or struck in changes that were taken back, and marked sides.
+    """Return the first lines of entries that undone changes had added or struck, and marked sides.
 
     Args:
         diffs: Unified diffs of those changes.

@@ -1,4 +1,4 @@
-"""Who may talk, and which agent answers in which session: pure decisions, and the strangers who asked.
+"""Who may talk, and which agent answers in which session: pure decisions, and pending strangers.
 
 Not here: people and their identities (`hub.security.people`).
 """

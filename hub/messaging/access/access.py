@@ -45,7 +45,7 @@ class Activation(StrEnum):
 
 
 class GroupSettings(Struct, frozen=True):
-    """What is configured for a group; what is None (or empty) is left to what is configured more generally.
+    """The settings of a group; None (or empty) defers to more general settings.
 
     Attributes:
         allow: Whether it is answered at all.
@@ -99,7 +99,7 @@ class AccessPolicy(Struct, frozen=True):
     weak_identity: bool = False
 
     def group_settings(self, address: Address) -> GroupSettings | None:
-        """Return what holds for the room of an address, its threads and topics too; None for a direct conversation.
+        """Return the settings of an address's room, including its threads and topics; None for a direct conversation.
 
         What is said of the room comes before what is said of the room that a thread hangs in, of the space, of all.
         """
@@ -115,7 +115,7 @@ class AccessPolicy(Struct, frozen=True):
 
 
 class AccessVerdict(Struct, frozen=True):
-    """Whether something may be handled.
+    """The decision about access.
 
     Attributes:
         authority: With whose authority it may; None when it may not.
@@ -203,7 +203,7 @@ def _authorize_group(inbound: Inbound, policy: AccessPolicy, group: GroupSetting
 
 
 def _group_keys(address: Address) -> Iterator[str]:
-    """Yield the keys under which a room may be configured, from the most general on."""
+    """Yield the configuration keys of a room, from general to specific."""
     yield ANYBODY
     if address.space:
         yield address.space

@@ -105,7 +105,7 @@ class Accept(Struct, frozen=True):
 
 
 class Overheard(Struct, frozen=True):
-    """A message of a group that is not addressed to the assistant; the history of the group's sessions takes it."""
+    """A group message that is not addressed to the assistant; it is added to the history of the group's sessions."""
 
     message: InboundMessage
     session_keys: tuple[str, ...]
@@ -121,7 +121,7 @@ class Notice(Struct, frozen=True):
 
 
 class Refuse(Struct, frozen=True):
-    """It is not handled.
+    """The message or event is refused.
 
     Attributes:
         answer: Sent to the sender, if anything is.
@@ -137,7 +137,7 @@ Decision = Accept | CommandCall | Overheard | Notice | Refuse
 
 
 def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
-    """Return what is done with a message or event.
+    """Return the decision about a message or event.
 
     Raises:
         InvalidRequest, NotFound: A client of the gateway named a session or agent that cannot be.
@@ -175,7 +175,7 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
 
 
 def accept_as_said(message: InboundMessage, context: Context, facts: Facts, session_key: str | None) -> Accept:
-    """Return that a message is answered as it is: nothing in it is a command.
+    """Return the acceptance of a message as it is, without looking for commands.
 
     Args:
         context: Carries the authority that it was let in with.
@@ -191,7 +191,7 @@ def accept_as_said(message: InboundMessage, context: Context, facts: Facts, sess
 def agents_for(
     message: InboundMessage, facts: Facts, group: GroupSettings | None
 ) -> tuple[AgentRoute, tuple[str, ...]]:
-    """Return the agent that answers a message, and why, and the further ones of a broadcast.
+    """Return the agent that answers a message, with the reason, and the further ones of a broadcast.
 
     An agent that is named and gone is left out; where none is left, the default one answers.
     """
@@ -208,7 +208,7 @@ def agents_for(
 
 
 def activation_of(group: GroupSettings, session_key: str, facts: Facts) -> Activation:
-    """Return which messages of a group are answered: as chosen for the session, else as configured."""
+    """Return which messages of a group are answered: the session's choice, else the configuration's."""
     chosen = facts.activation(session_key)
     return Activation(chosen) if chosen in tuple(Activation) else group.activation or Activation.MENTION
 
@@ -228,7 +228,7 @@ def _as_message(inbound: Inbound, facts: Facts) -> InboundMessage | None:
 
 
 def _is_owner(message: InboundMessage, context: Context, facts: Facts) -> bool:
-    """Whether an owner says it; in a group, where owners have no rights, by their identity."""
+    """Whether an owner says it; in a group, where owners have no rights, judged by their identity."""
     if context.authority.owner or message.address.chat_type is ChatType.DIRECT:
         return context.authority.owner
     person = facts.people.by_identity(message.sender)

@@ -60,7 +60,7 @@ _COLUMNS = "id, channel, account, identity, state, data, created_ms"
 
 
 class PairingState(StrEnum):
-    """What happened to a request."""
+    """The state of a request."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -70,7 +70,7 @@ class PairingState(StrEnum):
 
 
 class PairingEntry(Struct, frozen=True):
-    """A request, or what an owner decided about it.
+    """A request, or an owner's decision about it.
 
     Attributes:
         account: The platform's id of the account, or its name in the configuration where it has none.
@@ -111,7 +111,7 @@ class PairingEntry(Struct, frozen=True):
 
 
 class Pairings:
-    """Keeps who asked to be let in, and who was.
+    """Keeps pairing requests and decisions.
 
     Fires `pairing_requested` (id, channel, account, identity) and `pairing_decided` (the same, state, decided_by).
 
@@ -146,7 +146,7 @@ class Pairings:
         )
 
     async def open(self) -> None:
-        """Read who is paired."""
+        """Load the paired identities."""
         self._remember(await self._db.read(lambda connection: _select(connection, "state = 'approved'")))
 
     def paired(self, address: Address) -> frozenset[str]:
@@ -154,14 +154,14 @@ class Pairings:
         return self._paired.get((address.channel, address.account_id or address.account), frozenset())
 
     async def entries(self, channel: str | None = None, *, decided: bool = False) -> list[PairingEntry]:
-        """Return the requests that wait, oldest first, and what was decided too where that is asked for."""
+        """Return the pending requests, oldest first, and optionally the decided ones."""
         since_ms = self._now_ms() - CODE_LIFE_S * 1_000
         wanted = "(state = 'pending' AND created_ms > ? OR ? AND state IN ('approved', 'denied'))"
         wanted += " AND channel = coalesce(?, channel) ORDER BY created_ms, id"
         return await self._db.read(lambda connection: _select(connection, wanted, since_ms, decided, channel))
 
     async def offer(self, inbound: Inbound) -> bool:
-        """Let a stranger ask to be let in: they are sent a code, once an hour; return whether they will be.
+        """Offer a stranger a pairing code, at most hourly; return whether one will be sent.
 
         Nothing happens while as many wait as may, after too many codes, or where an owner has said no.
         """
@@ -184,7 +184,7 @@ class Pairings:
         return True
 
     async def approve(self, channel: str, code: str, context: Context, only: str | None = None) -> PairingEntry:
-        """Let in whoever was shown a code; it is on disk when this returns, and they get a message.
+        """Approve the holder of a code; on disk when this returns, and they get a message.
 
         Args:
             channel: Name of the channel.
@@ -206,7 +206,7 @@ class Pairings:
         return entry
 
     async def deny(self, channel: str, code_or_id: str, context: Context) -> PairingEntry:
-        """Refuse a request by its code or id; whoever asked is not answered again until that is revoked.
+        """Refuse a request by its code or id; its sender is not answered again until that is revoked.
 
         Raises:
             As `approve`.
@@ -214,7 +214,7 @@ class Pairings:
         return await self._decide(channel, code_or_id, PairingState.DENIED, context)
 
     async def revoke(self, channel: str, identity: str, context: Context) -> list[PairingEntry]:
-        """Forget what was decided about an identity, on every account of a channel; return what was.
+        """Forget the decisions about an identity, on every account of a channel; return them.
 
         Raises:
             Forbidden: The caller may not pair.
@@ -266,7 +266,7 @@ class Pairings:
         return entry
 
     async def _send_code(self, entry: PairingEntry, address: Address, code: str) -> None:
-        """Show the code to the stranger, in one attempt that leaves no copy of it, and tell an owner who asks."""
+        """Send the stranger the code, in one attempt that leaves no copy, and tell an owner who asks."""
         attached = self._outbox.channels.get(address.channel, address.account)
         text = say("pairing.code", self._language(), code=code, identity=entry.identity)
         state = DeliveryState.PERMANENT if attached is None else DeliveryState.UNKNOWN
@@ -317,7 +317,7 @@ def _hash(id: str, code: str) -> bytes:
 
 
 def _shown_name(name: str | None) -> str:
-    """Return a name that somebody gave themselves, as one short line."""
+    """Return a self-given name as one short line."""
     return " ".join("".join(char if char.isprintable() else " " for char in name or "").split())[:NAME_LENGTH]
 
 
@@ -327,7 +327,7 @@ def _facts(entry: PairingEntry) -> dict[str, Any]:
 
 
 def _insert(connection: SqlConnection, entry: PairingEntry, code: str) -> bool:
-    """Write a request, unless it is one too many."""
+    """Insert a request, unless there are too many."""
     since_ms = entry.created_ms - CODE_LIFE_S * 1_000
     connection.execute(
         "DELETE FROM pairings WHERE state IN ('pending', 'expired') AND (created_ms <= ? OR created_ms > ?)",

@@ -1,4 +1,4 @@
-"""Decides about messages with what is configured at the moment."""
+"""Decides about messages with the present configuration."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Router:
         self._buttons = buttons
 
     def decide(self, inbound: Inbound, context: Context) -> Decision:
-        """Return what is done with a message or event; see `hub.messaging.access.decide`."""
+        """Return the decision about a message or event; see `hub.messaging.access.decide`."""
         return decide(inbound, context, self._facts(inbound.address))
 
     def admits(self, inbound: Inbound, context: Context) -> bool:
@@ -73,20 +73,20 @@ class Router:
         return verdict.authority is not None
 
     def accept_as_said(self, message: InboundMessage, context: Context, session_key: str | None) -> Accept:
-        """Return that a message is answered as it is; see `hub.messaging.access.decide`."""
+        """Return the acceptance of a message as it is; see `hub.messaging.access.decide`."""
         return accept_as_said(message, context, self._facts(message.address), session_key)
 
     def as_now(self, context: Context) -> Context:
-        """Return the context of a message that waited, with the rights that its sender has now."""
+        """Return the context of a queued message, with its sender's present rights."""
         authority = self._people().heard_now(context.authority)
         return Context(authority, context.id, context.parent_id, context.chain)
 
     def group_settings(self, address: Address) -> GroupSettings | None:
-        """Return what is configured for the room of an address; None for a direct conversation."""
+        """Return the settings of an address's room; None for a direct conversation."""
         return self._policy(address).group_settings(address)
 
     def may_reply(self, address: Address, session_key: str) -> bool:
-        """Whether replies of a session are sent to its chat: as chosen for it, else by `session.send_policy`.
+        """Whether replies of a session are sent to its chat: the session's choice, else `session.send_policy`.
 
         Those on the home channel always are: there the conversation itself is shown.
         """
@@ -97,7 +97,7 @@ class Router:
         return self.settings.send_policy.decide(address, session_key, chosen)[0]
 
     def explain(self, message: InboundMessage, context: Context) -> dict[str, Any]:
-        """Return how a message would be decided, and which rules say so, as plain data; it changes nothing."""
+        """Return the decision about a message and the rules behind it, as plain data; changes nothing."""
         if (attached := self._channels.get(message.address.channel, message.address.account)) is not None:
             known = replace(message.address, account_id=attached.status.account_id)
             message = replace(message, address=known)

@@ -79,7 +79,7 @@ class Binding(Struct, frozen=True):
         )
 
     def matched_by(self, address: Address, roles: Iterable[str] = ()) -> MatchedBy | None:
-        """Return the most specific thing by which it matches; None when anything that is stated does not fit."""
+        """Return the most specific match; None if any stated condition fails."""
         if not (
             self.channel in (None, address.channel)
             and self.account in (None, address.account)
@@ -102,12 +102,12 @@ class Binding(Struct, frozen=True):
 
     @property
     def details(self) -> int:
-        """How much it states beside what it matched by."""
+        """The number of stated conditions beside the match."""
         return sum(each is not None for each in (self.channel, self.account, self.chat_type, self.guild, self.team))
 
 
 class AgentRoute(Struct, frozen=True):
-    """The agent that answers, and why: the number of the binding in `bindings:`, unless none matched."""
+    """The chosen agent, and why: the number of the binding in `bindings:`, unless none matched."""
 
     agent: str
     matched_by: MatchedBy = MatchedBy.DEFAULT

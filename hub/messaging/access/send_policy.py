@@ -1,4 +1,4 @@
-"""Whether replies of a session are sent to its chat: pure rules, as configured, and as chosen for the session."""
+"""Whether replies of a session are sent to its chat: pure rules, from the configuration and the session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SendRule(Struct, frozen=True):
     key_prefix: str | None = None
 
     def matches(self, address: Address, session_key: str) -> bool:
-        """Whether everything that is stated fits; a prefix is that of the key, with or without `agent:<agent>:`."""
+        """Whether all conditions match; a prefix is that of the key, with or without `agent:<agent>:`."""
         return (
             self.channel in (None, address.channel)
             and self.chat_type in (None, address.chat_type)
@@ -32,7 +32,7 @@ class SendRule(Struct, frozen=True):
 
 
 class SendPolicy(Struct, frozen=True):
-    """The rules of `session.send_policy`, in order, and what holds where none matches."""
+    """The rules of `session.send_policy`, in order, and the default."""
 
     rules: tuple[SendRule, ...] = ()
     default: bool = True
@@ -44,7 +44,7 @@ class SendPolicy(Struct, frozen=True):
         return cls(rules, section["default"] == "allow")
 
     def decide(self, address: Address, session_key: str, chosen: str | None = None) -> tuple[bool, str]:
-        """Return whether a reply may be sent, and which rule says so.
+        """Return whether a reply may be sent, and the deciding rule.
 
         Args:
             address: Where it would go.

@@ -115,7 +115,7 @@ class _Talk:
         return answer | {key: ended[key] for key in ("notices", "error") if ended.get(key)}
 
     def _ended(self, run_id: str) -> dict[str, Any]:
-        """Return how a run ended; what its conversation waits for from the owner is said meanwhile.
+        """Return the end of a run; meanwhile, print what its conversation needs from the owner.
 
         That can be an earlier run, behind which it waits.
         """
@@ -169,7 +169,7 @@ class _Talk:
                 self._tell_of_approvals(self._watching)
 
     def _tell_of_approvals(self, client: HubClient) -> None:
-        """Say what waits for the owner's word or answer in this conversation, each once."""
+        """Print pending approvals and questions of this conversation, each once."""
         key = client.call("sessions.resolve", {"key": self._session_key})["key"]
         for each in client.call("question.list", {})["questions"]:
             if each["sessionKey"] == key and each["code"] not in self._told:
@@ -194,7 +194,7 @@ class _Talk:
 
 
 def _show_notices(ended: Mapping[str, Any]) -> None:
-    """Say what a run's answer does not, for instance that another model answered."""
+    """Print notices beside a run's answer, for instance that another model answered."""
     if notices := ended.get("notices"):
         from hub.messaging.limit_texts import notice_text
 

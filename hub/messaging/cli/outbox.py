@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import SECOND, local_time
 from hub.cli.verbs import Answer, verb
 
 STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
@@ -88,5 +88,5 @@ def _line(message: Mapping[str, Any]) -> str:
 
 def _value(key: str, value: Any) -> str:
     if key.endswith("Ms"):
-        return datetime.fromtimestamp(value / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return local_time(value, SECOND)
     return ", ".join(value) if isinstance(value, list) else str(value)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import SECOND, local_time
 from hub.cli.verbs import Answer, verb
 
 
@@ -84,6 +84,6 @@ def revoke(client: HubClient, channel: str, identity: str) -> Answer:
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    asked = datetime.fromtimestamp(entry["createdAtMs"] / 1_000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    asked = local_time(entry["createdAtMs"], SECOND)
     facts = (entry[key] for key in ("channel", "account", "identity", "name", "state"))
     return (*facts, asked, entry["id"])

@@ -1,4 +1,4 @@
-"""The full-screen terminal: a conversation, its tools, what waits for the owner's word, other conversations, models."""
+"""The full-screen terminal: a conversation, its tools, pending approvals, other conversations, models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DECISIONS = {"allow-once": "Allow once", "allow-always": "Always allow this", "d
 
 
 class ApprovalScreen(ModalScreen[str | None]):
-    """Asks for the owner's word on exactly what is shown."""
+    """Asks the owner to approve exactly what is shown."""
 
     BINDINGS: ClassVar[list[Any]] = [("escape", "dismiss(None)", "Later")]
 
@@ -50,7 +50,7 @@ class ApprovalScreen(ModalScreen[str | None]):
 
 
 class ChoiceScreen(ModalScreen[str | None]):
-    """Lets somebody choose one of several, or write an answer."""
+    """Asks for one of several choices, or a written answer."""
 
     BINDINGS: ClassVar[list[Any]] = [("escape", "dismiss(None)", "Back")]
 
@@ -138,7 +138,7 @@ class HomarusTui(App[None]):
 
     @work(exclusive=True)
     async def follow(self) -> None:
-        """Connect, show the conversation and what waits, then show what the hub tells; leave when it is gone."""
+        """Connect, show the conversation and pending questions, then follow the hub's events; leave when it is gone."""
         try:
             await self._link.open()
             await self._show_session(self._key)
@@ -175,7 +175,7 @@ class HomarusTui(App[None]):
 
     @work
     async def action_stop(self) -> None:
-        """Stop what goes on in the conversation."""
+        """Stop the runs of the conversation."""
         await self._call("chat.abort", sessionKey=self._key)
 
     @work
@@ -206,7 +206,7 @@ class HomarusTui(App[None]):
             await self._note(f"{chosen} answers here from now on.")
 
     async def _approve(self, asked: Mapping[str, Any]) -> None:
-        """Ask for a decision on what an agent wants to do."""
+        """Ask for the decision about an agent's action."""
         decision = await self._wait_for(str(asked["id"]), ApprovalScreen(asked))
         if decision is not None:
             await self._call("exec.approval.resolve", id=asked["id"], decision=decision)
@@ -251,7 +251,7 @@ class HomarusTui(App[None]):
         self._state.update(self._key)
 
     async def _told(self, name: str, payload: Mapping[str, Any]) -> None:
-        """Show an event of the hub."""
+        """Show a hub event."""
         if name == "exec.approval.requested":
             self.run_worker(self._approve(payload))
         elif name == "question.requested":
@@ -323,7 +323,7 @@ class HomarusTui(App[None]):
         self._view.scroll_end(animate=False)
 
     async def _call(self, method: str, **params: Any) -> Any:
-        """Call a method; a refusal is shown."""
+        """Call a method; show a refusal."""
         try:
             return await self._link.call(method, **params)
         except CommandFailed as failure:

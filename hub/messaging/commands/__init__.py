@@ -1,4 +1,4 @@
-"""What is written with a slash: the registry, the commands, and directives inside messages.
+"""Slash commands: the registry, the commands, and directives inside messages.
 
 Not here: the commands of the terminal (`hub.cli`).
 """

@@ -28,7 +28,7 @@ def add_allowlist_command(
     """Add /allowlist, which is an owner's: it lists and changes `allow_from`, and lists and removes who is paired.
 
     Args:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
     """
     language = commands.language
 

@@ -1,4 +1,4 @@
-"""Buttons that stand for commands: what they carry is signed, so that nothing else can make one."""
+"""Buttons that stand for commands; signed, so that nothing else can make one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW_BUTTONS = 3
 
 
 class CommandButtons:
-    """Makes buttons of commands, and knows those that it made; one holds in its own chat.
+    """Makes command buttons and recognises its own; one is valid in its own chat.
 
     An agent may offer buttons too. What those carry has no signature, so that no agent can have an owner's finger give
     a command.
@@ -43,7 +43,7 @@ class CommandButtons:
         return NewMessage(reply.text, buttons=rows) if rows else NewMessage(plain or reply.as_text())
 
     def command(self, address: Address, value: str) -> str | None:
-        """Return the command that a pressed button stands for; None when it is not one of these."""
+        """Return the command of a pressed button; None if it is no command button."""
         signature, text = value[1 : 1 + SIGNATURE_CHARS], value[1 + SIGNATURE_CHARS :]
         if not value.startswith(MARK) or not hmac.compare_digest(
             signature.encode(), self._sign(address, text).encode()

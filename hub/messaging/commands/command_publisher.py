@@ -1,4 +1,4 @@
-"""Telling platforms which commands there are, so that they can list them to people."""
+"""Publishes the list of commands to platforms, so that they can show it to people."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class CommandPublisher:
         )
 
     def close(self) -> None:
-        """Publish no more."""
+        """Stop publishing."""
         for unlisten in self._unlisten:
             unlisten()
 
     def listed(self) -> list[tuple[str, str]]:
-        """Return names and descriptions, as they are published."""
+        """Return names and descriptions, as published."""
         language = self._commands.language()
         return [
             (command.name, command.about(language))

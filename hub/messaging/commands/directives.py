@@ -39,7 +39,7 @@ class Setting(Struct, frozen=True):
     inline: bool = True
 
     def kept(self, written: str) -> str | None:
-        """Return what is kept for what was written."""
+        """Return the value to store for a written one."""
         return self.values[written.lower()] if self.values else written
 
 
@@ -61,7 +61,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 class Directives(Struct, frozen=True):
-    """What was found in a message.
+    """The directives in a message.
 
     Attributes:
         text: The message without them.
@@ -121,7 +121,7 @@ def parse_directives(text: str, may: Callable[[str, str], bool]) -> Directives:
 
 
 def _joined(left: str, text: str, position: int) -> tuple[str, int]:
-    """Return the text before a directive, and where the text behind it goes on: one gap stays between them."""
+    """Return the text before a directive, and the start of the text after it, with one gap between."""
     left = left.rstrip(" \t")
     if left and not left.endswith("\n"):
         return left, position

@@ -31,10 +31,10 @@ CONFIG_KEYS = ("hub.name", "hub.language", "hub.time_zone", "models.default", "s
 
 
 class HubCommandNeeds(Struct, frozen=True):
-    """What the commands about the hub work with.
+    """The dependencies of the commands about the hub.
 
     Attributes:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one; returns at once.
         zone: The time zone of the home.
     """
@@ -53,7 +53,7 @@ class HubCommandNeeds(Struct, frozen=True):
 
 
 class HubCommands:
-    """What the commands about the hub do.
+    """Carries out the commands about the hub.
 
     Args:
         language: The language of the home.

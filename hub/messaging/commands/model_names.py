@@ -1,4 +1,4 @@
-"""Which model somebody means who writes a part of its name."""
+"""Finds the model that somebody means by a part of its name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _WORD = re.compile(r"[\w./:@-]{2,}", re.ASCII)
 
 
 async def model_refs(models: ModelRegistry) -> list[str]:
-    """Return what a model can be called: aliases, and then references."""
+    """Return the names of all models: aliases, then references."""
     return list(dict.fromkeys([*models.aliases, *(info.ref for info in await models.list())]))
 
 
 def near_models(wanted: str, refs: list[str]) -> list[str]:
-    """Return the models that somebody may mean: those that hold all its words, else the one that is spelled alike."""
+    """Return the models that somebody may mean: those that contain all words, else the most similarly spelt one."""
     words = wanted.lower().replace("/", " ").split()
     holding = [ref for ref in refs if all(word in ref.lower() for word in words)]
     exact = [ref for ref in holding if ref.lower().endswith(f"/{wanted.lower()}")]
@@ -25,7 +25,7 @@ def near_models(wanted: str, refs: list[str]) -> list[str]:
 
 
 def model_of_part(word: str, refs: Iterable[str]) -> str | None:
-    """Return the one model that has `word` as a whole part of its name, such as `opus`; None for none or several.
+    """Return the model with `word` as a whole part of its name, such as `opus`; None for none or several.
 
     Stricter than `near_models`: the word may as well be the first one of a sentence.
     """

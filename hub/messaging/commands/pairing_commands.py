@@ -10,7 +10,7 @@ LISTED = 20
 
 
 def add_pairing_command(commands: Commands, pairings: Pairings) -> None:
-    """Add /pair: alone it lists who asks; with a channel and a code it lets them in, or denies or revokes."""
+    """Add /pair: alone it lists requests; with a channel and a code it approves, denies or revokes."""
     language = commands.language
 
     async def pair(call: CommandCall) -> str:

@@ -1,4 +1,4 @@
-"""What a message asks for: commands, settings for its answer, and what is left for the agent; pure."""
+"""Parses a message into commands, settings for its answer, and the rest for the agent; pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SETTING_NAMES = frozenset(name for each in SETTINGS.values() for name in (each.
 
 
 class Reading(Struct, frozen=True):
-    """What a message asks for: commands to run now, and the message for the agent, if anything is left of it."""
+    """A parsed message: commands to run now, and the message for the agent, if anything is left."""
 
     commands: tuple[tuple[str, str], ...]
     message: InboundMessage | None
@@ -32,7 +32,7 @@ def read_message(
     by_owner: bool,
     reset_triggers: Iterable[str] = (),
 ) -> Reading:
-    """Return what a message asks for.
+    """Parse a message.
 
     A directive that its sender may not use is text.
 

@@ -39,17 +39,17 @@ class CommandCall(Struct, frozen=True):
 
     @property
     def word(self) -> str:
-        """The first word of the arguments, in small letters."""
+        """The first word of the arguments, in lower case."""
         return next(iter(self.arguments.split(None, 1)), "").lower()
 
     @property
     def rest(self) -> str:
-        """What follows the first word of the arguments."""
+        """The arguments after the first word."""
         return "".join(self.arguments.split(None, 1)[1:])
 
 
 class CommandReply(Struct, frozen=True):
-    """What a command answers.
+    """The reply of a command.
 
     Attributes:
         text: For the sender.
@@ -80,7 +80,7 @@ class Category(StrEnum):
 
 
 class CommandPlace(StrEnum):
-    """Kinds of conversations that a command is for."""
+    """The conversations in which a command is available."""
 
     ANYWHERE = "anywhere"
     DIRECT = "direct"
@@ -88,7 +88,7 @@ class CommandPlace(StrEnum):
 
 
 class ChatCommand(Struct, frozen=True):
-    """A command; what it does, in one line, is the sentence `help.<name>` or `help`.
+    """A command; its one-line description is the sentence `help.<name>` or `help`.
 
     Attributes:
         name: Without the slash.
@@ -122,14 +122,14 @@ class ChatCommand(Struct, frozen=True):
 
     @property
     def usage(self) -> str:
-        """The command as it is written."""
+        """The command's syntax."""
         arguments = self.arguments or "|".join(self.choices)
         if not arguments:
             return f"/{self.name}"
         return f"/{self.name} {arguments}" if self.required or self.arguments else f"/{self.name} [{arguments}]"
 
     def about(self, language: str) -> str:
-        """Return what it does, in one line."""
+        """Return its one-line description."""
         if isinstance(self.help, str):
             return self.help or say(f"help.{self.name}", language)
         return self.help.get(language) or self.help[FALLBACK]
@@ -149,7 +149,7 @@ def parse_command(text: str) -> tuple[str, str] | None:
 
 
 class Commands:
-    """The commands there are, in chat, on the dashboard and on the command line."""
+    """All commands, in chat, on the dashboard and on the command line."""
 
     def __init__(self, language: Callable[[], str]) -> None:
         self.language = language
@@ -198,7 +198,7 @@ class Commands:
             self.add(*load())
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed` when there are other commands than before; returns a function that stops that."""
+        """Call `changed` whenever the set of commands changes; returns a function that stops that."""
         self._listeners.append(changed)
         return lambda: self._listeners.remove(changed)
 
@@ -212,7 +212,7 @@ class Commands:
         return self._commands.get(self._names.get(name, ""))
 
     async def run(self, call: CommandCall) -> CommandReply:
-        """Do what the command says, and what `call.more` says, and return the answer; errors are answers too."""
+        """Run the command and those in `call.more`, and return the reply; errors are replies too."""
         replies = [await self._run(call)]
         for name, arguments in call.more:
             replies.append(await self._run(replace(call, name=name, arguments=arguments)))
@@ -275,7 +275,7 @@ def _first_use(group: SurfaceGroup[ChatCommand], name: str) -> Callable[[Command
 
 
 def _refusal(command: ChatCommand, call: CommandCall) -> str | None:
-    """Return the sentence that says why this sender cannot use a command here, or None."""
+    """Return the reason why this sender cannot use a command here, or None."""
     is_direct = call.message.address.chat_type is ChatType.DIRECT
     if command.owner_only and not (call.by_owner if command.in_rooms else call.context.authority.owner):
         return "refused"

@@ -20,10 +20,10 @@ from hub.tools.approvals import Approvals
 
 
 class CommandEngines(Struct, frozen=True):
-    """What commands work on beside conversations.
+    """The dependencies of commands beside conversations.
 
     Attributes:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
     """
 

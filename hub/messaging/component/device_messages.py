@@ -26,10 +26,10 @@ SHORT = 12
 
 
 class DeviceMessages:
-    """Tells an owner who asks to be let in, once for each device and what it wants, and takes the answer.
+    """Tells an owner about pairing requests of devices, once for each device and request, and takes the decision.
 
     Args:
-        places: Know where an owner is reached.
+        places: Finds where an owner is reached.
         gateway: Has the devices.
         nodes: Has the commands that wait to be approved.
     """

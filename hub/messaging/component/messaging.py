@@ -24,10 +24,12 @@ from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.command_publisher import CommandPublisher
 from hub.messaging.commands.registry import Commands
 from hub.messaging.component.chat_commands import CommandEngines, chat_commands
+from hub.messaging.component.spoken_commands import SpokenCommands
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore, Transcribe
 from hub.messaging.inbox.question_answers import QuestionAnswers
+from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
@@ -149,6 +151,8 @@ class MessagingComponent(Component):
         answers = QuestionAnswers(engines.approvals, base.language)
         self.inbox.add_interceptor(answers.interceptor())
         self.commands.add(answers.command())
+        self.sentences = Sentences(base.tasks)
+        self.spoken = SpokenCommands(self.sentences, base.bus, base.language)
         notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
         self.inbox.tell_queued_with(notices.queued, engines.approvals.waiting)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
@@ -189,7 +193,7 @@ class MessagingComponent(Component):
         return transcribe
 
     def transcriber(self) -> Transcribe | None:
-        """Return what turns recordings into text; None when it is not configured."""
+        """Return the transcriber of recordings; None if it is not configured."""
         return self._transcribe(self._models)
 
     def _sending_configured(self) -> OutboxSettings:
@@ -209,7 +213,7 @@ class MessagingComponent(Component):
             _log.info("%d messages that were not answered before the stop are answered now", again)
 
     async def _stop(self) -> None:
-        """Let runs end if they are quick; those that are cut off go on at the next start."""
+        """Let quick runs end; interrupted ones resume at the next start."""
         self._queue.close()
         if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
             await self._runs.cancel_all(timeout_s=CANCEL_LIMIT_S)

@@ -1,4 +1,4 @@
-"""Who is let in for direct messages: read before any channel hears from them."""
+"""Pairing for direct messages: loaded before any channel delivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes in: on disk before it is acknowledged, with its attachments.
+"""The inbox: messages are on disk before they are acknowledged, with their attachments.
 
 Not here: the decision about it (`hub.messaging.access.access`).
 """

@@ -1,4 +1,4 @@
-"""What people do to messages that were sent from here: a pressed button, a vote, a reaction, in words for the model.
+"""Reactions to sent messages: a pressed button, a vote, an emoji, in words for the model.
 
 The words name what the hub itself wrote into the outbox, never what a platform says was pressed.
 """
@@ -23,7 +23,7 @@ _PLAIN = str.maketrans({"[": "(", "]": ")", '"': "'"})
 
 
 class Feedback(Struct, frozen=True):
-    """What an event says of a message that was sent from here.
+    """The words of an event about a sent message.
 
     Attributes:
         event: The event, with the names of the options that were voted for.
@@ -59,7 +59,7 @@ class Feedback(Struct, frozen=True):
 
 
 def feedback(connection: SqlConnection, event: InboundEvent) -> Feedback | None:
-    """Return what an event says of a message of ours; None when it is no such event, or the message is not known."""
+    """Return the words of an event about a sent message; None for other events and unknown messages."""
     match event:
         case ButtonPressed() | ReactionChanged():
             rows = outbox_rows.sent_as(connection, event.address, event.message_id)
@@ -97,7 +97,7 @@ def _in_words(event: InboundEvent, sent: OutboxRow, text: str) -> tuple[InboundE
 
 
 def _label(sent: OutboxRow, event: ButtonPressed) -> str | None:
-    """Return what stands on a button that an agent offered; those of the hub are commands, and are signed."""
+    """Return the label of an agent's button; the hub's own are signed commands."""
     if sent.source is not RowSource.TOOL or not isinstance(sent.outgoing, NewMessage):
         return None
     buttons = (button for row in sent.outgoing.buttons for button in row)
@@ -115,6 +115,6 @@ def _text_of(rows: list[OutboxRow]) -> str:
 
 
 def _plain(text: str, limit: int = SHOWN_CHARS) -> str:
-    """Return text on one line, without what could end the brackets or the quotation marks around it."""
+    """Return text on one line, without characters that could end the brackets or quotation marks around it."""
     line = " ".join(text.split()).translate(_PLAIN)
     return line if len(line) <= limit else f"{line[:limit]}…"

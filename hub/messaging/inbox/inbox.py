@@ -42,7 +42,7 @@ CLEAR_EVERY = 500
 
 
 class Inbox:
-    """Receives messages and events, and acts on what is decided about each.
+    """Receives messages and events, and acts on the decision about each.
 
     Args:
         router: Decides.
@@ -78,15 +78,15 @@ class Inbox:
         self._rejected = 0
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
-        """Let something else answer messages before an agent does; those that were added first are asked first."""
+        """Add an interceptor that may answer messages before an agent does; asked in order of addition."""
         self._interceptors.append(interceptor)
 
     def tell_queued_with(self, queued: Queued, pending: Sized) -> None:
-        """Let those who write be told what a message waits for that was queued; not while `pending` is empty."""
+        """Set the notifier for senders of queued messages; unused while `pending` is empty."""
         self._tell_queued, self._holding_up = queued, pending
 
     def handle_strangers_with(self, handle: StrangerHandler) -> None:
-        """Let strangers whose policy is `pairing` ask to be let in."""
+        """Set the handler for strangers whose policy is `pairing`."""
         self._handle_stranger = handle
 
     async def receive(self, inbound: Inbound, context: Context) -> Receipt:
@@ -118,7 +118,7 @@ class Inbox:
                 return await self._accept(accepted)
 
     async def recover(self) -> int:
-        """Take up what a stop or a crash left; return how many messages are answered again."""
+        """Resume after a stop or a crash; return the number of messages answered again."""
         for inbox_id, stored, context in await self._db.read(inbox_rows.unheard_events):
             event = load_event(stored)
             found = await self._feedback(event)
@@ -127,7 +127,7 @@ class Inbox:
         return await self._queue.recover()
 
     async def _accept(self, accepted: Accept) -> Receipt:
-        """Have a message answered, by each agent of a broadcast for itself; the receipt is that of the first.
+        """Queue a message for its agent, or each agent of a broadcast; return the first receipt.
 
         What a crash keeps from being queued for the others comes again: each has a row of its own.
         """
@@ -163,7 +163,7 @@ class Inbox:
         return receipt
 
     async def _command(self, call: CommandCall, context: Context) -> Receipt:
-        """Run a command; what it leaves for the agent is received as a message of its own."""
+        """Run a command; any rest for the agent is received as a message of its own."""
         opened = await self._open(call)
         if opened.duplicate:
             return opened
@@ -179,7 +179,7 @@ class Inbox:
         return receipt
 
     async def _at_once(self, accepted: Accept, answer: Answer) -> Receipt:
-        """Answer without a run, by something that answers instead of an agent."""
+        """Answer without a run, by an interceptor."""
         opened = await self._open(accepted)
         if opened.duplicate:
             return opened
@@ -192,7 +192,7 @@ class Inbox:
         return receipt
 
     async def _open(self, accepted: Accept | CommandCall) -> Receipt:
-        """Keep a message that is answered at once, and say that it came."""
+        """Insert the row of a message that is answered at once, and publish it."""
         inbox_id, session_key = new_id(), accepted.session_key
         row = InboxRow(inbox_id, accepted.message, accepted.context, "received", None, session_key)
         known = await self._insert(row)
@@ -235,7 +235,7 @@ class Inbox:
         return await self._db.read(partial(feedback, event=event)) if isinstance(event, FEEDBACK) else None
 
     async def _pressed(self, event: InboundEvent, found: Feedback | None, context: Context) -> str | None:
-        """Let a pressed button begin a turn; return why it does nothing, for whoever pressed it."""
+        """Let a pressed button begin a turn; return the reason if it does nothing, for the person."""
         if not isinstance(event, ButtonPressed):
             return None
         language = self._router.settings.language
@@ -250,7 +250,7 @@ class Inbox:
         return say("button.twice", language) if receipt.duplicate else None
 
     def _beside_the_next(self, found: Feedback, context: Context) -> Callable[[SqlConnection], None] | None:
-        """Return what keeps a vote or a reaction for the next turn of the conversation."""
+        """Return a function that keeps a vote or a reaction for the next turn of the conversation."""
         if isinstance(found.event, ButtonPressed):
             return None
         message, told = found.message(context)
@@ -269,7 +269,7 @@ class Inbox:
         return receipt
 
     async def _overhear(self, overheard: Overheard) -> Receipt:
-        """Keep what is said in a group as context for the next answer there."""
+        """Keep a group message as context for the next answer there."""
         message, context = overheard.message, overheard.context
         person, keys = context.authority.person, overheard.session_keys
         keep = self._keep_for_context(message, person, keys, overheard.group.history_limit)
@@ -351,7 +351,7 @@ class Inbox:
 
 
 def _without_words(inbound: Inbound) -> Inbound:
-    """Return what is kept of something refused: not what it said."""
+    """Return the stored form of a refused message: without its words."""
     if isinstance(inbound, InboundMessage):
         return InboundMessage(inbound.address, inbound.message_id, inbound.sender, "")
     return InboundEvent(inbound.address, inbound.event_id, inbound.sender)

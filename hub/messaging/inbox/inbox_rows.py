@@ -1,4 +1,4 @@
-"""The rows of the inbox in the hub database: what was received, what was decided, and which run answers it."""
+"""The rows of the inbox in the hub database: what was received, the decision, and the run that answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class InboxRow(Struct, frozen=True):
 
 
 class MessageRow(NamedTuple):
-    """A message that waits: its row, its run, and whether a client chose that run and asks for it by its id."""
+    """A waiting message: its row, its run, and whether a client chose the run's id."""
 
     id: str
     run_id: str
@@ -78,12 +78,12 @@ class InterruptedMessage(Struct, frozen=True):
 
     @property
     def named(self) -> str | None:
-        """The run that a client chose for it."""
+        """The run whose id a client chose."""
         return self.inbound.run_id if isinstance(self.inbound, ClientMessage) else None
 
 
 def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
-    """Write a row, or return the receipt of the one that is there."""
+    """Insert a row, or return the receipt of the existing one."""
     inbound, context, address = row.inbound, row.context, row.inbound.address
     message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
     if row.part:
@@ -124,18 +124,18 @@ def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
 
 
 def close(connection: SqlConnection, id: str, state: str, reason: str | None = None) -> None:
-    """Set the state of a row that is done with."""
+    """Set the final state of a row."""
     connection.execute("UPDATE inbox SET state = ?, reason = coalesce(?, reason) WHERE id = ?", (state, reason, id))
 
 
 def close_run(connection: SqlConnection, run_id: str) -> None:
-    """Set the state of all messages that a run has answered."""
+    """Set the state of all messages that a run answered."""
     connection.execute("UPDATE inbox SET state = 'done' WHERE run_id = ? AND state = 'queued'", (run_id,))
     group_history.forget(connection, run_id)
 
 
 def join(connection: SqlConnection, run_id: str, rows: Iterable[MessageRow], reason: str | None = None) -> None:
-    """Let a run answer messages that had one of their own; a run that a client named ends with it (`end_joined`).
+    """Let a run answer messages that had their own; a run with a client's id ends with it (`end_joined`).
 
     Args:
         run_id: The run.
@@ -153,7 +153,7 @@ def join(connection: SqlConnection, run_id: str, rows: Iterable[MessageRow], rea
 
 
 def end_joined(connection: SqlConnection, run_ids: Iterable[str], answered_in: str) -> None:
-    """End runs whose messages another run answered as that one has ended; what it used is counted once."""
+    """End runs whose messages another run answered, with its result; its usage is counted once."""
     for run_id in run_ids:
         connection.execute(
             "UPDATE runs SET (state, ended_ms, model, error, reply) ="
@@ -163,12 +163,12 @@ def end_joined(connection: SqlConnection, run_ids: Iterable[str], answered_in: s
 
 
 def part(connection: SqlConnection, id: str, run_id: str) -> None:
-    """Give a message that another run was to answer a run of its own."""
+    """Give a message back its own run."""
     connection.execute("UPDATE inbox SET run_id = ?, reason = NULL WHERE id = ?", (run_id, id))
 
 
 def give_up(connection: SqlConnection, rows: Iterable[MessageRow], reason: str, now_ms: int) -> None:
-    """Close messages that are not answered, and the runs that were to do it.
+    """Close unanswered messages and their runs.
 
     Args:
         rows: The messages.
@@ -184,12 +184,12 @@ def give_up(connection: SqlConnection, rows: Iterable[MessageRow], reason: str, 
 
 
 def rewrite(connection: SqlConnection, id: str, message: InboundMessage) -> None:
-    """Give a message other words."""
+    """Replace the words of a message."""
     connection.execute("UPDATE inbox SET message = ? WHERE id = ?", (dump_inbound(message), id))
 
 
 def queued(connection: SqlConnection) -> list[InboxRow]:
-    """Return the messages that wait for their answer, in the order in which they came."""
+    """Return the messages that wait for an answer, in order of arrival."""
     return [
         InboxRow(id, load_message(stored), context, "queued", reason, key, run, received_ms)
         for id, key, run, context, stored, reason, received_ms in _open(connection, "queued")
@@ -197,12 +197,12 @@ def queued(connection: SqlConnection) -> list[InboxRow]:
 
 
 def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
-    """Return id, JSON and context of the events that are not published yet."""
+    """Return id, JSON and context of unpublished events."""
     return [(id, stored, context) for id, _, _, context, stored, *_ in _open(connection, "event")]
 
 
 def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[InterruptedMessage]:
-    """Return the messages of a run that was interrupted, or else those that were being answered at once."""
+    """Return the messages of an interrupted run, or else those that were being answered at once."""
     where, values = ("state = 'received'", ()) if run_id is None else ("run_id = ? AND state = 'queued'", (run_id,))
     rows = connection.execute(
         f"SELECT id, message, context_id, session_key, run_id FROM inbox WHERE {where}",  # noqa: S608  constants, above

@@ -1,4 +1,4 @@
-"""What answers a message instead of an agent: an answer to a question, a sentence of an automation, a subagent."""
+"""Interceptors: what answers a message instead of an agent, such as a question, an automation, a subagent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Interceptor(Struct, frozen=True):
     """Answers messages that something waits for.
 
     Attributes:
-        pending: What waits for a message; nothing is asked while it is empty.
+        pending: The waiters; `intercept` is not called while it is empty.
         intercept: Returns what answers a message, or None when it is not for any of them.
     """
 

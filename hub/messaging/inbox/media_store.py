@@ -1,4 +1,4 @@
-"""Attachments: fetched after authorisation, within limits, into the agent's workspace under names of the hub's own.
+"""Attachments: fetched after authorisation, within limits, into the agent's workspace under generated names.
 
 Images are shown to the model, voice messages are transcribed when a transcriber is configured, and everything is a file
 that the tools of its conversation can read, and no other conversation's.
@@ -76,7 +76,7 @@ class MediaStore:
         self._transcribe = transcribe
 
     async def fetched(self, message: InboundMessage, agent_id: str, session_key: str) -> InboundMessage:
-        """Return a message of an authorised sender with its attachments fetched, as far as they can be had.
+        """Return an authorised message with its attachments fetched, as far as possible.
 
         Fetching it again costs no request: a file is known by the account and the platform's reference.
         """
@@ -106,7 +106,7 @@ class MediaStore:
         return replace(message, media=tuple(media), images=tuple(images), text=text)
 
     async def prune_daily(self, agents: Agents) -> None:
-        """Delete the attachments that are older than they are kept, now and once a day, until cancelled."""
+        """Delete expired attachments, now and once a day, until cancelled."""
         while True:
             before = self._clock.time() - self._settings().keep_days * DAY_S
             for agent in agents.all():
@@ -116,7 +116,7 @@ class MediaStore:
     async def _fetch(
         self, address: Address, media: Media, folder: str, agent_id: str, deadline: float
     ) -> tuple[str, bytes]:
-        """Return where an attachment is, relative to the workspace, and its bytes."""
+        """Return the path of an attachment in the workspace, and its bytes."""
         limit = self._settings().file_bytes
         if media.size_bytes is not None and media.size_bytes > limit:
             raise _too_large(limit)
@@ -164,7 +164,7 @@ class MediaStore:
 
 
 def _suffix(media: Media) -> str:
-    """Return a harmless ending for the file's name: of what the sender calls it, only the letters of its ending."""
+    """Return a harmless file suffix: only letters of the sender's suffix."""
     found = _SUFFIX.search((media.name or "").lower())
     return found[0] if found else _SUFFIXES[media.kind]
 

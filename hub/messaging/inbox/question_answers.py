@@ -1,4 +1,4 @@
-"""Answers to an agent's question: what the person who was asked writes next in that conversation, or /answer."""
+"""Answers to an agent's question: the next message of the person asked in that conversation, or /answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hub.tools.questions import SECRET
 
 
 class QuestionAnswers:
-    """Takes answers out of what people write.
+    """Takes answers from messages.
 
     Args:
         approvals: Has the questions that wait.
@@ -28,11 +28,11 @@ class QuestionAnswers:
         self._language = language
 
     def interceptor(self) -> Interceptor:
-        """Return what takes the next message of whoever was asked for the answer."""
+        """Return the interceptor that takes the next message of the person asked as the answer."""
         return Interceptor(self._approvals.waiting, self._intercept)
 
     async def _intercept(self, accepted: Accept) -> Answer | None:
-        """Return what takes a message for an answer; None when no question to its sender waits here."""
+        """Return a function that takes a message as an answer; None if no question to its sender waits here."""
         message, authority = accepted.message, accepted.context.authority
         if message.images or message.media or message.contacts or message.location is not None:
             return None
@@ -53,7 +53,7 @@ class QuestionAnswers:
         return answer
 
     def command(self) -> ChatCommand:
-        """Return the command, which buttons stand for."""
+        """Return the command, which buttons use."""
         return ChatCommand("answer", self._answer, Category.TOOLS, arguments="[CODE ANSWER]")
 
     async def _answer(self, call: CommandCall) -> str:

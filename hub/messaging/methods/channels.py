@@ -104,7 +104,7 @@ class ChannelMethods:
 
 
 def _account(each: Mapping[str, Any], probe: Any) -> dict[str, Any]:
-    """Return an account in the wire shape of OpenClaw, with what is ours beside it."""
+    """Return an account in OpenClaw's wire shape, with our additional fields."""
     connected = each["state"] == "connected"
     return {
         "accountId": each["account"],

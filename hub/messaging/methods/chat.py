@@ -1,4 +1,4 @@
-"""`chat.send|abort|inject`: a conversation as people have it; messages go through the inbox."""
+"""`chat.send|abort|inject`: people's conversations; messages go through the inbox."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ChatMethods:
     """The methods of a conversation.
 
     Args:
-        keys: Knows sessions by any form of their key.
+        keys: Finds sessions by any form of their key.
         sessions: The store.
         inbox: Takes messages.
         events: Tells clients what a command answered.

@@ -1,4 +1,4 @@
-"""`chat.history|startup|metadata`: what a page shows of a conversation, and what it needs before somebody writes."""
+"""`chat.history|startup|metadata`: the contents of a conversation, and the data for composing a message."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChatViews:
     """The methods that show a conversation.
 
     Args:
-        keys: Knows sessions by any form of their key.
+        keys: Finds sessions by any form of their key.
         sessions: The store.
         rows: Makes rows of sessions.
         table: Has the methods whose answers a page needs with its conversation.

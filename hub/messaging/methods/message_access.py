@@ -61,7 +61,7 @@ class MessageAccessMethods:
         router: Decides.
         channels: The accounts, each with whom the configuration lets in.
         config: Where the identities of people are written.
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class MessageAccessMethods:
         return {**entry.as_dict(), "person": person}
 
     def _identities(self, person: str) -> tuple[str | int, ...]:
-        """Return where the identities of a person are written.
+        """Return the configuration path of a person's identities.
 
         Raises:
             NotFound: The configuration has no such person.
@@ -130,7 +130,7 @@ class MessageAccessMethods:
         raise NotFound(f"there is no person {person!r:.80} in the configuration (people); there is: {known}")
 
     def _stated_people(self) -> list[Mapping[str, Any]]:
-        """Return the people of this home as the configuration states them."""
+        """Return the people as written in the configuration."""
         stated = self._config.current.raw.get("people")
         return [each for each in stated if isinstance(each, Mapping)] if isinstance(stated, list) else []
 

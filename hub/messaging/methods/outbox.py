@@ -1,4 +1,4 @@
-"""`outbox.*`: what is to be sent and what could not be; `message.send`, which the protocol calls `send`."""
+"""`outbox.*`: messages to be sent and failed ones; `message.send`, which the protocol calls `send`."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class OutboxMethods:
         }
 
     def _chat(self, params: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the platform that is named, or the only one that is connected, and the peer on it."""
+        """Return the named platform, or the only connected one, and the peer on it."""
         channels, to = self._outbox.channels, str(params["to"])
         if params.get("channel"):
             return str(params["channel"]), to
@@ -162,7 +162,7 @@ class OutboxMethods:
         return names[0], to
 
     async def _stored(self, media: Mapping[str, Any]) -> OutboundMedia:
-        """Keep a file with the attachments of the default agent, which are deleted after a while."""
+        """Store a file with the attachments of the default agent, which are deleted after a while."""
         try:
             data = b64decode(media["content"], validate=True)
         except (binascii.Error, ValueError):

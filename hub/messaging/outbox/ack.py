@@ -1,4 +1,4 @@
-"""What an agent says when there is nothing to say: `HEARTBEAT_OK`, `NO_REPLY`. Pure."""
+"""Tokens by which an agent says nothing: `HEARTBEAT_OK`, `NO_REPLY`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAG_AT_START = re.compile(r"\A</?[a-zA-Z][^<>]{0,60}>")
 
 
 def strip_ack(text: str, limit: int = ACK_LIMIT, token: str = HEARTBEAT_OK) -> str | None:
-    """Return what of an answer is worth telling; None when it says that there is nothing.
+    """Return the answer without such a token; None if nothing is left.
 
     A token counts at the start or at the end of the answer, bare or wrapped in Markdown or HTML; in the middle it is
     part of what is told.
@@ -35,19 +35,19 @@ def strip_ack(text: str, limit: int = ACK_LIMIT, token: str = HEARTBEAT_OK) -> s
 
 
 def is_silent(text: str) -> bool:
-    """Whether an answer says nothing at all: it is empty, or a token and nothing else."""
+    """Whether an answer is empty, or a token and nothing else."""
     return any(strip_ack(text, 0, token) is None for token in (NO_REPLY, HEARTBEAT_OK))
 
 
 def declines(text: str) -> bool:
-    """Whether an answer is not to be delivered: it is a token and nothing else, or it begins with `NO_REPLY`."""
+    """Whether an answer is to be kept back: it is a token and nothing else, or it begins with `NO_REPLY`."""
     if NO_REPLY not in text and HEARTBEAT_OK not in text:
         return not text.strip()
     return _cut_start(text, NO_REPLY)[1] or is_silent(text)
 
 
 def may_decline(text: str) -> bool:
-    """Whether an answer that begins like this may turn out to be one that is not to be delivered."""
+    """Whether an answer with this beginning may still turn out to be kept back."""
     rest = _trimmed_start(text)
     return any(token.startswith(rest[: len(token)]) for token in (NO_REPLY, HEARTBEAT_OK))
 

@@ -1,4 +1,4 @@
-"""What is sent beside an answer, where somebody asked for it: its tool calls, its thinking, and what it used."""
+"""Extras beside an answer, on request: its tool calls, its thinking, and its usage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TICKS = re.compile("`+")
 
 
 class _WatchedRun(Struct, eq=False):
-    """A run whose chat may want to see more than its answer."""
+    """A run whose chat may want extras."""
 
     session_key: str
     address: Address
@@ -50,7 +50,7 @@ class AnswerExtras:
     Not to the home channel, where the conversation itself shows all of that.
 
     Args:
-        parts: What runs work with.
+        parts: The dependencies of runs.
         outbox: Sends.
         language: The language of the home.
         may_send: Whether anything of a session is sent to a chat.
@@ -91,7 +91,7 @@ class AnswerExtras:
             self._watched.popitem(last=False)
 
     def beside(self, connection: SqlConnection, result: RunResult, target: ReplyTarget) -> str:
-        """Write what goes before an answer, inside the caller's transaction; return the line below it, if any."""
+        """Write the extras before an answer, in the caller's transaction; return the line below it, if any."""
         run = self._watched.get(result.run_id)
         if run is None or result.status != "ok":
             return ""
@@ -171,7 +171,7 @@ class AnswerExtras:
 
 
 def _thoughts(result: RunResult) -> str:
-    """Return what was thought, as a quotation."""
+    """Return the thinking as a quotation."""
     found = [block.text for message in result.messages for block in message.content if isinstance(block, Thinking)]
     lines = "\n\n".join(found).strip()[:THINKING_CHARS].splitlines()
     return "\n".join(f"> {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""Asking for approvals in chat: the question goes to the owner's conversation it came from, else where they last wrote.
+"""Asks for approvals in chat: in the owner's conversation that caused it, else where they last wrote.
 
 Never into a group or to anyone else: a question may contain what only the owner should see.
 """
@@ -27,11 +27,11 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 
 class ApprovalMessages:
-    """Tells an owner what waits for their word.
+    """Tells an owner about pending approvals.
 
     Args:
         approvals: What waits.
-        places: Know where an owner is reached.
+        places: Finds where an owner is reached.
         outbox: Sends.
         language: The language of the home.
         buttons: Makes the buttons to answer with.
@@ -76,7 +76,7 @@ class ApprovalMessages:
 
 
 def question(approval: Approval, language: str) -> str:
-    """Return what an owner is asked in chat: what it is, why, exactly what will run, and how to answer."""
+    """Return the text of an approval: what it is, why, exactly what will run, and how to answer."""
     kind = approval.kind if approval.kind in _NAMED_KINDS else "other"
     details = shown(approval.details)
     fence = max([*_BACKTICKS.findall(details), "``"], key=len) + "`"

@@ -19,7 +19,7 @@ SMALLEST_LIMIT = 64
 
 
 class ChunkMode(StrEnum):
-    """Where a text is cut: only where it has to be, or at every blank line too."""
+    """Where a text is cut: only where it must be, or at every blank line too."""
 
     LENGTH = "length"
     NEWLINE = "newline"
@@ -85,7 +85,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def block_end(text: str, start: int, least: int, most: int, break_at: BlockBreak) -> int | None:
-    """Return where the next block of a growing text ends, or None while there is no good place.
+    """Return the end of the next block of a growing text, or None while there is no good place.
 
     Below `most` characters it ends at a suitable break, outside of fenced code; at `most` it ends anyway.
 
@@ -108,7 +108,7 @@ def block_end(text: str, start: int, least: int, most: int, break_at: BlockBreak
 
 
 def sentence_end(text: str, start: int, most: int) -> int | None:
-    """Return where the last whole sentence of a growing text ends, or None when nothing of it is whole.
+    """Return the end of the last whole sentence of a growing text, or None if there is none.
 
     Args:
         text: All there is so far.
@@ -120,13 +120,13 @@ def sentence_end(text: str, start: int, most: int) -> int | None:
 
 
 def closed(text: str) -> str:
-    """Return a text whose code fence is closed, should one be open at its end."""
+    """Return a text with an open code fence closed."""
     fence = open_fence(text)
     return text if fence is None else f"{text.rstrip()}\n{fence[0]}"
 
 
 def length(text: str, unit: TextUnit) -> int:
-    """Return how long a text is in the unit that a platform counts in."""
+    """Return the length of a text in a platform's unit."""
     match unit:
         case TextUnit.BYTES:
             return len(text.encode(errors="replace"))

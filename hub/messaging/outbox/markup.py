@@ -1,4 +1,4 @@
-"""Markdown in the flavour that a platform shows: one walk over the parsed text, and a table of marks for each flavour.
+"""Markdown in a platform's flavour: one walk over the parsed text, and a table of marks for each flavour.
 
 What was text stays text: it is escaped where the platform has an escape. Slack and WhatsApp have none for their marks.
 """
@@ -35,7 +35,7 @@ _ZERO_WIDTH = "\u200b"
 
 
 class Flavour(StrEnum):
-    """How a platform writes what is not plain text."""
+    """The markup of a platform."""
 
     HTML_TELEGRAM = "html_telegram"
     HTML_MATRIX = "html_matrix"
@@ -120,7 +120,7 @@ def render(markdown: str, flavour: Flavour) -> str:
 
 
 def is_costly(text: str) -> bool:
-    """Whether the parser would look again and again at the same: each mark is compared with the rest of its block."""
+    """Whether parsing would take quadratic time: each mark is compared with the rest of its block."""
     if len(text) > TEXT_LIMIT:
         return True
     cost = 0

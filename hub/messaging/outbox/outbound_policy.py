@@ -1,4 +1,4 @@
-"""How messages are written and sent: what `messages:` says, and what an account of a channel says instead."""
+"""Policies of writing and sending: `messages:`, and the overrides of an account."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.agent.human_delay import HUMAN_DELAY_SCHEMA, HumanDelay, human_delay
+from hub.agent.answer.human_delay import HUMAN_DELAY_SCHEMA, HumanDelay, human_delay
 from hub.core.schema import All, In, Optional, Range, Schema, integer, number, string
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, ChunkMode
 from hub.messaging.outbox.streaming_policy import (
@@ -31,7 +31,7 @@ class ReplyToMode(StrEnum):
 
 
 class DeliveryRetry(Struct, frozen=True):
-    """How often and when sending is tried again."""
+    """The retries of sending."""
 
     attempts: int = ATTEMPTS
     min_delay_s: float = 1.0
@@ -39,7 +39,7 @@ class DeliveryRetry(Struct, frozen=True):
     jitter: float = 0.3
 
     def delay_s(self, attempts: int, retry_after_s: float | None, chance: float) -> float:
-        """Return how long to wait before the next attempt: doubling, bounded, never before the platform asked.
+        """Return the delay before the next attempt: doubling, bounded, and never shorter than the platform asked.
 
         Args:
             attempts: How many have failed.
@@ -51,7 +51,7 @@ class DeliveryRetry(Struct, frozen=True):
 
 
 class OutboxSettings(Struct, frozen=True):
-    """What `messages:` says about sending.
+    """The settings of `messages:` about sending.
 
     Attributes:
         response_prefix: Stands before every answer.
@@ -81,7 +81,7 @@ class OutboxSettings(Struct, frozen=True):
 
 
 class OutboundPolicy(Struct, frozen=True):
-    """What an account says about sending; None where `messages:` decides."""
+    """An account's overrides about sending; None defers to `messages:`."""
 
     text_limit: int | None = None
     chunk_mode: ChunkMode = ChunkMode.LENGTH

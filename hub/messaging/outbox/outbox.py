@@ -1,4 +1,4 @@
-"""The outbox: messages are written ahead, sent in order within a chat, and done only when the platform said so.
+"""The outbox: messages are written ahead, sent in order within a chat, and done when the platform confirms.
 
 A row is queued, sending, and then sent, unknown, dead, or stopped by a hook. What was `sending` when the hub stopped,
 or when no answer came, is sent again where the platform shows the same id once, and looked up where it has a history;
@@ -40,7 +40,7 @@ WATCH_EVERY_S = 15.0
 
 
 class Outbox:
-    """Sends what is to be sent, one chat beside the other, in order within each.
+    """Sends messages, chats concurrently, in order within each.
 
     Args:
         db: The hub database.
@@ -90,7 +90,7 @@ class Outbox:
         return self._settings()
 
     async def open(self) -> None:
-        """Sort out what a crash left and begin to send what waits."""
+        """Settle what a crash left and start sending waiting messages."""
         before_ms = self._now_ms() - int(AGE_LIMIT_S * 1000)
 
         def settle(connection: SqlConnection) -> None:
@@ -174,7 +174,7 @@ class Outbox:
         run_id: str | None = None,
         source: RowSource = RowSource.REPLY,
     ) -> list[str]:
-        """Write a message and begin to send it; returns the rows' ids once they are on disk."""
+        """Write a message and start sending it; returns the rows' ids once they are on disk."""
         return await self.write(
             address,
             lambda connection: self.insert(
@@ -189,18 +189,18 @@ class Outbox:
         )
 
     async def write(self, address: Address, insert: Callable[[SqlConnection], list[str]]) -> list[str]:
-        """Write the rows of a chat in a transaction of their own and begin to send them; return their ids."""
+        """Write the rows of a chat in a separate transaction and start sending them; return their ids."""
         ids = await self._db.write(insert)
         if ids:
             self.notify(address, ids)
         return ids
 
     async def wake(self) -> None:
-        """Start sending in all chats that wait for something."""
+        """Start sending in all chats with waiting messages."""
         await self._sender.wake_all()
 
     def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
-        """Send nothing of a run before a task ended that shows its answer: that must not arrive behind it."""
+        """Hold back a run's messages until a task that shows its answer has ended, to keep them in order."""
         self._sender.hold(run_id, until)
 
     def notify(self, address: Address, written: Sequence[str] = ()) -> None:
@@ -208,7 +208,7 @@ class Outbox:
         self._sender.wake((address.channel, address.account, address.peer), written)
 
     def _pieces(self, address: Address, outgoing: Outgoing) -> list[Outgoing]:
-        """Return what is sent as messages of their own: the pieces of a long text, and each attachment."""
+        """Return the separate messages: the pieces of a long text, and each attachment."""
         if not isinstance(outgoing, NewMessage | NewText):
             return [outgoing]
         attached = self.channels.get(address.channel, address.account)
@@ -241,29 +241,29 @@ class Outbox:
     # --- looking, and deciding by hand ---
 
     async def counts(self) -> dict[str, int]:
-        """Return how many rows are in each state."""
+        """Return the number of rows in each state."""
         rows = await self._db.read(
             lambda connection: connection.execute("SELECT state, count(*) FROM outbox GROUP BY state").fetchall()
         )
         return dict(rows)
 
     async def waiting(self) -> list[WaitingMessages]:
-        """Return what waits, by account, and why."""
+        """Return the waiting messages, by account, and why they wait."""
         rows = await self._db.read(waiting_rows)
         return [explained(row, self.channels, self._clock.time()) for row in rows]
 
     async def watch(self) -> None:
-        """Look again and again for what does not move, until cancelled; what moved again is well."""
+        """Check for stuck messages repeatedly, until cancelled, and clear repairs of moving ones."""
         while True:
             await self.look()
             await self._clock.sleep(WATCH_EVERY_S)
 
     async def look(self) -> None:
-        """Raise a repair for each account that something waits for without need, and clear the rest."""
+        """Raise a repair for each account with stuck messages, and clear the rest."""
         self._repairs.look_at(await self.waiting())
 
     async def last_states(self, session_keys: Sequence[str]) -> dict[str, str]:
-        """Return the state of the message that was written last in each conversation that has one."""
+        """Return the state of the last written message of each conversation that has one."""
         return await self._db.read(lambda connection: outbox_rows.last_states(connection, session_keys))
 
     async def rows(self, states: tuple[str, ...] = (), limit: int = 100) -> list[OutboxRow]:
@@ -279,21 +279,21 @@ class Outbox:
         return await self._db.read(lambda connection: outbox_rows.get(connection, id))
 
     async def retry(self, id: str) -> OutboxRow:
-        """Send a message again that was not surely sent; see `outbox_rows.retry`."""
+        """Send a failed or uncertain message again; see `outbox_rows.retry`."""
         row = await self._db.write(lambda connection: outbox_rows.retry(connection, id, self._now_ms()))
         await self._repairs.refresh()
         self.notify(row.address)
         return row
 
     async def drop(self, id: str) -> OutboxRow:
-        """Forget a message that was not sent; see `outbox_rows.drop`."""
+        """Delete an unsent message; see `outbox_rows.drop`."""
         row = await self._db.write(lambda connection: outbox_rows.drop(connection, id))
         self._sender.forget(row)
         await self._repairs.refresh()
         return row
 
     async def outcome(self, ids: Iterable[str], timeout_s: float) -> list[OutboxRow]:
-        """Return rows as they are when all of them ended, or when the time is over."""
+        """Return rows when all have ended, or when the time is over."""
         chosen = list(ids)
         waiting = {id: self._waiting.setdefault(id, asyncio.get_running_loop().create_future()) for id in chosen}
         try:
@@ -321,7 +321,7 @@ class Outbox:
         await self._sender.wake_all()
 
     async def _take_up(self, channel: Channel) -> None:
-        """Look into what was being sent through a channel when the hub stopped."""
+        """Settle the messages that were being sent through a channel when the hub stopped."""
         self._limits[channel.name, channel.account] = channel.limits
         await self._db.write(lambda connection: outbox_rows.look_into(connection, channel.name, channel.account))
 

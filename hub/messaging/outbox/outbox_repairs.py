@@ -1,4 +1,4 @@
-"""What of the outbox does not move, and the repairs that tell people of it."""
+"""Stuck messages of the outbox, and the repairs about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STUCK_S = 60.0
 
 
 class WaitingMessages(Struct, frozen=True):
-    """What waits for one account of a channel.
+    """The waiting messages of one account.
 
     Attributes:
         count: How many messages.
@@ -54,7 +54,7 @@ WaitingRow = tuple[str, str, int, int, str | None]
 
 
 class OutboxRepairs:
-    """Keeps the repairs as the rows are."""
+    """Keeps the repairs in line with the rows."""
 
     def __init__(self, db: Database, repairs: Repairs) -> None:
         self._db = db
@@ -64,13 +64,13 @@ class OutboxRepairs:
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Raise what is to be raised, and clear the rest."""
+        """Raise and clear repairs."""
         # One after the other: the reads of two could end in the other order, and the older result would be kept.
         async with self._lock:
             self._show(await self._db.read(outbox_rows.trouble))
 
     def look_at(self, found: Iterable[WaitingMessages]) -> None:
-        """Raise a repair for each account that something waits for without need, and clear the rest."""
+        """Raise a repair for each account with stuck messages, and clear the rest."""
         stuck = {f"waiting:{each.channel}:{each.account}": each for each in found if each.is_stuck}
         for id, each in stuck.items():
             self._repairs.raise_(
@@ -127,7 +127,7 @@ class OutboxRepairs:
 
 
 def waiting_rows(connection: SqlConnection) -> list[WaitingRow]:
-    """Return what waits, by account."""
+    """Return the waiting messages, by account."""
     return connection.execute(
         "SELECT channel, account, count(*), min(created_ms), max(error) FROM outbox"
         " WHERE state IN ('queued', 'sending') GROUP BY channel, account"
@@ -135,7 +135,7 @@ def waiting_rows(connection: SqlConnection) -> list[WaitingRow]:
 
 
 def explained(row: WaitingRow, channels: ChannelRegistry, now: float) -> WaitingMessages:
-    """Return why something waits.
+    """Return why a message waits.
 
     Args:
         now: Seconds since the epoch.

@@ -1,4 +1,4 @@
-"""The rows of the outbox in the database: what is read and changed, each inside a transaction of the caller's."""
+"""The rows of the outbox in the database; each function runs in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def insert_row(connection: SqlConnection, row: OutboxRow) -> None:
 
 
 def keep_outgoing(connection: SqlConnection, row: OutboxRow) -> None:
-    """Write what a row sends, when that is something else now."""
+    """Store the changed content of a row."""
     connection.execute(
         "UPDATE outbox SET kind = ?, text = ?, reply_to = ?, payload = ? WHERE id = ?",
         (*_columns_of(row.outgoing), row.id),
@@ -154,31 +154,31 @@ def keep_outgoing(connection: SqlConnection, row: OutboxRow) -> None:
 def select_rows(
     connection: SqlConnection, condition: str, values: tuple[object, ...], limit: int, *, newest: bool = False
 ) -> list[OutboxRow]:
-    """Return the oldest or newest rows that a constant condition holds for, in the order in which they were written."""
+    """Return the oldest or newest rows that match a constant condition, in order of writing."""
     order = "ORDER BY position DESC" if newest else "ORDER BY position"
     rows = connection.execute(f"{_SELECT} WHERE {condition} {order} LIMIT ?", (*values, limit)).fetchall()
     return [_load_row(row) for row in (reversed(rows) if newest else rows)]
 
 
 def open_rows(connection: SqlConnection, chat: ChatKey) -> list[OutboxRow]:
-    """Return what a chat waits for, the first of it."""
+    """Return the first waiting rows of a chat."""
     return select_rows(connection, f"{_OF_CHAT} AND {_OPEN}", chat, OPEN_LIMIT)
 
 
 def is_waiting(connection: SqlConnection, chat: ChatKey) -> bool:
-    """Whether a chat waits for anything."""
+    """Whether a chat has waiting rows."""
     found = connection.execute(f"SELECT 1 FROM outbox WHERE {_OF_CHAT} AND {_OPEN} LIMIT 1", chat)  # noqa: S608  constants
     return found.fetchone() is not None
 
 
 def open_chats(connection: SqlConnection) -> list[ChatKey]:
-    """Return the chats that wait for something."""
+    """Return the chats with waiting rows."""
     rows = connection.execute(f"SELECT DISTINCT channel, account, peer FROM outbox WHERE {_OPEN}")  # noqa: S608  a constant
     return [(channel, account, peer) for channel, account, peer in rows.fetchall()]
 
 
 def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[str, str]:
-    """Return the state of the message that was written last in each conversation that has one."""
+    """Return the state of the last written message of each conversation that has one."""
     if not session_keys:
         return {}
     rows = connection.execute(
@@ -208,25 +208,25 @@ def get(connection: SqlConnection, id: str) -> OutboxRow:
 
 
 def sent_as(connection: SqlConnection, address: Address, platform_id: str) -> list[OutboxRow]:
-    """Return what a platform knows under an id: the message or poll that was sent, behind its later texts."""
+    """Return the message or poll that a platform knows under an id, with its later texts."""
     found = [position for position, ids in _lately_sent(connection, address) if platform_id in ids]
     rows = [row for each in found for row in select_rows(connection, "position = ?", (each,), 1)]
     return [row for row in rows if isinstance(row.outgoing, NewMessage | NewPoll | NewText)]
 
 
 def sent_ids(connection: SqlConnection, address: Address) -> set[str]:
-    """Return the platform's ids of what was sent to a chat lately."""
+    """Return the platform's ids of recently sent messages of a chat."""
     return {id for _, ids in _lately_sent(connection, address) for id in ids}
 
 
 def unconfirmed(connection: SqlConnection, address: Address) -> list[OutboxRow]:
-    """Return what may be shown in a chat though the hub does not know it, whatever it takes it for, newest first."""
+    """Return messages that may be visible in a chat although their delivery is uncertain, newest first."""
     known = f"{_OF_CHAT} AND platform_ids IS NULL"
     return select_rows(connection, known, _chat(address), SENT_LIMIT, newest=True)[::-1]
 
 
 def _lately_sent(connection: SqlConnection, address: Address) -> list[tuple[int, list[str]]]:
-    """Return position and ids of what was sent to a chat, the newest first."""
+    """Return position and ids of sent messages of a chat, newest first."""
     rows = connection.execute(
         f"SELECT position, platform_ids FROM outbox WHERE {_OF_CHAT} AND platform_ids IS NOT NULL"  # noqa: S608  constants
         " ORDER BY position DESC LIMIT ?",
@@ -240,7 +240,7 @@ def _chat(address: Address) -> ChatKey:
 
 
 def trouble(connection: SqlConnection) -> list[Trouble]:
-    """Return what was not surely sent, by state and account."""
+    """Return failed and uncertain messages, by state and account."""
     grouped = connection.execute(
         "SELECT state, channel, account, count(*), max(position) FROM outbox"  # noqa: S608  a constant
         f" WHERE {_TROUBLE} AND {_KEPT} GROUP BY state, channel, account"
@@ -253,18 +253,18 @@ def trouble(connection: SqlConnection) -> list[Trouble]:
 
 
 def unsure_chats(connection: SqlConnection, channel: str, account: str) -> list[ChatKey]:
-    """Return the chats of an account where answers may not have arrived."""
+    """Return the chats of an account with answers that may not have arrived."""
     rows = connection.execute(f"SELECT DISTINCT peer FROM outbox WHERE {_UNSURE}", (channel, account))  # noqa: S608  a constant
     return [(channel, account, peer) for (peer,) in rows.fetchall()]
 
 
 def unsure(connection: SqlConnection, chat: ChatKey, since_ms: int) -> list[OutboxRow]:
-    """Return the answers to a chat, not older than a time, that may not have arrived."""
+    """Return a chat's recent answers that may not have arrived."""
     return select_rows(connection, f"{_UNSURE} AND peer = ? AND updated_ms >= ?", (*chat, since_ms), OPEN_LIMIT)
 
 
 def untold(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow | None:
-    """Return the last answer that may not have arrived in a chat, if no notice there is about it."""
+    """Return a chat's last answer that may not have arrived, unless a notice about it exists."""
     (told_ms,) = connection.execute(
         f"SELECT max(created_ms) FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND NOT ({_LOST})",  # noqa: S608  constants
         chat,
@@ -275,23 +275,23 @@ def untold(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow
 
 
 def drop_lost_notices(connection: SqlConnection, chat: ChatKey) -> None:
-    """Delete the notices to a chat that may not have arrived: another one takes their place."""
+    """Delete notices to a chat that may not have arrived, since another one replaces them."""
     connection.execute(f"DELETE FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND {_LOST}", chat)  # noqa: S608  constants
 
 
 def settle_interrupted(connection: SqlConnection) -> None:
-    """Mark what was being sent when the hub stopped; without an error, it is looked into when its channel comes."""
+    """Mark messages that were being sent when the hub stopped; without an error, they are looked up later."""
     connection.execute("UPDATE outbox SET state = 'unknown', error = NULL WHERE state = 'sending'")
 
 
 def take_back(connection: SqlConnection, ids: Sequence[str]) -> None:
-    """Queue what was written as begun and never was."""
+    """Queue rows again that were marked as sending and never sent."""
     sql = "UPDATE outbox SET state = 'queued' WHERE id = ? AND state = 'sending'"
     connection.executemany(sql, [(id,) for id in ids])
 
 
 def look_into(connection: SqlConnection, channel: str, account: str) -> None:
-    """Take up what was being sent through a channel when the hub stopped."""
+    """Return the rows that were being sent through a channel when the hub stopped."""
     connection.execute(
         f"UPDATE outbox SET state = 'sending' WHERE {_TROUBLE} AND state = 'unknown' AND error IS NULL"  # noqa: S608  a constant
         " AND channel = ? AND account = ?",
@@ -300,7 +300,7 @@ def look_into(connection: SqlConnection, channel: str, account: str) -> None:
 
 
 def expire(connection: SqlConnection, before_ms: int, now_ms: int, error: str) -> int:
-    """Give up what has waited since before a time, and return how many that are."""
+    """Give up rows that have waited too long, and return their number."""
     return connection.execute(
         f"UPDATE outbox SET state = 'dead', error = ?, updated_ms = ? WHERE {_OPEN} AND state = 'queued'"  # noqa: S608  a constant
         " AND created_ms < ?",
@@ -327,7 +327,7 @@ def mark_sent(connection: SqlConnection, row: OutboxRow, delivery: Delivery, now
 
 
 def retry(connection: SqlConnection, id: str, now_ms: int) -> OutboxRow:
-    """Queue a message again that was not surely sent.
+    """Queue a failed or uncertain message again.
 
     Raises:
         NotFound: There is none with that id.
@@ -345,7 +345,7 @@ def retry(connection: SqlConnection, id: str, now_ms: int) -> OutboxRow:
 
 
 def drop(connection: SqlConnection, id: str) -> OutboxRow:
-    """Delete a message that was not sent.
+    """Delete an unsent message.
 
     Raises:
         NotFound: There is none with that id.
@@ -388,7 +388,7 @@ def _load_row(values: tuple[Any, ...]) -> OutboxRow:
 
 
 def _columns_of(outgoing: Outgoing) -> tuple[str, str | None, str | None, str | None]:
-    """Return kind, text, reply_to and payload, where the payload holds what the other columns do not."""
+    """Return kind, text, reply_to and payload, which holds everything the other columns do not."""
     match outgoing:
         case NewMessage(text=text, reply_to=reply_to):
             rest = replace(outgoing, text="", reply_to=None)

@@ -1,4 +1,4 @@
-"""What the outbox sends: messages, and what is done to messages; each kind goes through the same durable rows."""
+"""What the outbox sends: messages and actions on messages, all through the same durable rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hub.messaging.contract import Button, OutboundMedia
 
 
 class RowSource(StrEnum):
-    """What a message is: the hub's or an agent's answer, of its `message` tool, of an answer that is being written.
+    """The origin of a message: the answer, the `message` tool, or the preview of an answer.
 
     Or the notice that an answer may not have arrived.
     """
@@ -45,7 +45,7 @@ class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
 
 
 class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
-    """Another text for a sent message, named by the platform's id or by its row in the outbox.
+    """A new text for a sent message, named by the platform's id or its outbox row.
 
     When the row's message never reached the platform, the text is sent as a message of its own.
     """
@@ -57,7 +57,7 @@ class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
 
 
 class Withdrawal(Struct, frozen=True, tag="delete", omit_defaults=True):
-    """A sent message is taken back, named as in `NewText`; nothing happens when it never reached the platform."""
+    """The deletion of a sent message, named as in `NewText`; nothing happens if it never reached the platform."""
 
     platform_id: str = ""
     row_id: str = ""

@@ -1,4 +1,4 @@
-"""Where an owner is reached in chat: in a direct conversation, never in a group."""
+"""The chat in which an owner is reached: a direct conversation, never a group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OwnerPlace(Struct, frozen=True):
 
 
 class OwnerPlaces:
-    """Finds where an owner is reached; whoever is one no more is not.
+    """Finds where an owner is reached; former owners are not.
 
     Args:
         db: The hub database, where the inbox keeps who wrote from where.

@@ -1,4 +1,4 @@
-"""Putting an agent's questions in chat: into the conversation of the run that asks.
+"""Puts an agent's questions into the conversation of the run that asks.
 
 A question of a run that is held in no chat, such as an automation's, goes where its owner last wrote; to nobody else.
 """
@@ -31,7 +31,7 @@ class QuestionMessages:
 
     Args:
         approvals: Has the questions.
-        places: Know where an owner is reached.
+        places: Finds where an owner is reached.
         outbox: Sends.
         language: The language of the home.
         buttons: Makes the buttons to answer with.
@@ -82,7 +82,7 @@ class QuestionMessages:
 
 
 def question_text(question: Approval, language: str, *, here: bool = True) -> str:
-    """Return a question as it is read in a chat.
+    """Return the text of a question for a chat.
 
     Args:
         here: Whether what is written next in that chat is its answer.

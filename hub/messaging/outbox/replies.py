@@ -1,4 +1,4 @@
-"""Answers of runs on their way into the outbox: shaped, and without what was sent while they were written.
+"""Shapes answers of runs for the outbox, without the parts already sent while they were written.
 
 Silent tokens and directives are taken out of what a model wrote.
 """
@@ -50,7 +50,7 @@ _FACT = re.compile(r"\{(\w+)\}")
 
 
 class ParsedReply(Struct, frozen=True):
-    """An answer without what is not for people.
+    """An answer without its directives.
 
     Attributes:
         text: What is delivered; None when nothing is.
@@ -70,7 +70,7 @@ class ParsedReply(Struct, frozen=True):
 
 
 def parse_reply(answer: str) -> ParsedReply:
-    """Take directives and silent tokens out of an answer; what is in code stays as it is.
+    """Remove directives and silent tokens from an answer; code stays unchanged.
 
     Directives are `[[reply_to_current]]`, `[[reply_to:ID]]`, `[[silent]]`, `[[media:PATH]]` and `[[voice]]`.
     """
@@ -104,13 +104,13 @@ def parse_reply(answer: str) -> ParsedReply:
 
 
 def shown_so_far(answer: str) -> ParsedReply:
-    """Return what of an answer that is being written is delivered, whatever follows; its text only grows."""
+    """Return the part of an unfinished answer that is certain to be delivered; it only grows."""
     parsed = parse_reply(_UNSETTLED.sub("", answer))
     return replace(parsed, text="" if may_decline(parsed.text or "") else parsed.text)
 
 
 def was_said(text: str, sent: Iterable[str]) -> bool:
-    """Whether a text was sent already: the same words, or as part of a longer message."""
+    """Whether a text was sent already: the same words, or part of a longer message."""
     words = _words(text)
     if not words:
         return False
@@ -118,7 +118,7 @@ def was_said(text: str, sent: Iterable[str]) -> bool:
 
 
 def failed_tool(messages: Sequence[Message]) -> str | None:
-    """Return the tool whose failure was the last thing that happened in a run, or None."""
+    """Return the tool whose failure was the last event of a run, or None."""
     last = next((each for each in reversed(messages) if each.role is Role.TOOL), None)
     return last.tool_name if last is not None and last.is_error else None
 
@@ -134,12 +134,12 @@ def prefixed(text: str, prefix: str | None, facts: Mapping[str, str]) -> str:
 
 
 def digest(text: str) -> str:
-    """Return what a streamed beginning of an answer is known by."""
+    """Return the digest of a streamed beginning of an answer."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def rest_of(answer: str, covered: Iterable[tuple[int, str]]) -> str:
-    """Return what of an answer was not sent yet; a fence that is open where it is cut is opened again.
+    """Return the unsent rest of an answer; a code fence open at the cut is opened again.
 
     Args:
         answer: As it is delivered.
@@ -160,7 +160,7 @@ def _words(text: str) -> str:
 
 
 def message_of(answer: str) -> NewMessage | None:
-    """Return an answer that is sent elsewhere as a message, or None when nothing of it is for people."""
+    """Return an answer as a message for another chat, or None if nothing of it is for people."""
     parsed = parse_reply(answer)
     return NewMessage(parsed.text, silent=parsed.silent, reply_to=parsed.reply_to) if parsed.text else None
 
@@ -171,7 +171,7 @@ def kind_of(mime_type: str) -> MediaKind:
 
 
 class ReplyTarget(Struct, frozen=True):
-    """Where an answer goes, and what it answers.
+    """The destination of an answer, and the message that it answers.
 
     Attributes:
         address: The conversation.
@@ -191,7 +191,7 @@ class ReplyTarget(Struct, frozen=True):
 
     @property
     def reply_to(self) -> str | None:
-        """The message that an answer replies to unless it says otherwise: none in a direct conversation."""
+        """The default message that an answer replies to: none in a direct conversation."""
         return self.message_id if self.address.chat_type is not ChatType.DIRECT else None
 
 
@@ -210,7 +210,7 @@ class Replies:
         self._language = language
 
     def insert(self, connection: SqlConnection, result: RunResult, target: ReplyTarget) -> list[str]:
-        """Write the rows of an answer inside the caller's transaction; none for an answer that is not for people."""
+        """Write the rows of an answer in the caller's transaction; none for an answer that is not for people."""
         if result.status == RunStatus.ABORTED:
             return []
         rows = self._rows(connection, result.run_id, target)
@@ -254,7 +254,7 @@ class Replies:
         own: Collection[str],
         not_before_ms: int,
     ) -> list[str]:
-        """Write what of the beginning of an answer was not sent yet, inside the caller's transaction.
+        """Write the unsent part of an answer's beginning, in the caller's transaction.
 
         Args:
             so_far: That beginning, see `shown_so_far`.
@@ -281,7 +281,7 @@ class Replies:
     def insert_preview(
         self, connection: SqlConnection, so_far: ParsedReply, target: ReplyTarget, run_id: str
     ) -> list[str]:
-        """Write the message that shows an answer while it is written, once for each run; return its row's id."""
+        """Write the preview message of an answer, once for each run; return its row's id."""
         known = _preview(self._rows(connection, run_id, target))
         if known is not None:
             return [known.id]
@@ -309,12 +309,12 @@ class Replies:
         )
 
     def _rows(self, connection: SqlConnection, run_id: str, target: ReplyTarget) -> list[OutboxRow]:
-        """Return what a run sent to the chat that it answers."""
+        """Return the rows of a run in the chat that it answers."""
         chat = (target.address.channel, target.address.account, target.address.peer)
         return [row for row in select_rows(connection, "run_id = ?", (run_id,), ROWS_LIMIT) if row.chat == chat]
 
     def _text(self, result: RunResult, parsed: ParsedReply, rows: list[OutboxRow]) -> str | None:
-        """Return what is left to say: an empty text for attachments alone, None for nothing at all."""
+        """Return the rest of the text: empty for attachments alone, None for nothing at all."""
         language = self._language()
         left = (rest_of(parsed.text or "", _covered(rows)) if rows else parsed.text or "").strip()
         error = result.error or {}
@@ -333,7 +333,7 @@ class Replies:
         return "" if was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]) else left
 
     def _media(self, parsed: ParsedReply, target: ReplyTarget) -> tuple[tuple[OutboundMedia, ...], list[str]]:
-        """Return the attachments of an answer, and a line for each that there is not."""
+        """Return the attachments of an answer, and a line for each missing one."""
         media: list[OutboundMedia] = []
         lines: list[str] = []
         for path in parsed.media:
@@ -345,7 +345,7 @@ class Replies:
         return tuple(media), lines
 
     def attachment(self, path: str, target: ReplyTarget, *, voice: bool = False) -> OutboundMedia | None:
-        """Return a file that the session may read as an attachment, or None when there is no such file.
+        """Return a file that the session may read as an attachment, or None if it does not exist.
 
         Args:
             path: Relative to the agent's workspace, or absolute and in it.

@@ -1,4 +1,4 @@
-"""The sending of the outbox: one worker for each chat that waits for something, which takes its rows in order."""
+"""The senders of the outbox: one worker for each chat with waiting rows, which takes them in order."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ class OutboxSender:
                 await self._db.write(partial(outbox_rows.take_back, ids=[row.id for row in self._begun.values()]))
 
     async def wake_all(self) -> None:
-        """Start sending in all chats that wait for something."""
+        """Start sending in all chats with waiting rows."""
         for chat in await self._db.read(outbox_rows.open_chats):
             self.wake(chat)
 
     def begins_with(self, connection: SqlConnection, row: OutboxRow) -> bool:
-        """Whether a new row may be written as `sending`, as nothing of its chat waits: one commit less for an answer.
+        """Whether a new row may be inserted as `sending` because its chat is idle, which saves a commit.
 
         Not where a hook is asked first, which may take long.
 
@@ -157,12 +157,12 @@ class OutboxSender:
             self._dropped.add(row.id)
 
     def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
-        """Send nothing of a run before a task of bounded length has ended."""
+        """Hold back a run's messages until a task of bounded duration has ended."""
         self._shown[run_id] = until
         until.add_done_callback(lambda _: self._shown.pop(run_id, None))
 
     async def _work(self, chat: ChatKey, first: OutboxRow | None) -> None:
-        """Send what waits in one chat, oldest first, until there is nothing; `first` when that is known already."""
+        """Send the waiting rows of a chat, oldest first; `first` if known already."""
         marks: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -186,7 +186,7 @@ class OutboxSender:
                 self._dropped.clear()
 
     async def _send_until_settled(self, row: OutboxRow, marks: set[asyncio.Task[None]]) -> bool:
-        """Send one row until it ended; False when its channel has gone."""
+        """Send one row until it has ended; False if its channel is gone."""
         asked = False
         while True:
             if row.created_ms < self._now_ms() - AGE_LIMIT_S * 1000 and row.state == "queued":
@@ -248,7 +248,7 @@ class OutboxSender:
         return await _attempt(row, attached, settings.language, settings.media_roots)
 
     async def _resolved(self, outgoing: NewText | Withdrawal) -> Outgoing:
-        """Return it with the platform's id of the message that its row became; without one, a text as a message."""
+        """Return the row with the platform's id of the message that it refers to; without one, a text as a message."""
         try:
             ids = (await self._db.read(lambda connection: outbox_rows.get(connection, outgoing.row_id))).platform_ids
         except NotFound:
@@ -260,7 +260,7 @@ class OutboxSender:
         return replace(outgoing, platform_id=ids[0], row_id="")
 
     async def _cleared_up(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
-        """Return what happened to an attempt that nobody saw the end of; transient when another one is right."""
+        """Return the outcome of an interrupted attempt; transient if it should be repeated."""
         if _can_find(row, attached):
             return await _find(row, attached)
         if safe:
@@ -268,7 +268,7 @@ class OutboxSender:
         return Delivery(DeliveryState.UNKNOWN, error=row.error or "the hub stopped while it was sent")
 
     async def _failed(self, row: OutboxRow, delivery: Delivery, attached: Attached, wait_s: float | None) -> bool:
-        """Write that an attempt failed; True when there will be no other.
+        """Record a failed attempt; True if there will be no other.
 
         Args:
             wait_s: Until the next one, instead of what the number of attempts says.
@@ -334,7 +334,7 @@ class OutboxSender:
     async def _stored(
         self, access: Callable[[Callable[[SqlConnection], T]], Awaitable[T]], work: Callable[[SqlConnection], T]
     ) -> T:
-        """Read or write, again and again while the database cannot: what was sent must not be sent twice for it."""
+        """Read or write, retrying while the database fails: a sent message must not be sent twice because of it."""
         while True:
             try:
                 return await access(work)
@@ -347,7 +347,7 @@ class OutboxSender:
 
 
 async def _ask_before_sending(hooks: Hooks | None, row: OutboxRow, attached: Attached) -> str | None:
-    """Ask the handlers about a row once, and give it the text that they chose.
+    """Call the hooks for a row once, and store the text that they chose.
 
     Reactions and messages that are taken back are not asked about.
 
@@ -425,7 +425,7 @@ async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Ite
 
 
 async def _find(row: OutboxRow, attached: Attached) -> Delivery:
-    """Look up what happened to a message whose sending was cut off; transient means that it is to be sent again.
+    """Look up an interrupted message; transient means that it is to be sent again.
 
     Only where `_can_find` says so. An unknown delivery means that the lookup failed.
     """
@@ -446,7 +446,7 @@ async def _find(row: OutboxRow, attached: Attached) -> Delivery:
 
 
 def _can_find(row: OutboxRow, attached: Attached) -> bool:
-    """Whether a channel can look up what happened to a row."""
+    """Whether a channel can look up a row."""
     return isinstance(attached.channel, CanFind) and isinstance(row.outgoing, NewMessage)
 
 
@@ -466,7 +466,7 @@ def _call(row: OutboxRow, channel: Channel) -> Awaitable[Delivery] | None:
 
 
 async def _carried(message: NewMessage, limits: ChannelLimits, language: str, roots: tuple[Path, ...]) -> NewMessage:
-    """Return a message with the attachments that its channel can carry; of the others a line says so."""
+    """Return a message with the attachments that its channel supports, and a line about the others."""
     carried: list[OutboundMedia] = []
     lines = [message.text] if message.text else []
     for media in message.media:

@@ -1,4 +1,4 @@
-"""What chats see of an answer while it is being written: finished blocks, or one message that grows."""
+"""Shows answers in chats while they are written: finished blocks, or one message that grows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DRAFT_BLOCKS = BlockStreaming(min_chars=200, max_chars=800, break_at=BlockBreak.
 
 
 class _Said(Struct, eq=False):
-    """One message of a model: its text so far, where the next block begins, and whether there will be no more."""
+    """One message of a model: its text so far, the start of the next block, and whether it is complete."""
 
     text: str = ""
     cut: int = 0
@@ -83,7 +83,7 @@ class AnswerStreams:
     A preview needs a channel with drafts or edits. Blocks are for where there is no preview.
 
     Args:
-        parts: What runs work with.
+        parts: The dependencies of runs.
         outbox: Sends.
         replies: Writes what is sent.
         may_send: Whether anything of a session is sent to a chat.
@@ -107,7 +107,7 @@ class AnswerStreams:
         parts.bus.listen("run_finished", self._finished)
 
     def watch(self, run_id: str, target: ReplyTarget) -> None:
-        """Show the answer of a run from now to its end, should that be wanted."""
+        """Show the answer of a run from now to its end, if configured."""
         if self._outbox.channels.is_home(target.address.channel):
             return
         self._streams[run_id] = _AnswerStream(run_id, target)
@@ -115,7 +115,7 @@ class AnswerStreams:
             self._streams.popitem(last=False)
 
     def end(self, run_id: str) -> None:
-        """Show nothing more of an answer; called before its rows are written, in the same transaction."""
+        """Stop showing an answer; called before its rows are written, in the same transaction."""
         if (stream := self._streams.get(run_id)) is not None:
             stream.ended = True
 
@@ -151,12 +151,12 @@ class AnswerStreams:
             stream.task.cancel()
 
     def _follow(self, stream: _AnswerStream) -> None:
-        """See to it that a task shows what was said."""
+        """Make sure that a task is showing the text."""
         if (stream.task is None or stream.task.done()) and (show := self._showing(stream)) is not None:
             stream.task = self._parts.tasks.spawn(show(), name=f"stream to {stream.target.address.channel}")
 
     def _showing(self, stream: _AnswerStream) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """Return what shows an answer, or None when nothing is to: no preview where hooks may change it."""
+        """Return the display of an answer, or None if there is none: no preview where hooks may change it."""
         address = stream.target.address
         attached = self._outbox.channels.get(address.channel, address.account)
         if attached is None or self._parts.tasks.closed:
@@ -177,7 +177,7 @@ class AnswerStreams:
     # -- blocks ----------------------------------------------------------------------------------------------------
 
     async def _blocks(self, stream: _AnswerStream, attached: Attached, blocks: BlockStreaming) -> None:
-        """Send the blocks of an answer until there is nothing more to send now."""
+        """Send the finished blocks of an answer."""
         limits, idle_s = attached.channel.limits, blocks.idle_ms / 1000
         least = blocks.min_chars if attached.outbound.blocks else max(blocks.min_chars, limits.block_chars)
         most = min(max(blocks.max_chars, least), attached.outbound.text_limit or limits.text)
@@ -203,7 +203,7 @@ class AnswerStreams:
                 return
 
     async def _block(self, stream: _AnswerStream, said: _Said, so_far: ParsedReply) -> bool:
-        """Send what was said up to here; return whether that was written."""
+        """Send the text up to here; return whether it was written."""
         target = stream.target
         if not self._may_send(target.address, target.session_key):
             return False
@@ -238,7 +238,7 @@ class AnswerStreams:
     # -- one message that grows ------------------------------------------------------------------------------------
 
     async def _preview(self, stream: _AnswerStream, attached: Attached) -> None:
-        """Show an answer as it grows, until it was shown as it is now."""
+        """Show an answer as it grows, until the preview is current."""
         limits, address = attached.channel.limits, stream.target.address
         often = address.chat_type is ChatType.DIRECT
         pause_s = interval_s = limits.draft_interval_s * (1.0 if often else ROOM_FACTOR)
@@ -264,7 +264,7 @@ class AnswerStreams:
             pause_s = max(interval_s, delivery.retry_after_s or 0.0)
 
     def _grown(self, text: str, attached: Attached, stream: _AnswerStream) -> str:
-        """Return what of a text a preview shows: as much as fits into a message, with its prefix."""
+        """Return the part of a text for a preview: as much as fits into a message, with its prefix."""
         if attached.outbound.streaming is DraftStreaming.BLOCK:
             end, found = 0, block_end(text, 0, DRAFT_BLOCKS.min_chars, DRAFT_BLOCKS.max_chars, DRAFT_BLOCKS.break_at)
             while found is not None:
@@ -279,7 +279,7 @@ class AnswerStreams:
         return closed(chunk(text, limit, limits.unit, policy.chunk_mode)[0])
 
     async def _show(self, stream: _AnswerStream, attached: Attached, so_far: ParsedReply) -> Delivery:
-        """Show what was said so far: as a draft, as a new message, or as the new text of that."""
+        """Show the text so far: as a draft, a new message, or an edit of that."""
         channel, address, text = attached.channel, stream.target.address, so_far.text or ""
         if (drafting := _drafts(attached, address)) is not None:
             return await self._held(stream, partial(drafting.draft, address, stream.run_id, text))
@@ -302,7 +302,7 @@ class AnswerStreams:
         return await self._held(stream, partial(channel.edit, address, row.platform_ids[0], text))
 
     async def _held(self, stream: _AnswerStream, show: Callable[[], Awaitable[Delivery | None]]) -> Delivery:
-        """Show something; the answer itself waits for the end of that."""
+        """Show something, with the answer itself held back until it has ended."""
         if stream.ended:
             return Delivery(DeliveryState.TRANSIENT)
         task = self._parts.tasks.spawn(_shown(show), name="show an answer that is being written")

@@ -1,4 +1,4 @@
-"""What is sent of an answer while it is being written: blocks, or a message that grows."""
+"""How an unfinished answer is shown: blocks, or a message that grows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from hub.agent.human_delay import in_order
+from hub.agent.answer.human_delay import in_order
 from hub.core.schema import All, In, Optional, Range, Schema, boolean, integer
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak
 
@@ -17,7 +17,7 @@ LONGEST_IDLE_MS = 60_000
 
 
 class DraftStreaming(StrEnum):
-    """How an answer that is being written is shown as one message: not, as it grows, or block by block."""
+    """How an unfinished answer is shown as one message: not at all, as it grows, or block by block."""
 
     OFF = "off"
     PARTIAL = "partial"
@@ -25,14 +25,14 @@ class DraftStreaming(StrEnum):
 
 
 class BlockSending(StrEnum):
-    """When the blocks of what a model says are sent: as soon as each is finished, or once it has said all of it."""
+    """When blocks are sent: as soon as each is finished, or once the message is complete."""
 
     TEXT_END = "text_end"
     MESSAGE_END = "message_end"
 
 
 class BlockStreaming(Struct, frozen=True):
-    """Whether finished blocks of an answer are sent while the rest is being written, and how it is cut.
+    """Whether finished blocks of an unfinished answer are sent, and how it is cut.
 
     Attributes:
         min_chars, max_chars: The length of a block.
@@ -76,5 +76,5 @@ BLOCK_STREAMING_SCHEMA = All(
 
 
 def block_streaming(stated: Mapping[str, Any]) -> BlockStreaming:
-    """Return what a valid `block_streaming:` says."""
+    """Return the settings of a validated `block_streaming:`."""
     return msgspec.convert(stated, BlockStreaming)

@@ -1,4 +1,4 @@
-"""Answers that may not have reached a chat: it hears of them once, and whoever is there may have them sent again.
+"""Answers that may not have reached a chat: the chat is told once, and can have them sent again.
 
 One notice stands for all of them. One of which it is not known either whether it arrived is said again later, a few
 times: else a platform that loses every acknowledgement would have the chat filled.
@@ -32,7 +32,7 @@ WAITS_S = (60.0, 600.0)
 
 
 class UnsureAnswers:
-    """Tells chats of such answers, and sends them again when it is asked to.
+    """Tells chats about such answers, and sends them again on request.
 
     Args:
         db: The hub database.
@@ -72,7 +72,7 @@ class UnsureAnswers:
         self._tasks.spawn(self._follow_up(event.data["outbox_id"]), name="tell of an unsure answer")
 
     def _sent(self, event: Event) -> None:
-        """Try again where a notice may not have arrived: what goes there arrives now."""
+        """Retry an uncertain notice, after a later message has arrived."""
         chat = (event.data["channel"], event.data["account"], event.data["peer"])
         if self._tries.pop(chat, None):
             self._tasks.spawn(self._tell(chat), name="tell of an unsure answer")
@@ -100,7 +100,7 @@ class UnsureAnswers:
                 await self._tell(chat)
 
     async def _tell(self, chat: ChatKey) -> None:
-        """Write the notice, unless the chat was told of all that it may not have got."""
+        """Write the notice, unless the chat was told of all uncertain answers."""
         row = await self._db.read(partial(outbox_rows.untold, chat=chat, since_ms=self._since_ms()))
         if row is not None:
             await self._outbox.write(row.address, partial(self._insert, chat=chat))
@@ -119,7 +119,7 @@ class UnsureAnswers:
         return self._buttons.message(row.address, reply, plain=say("unsure.told_plain", language))
 
     async def _resend(self, call: CommandCall) -> str:
-        """Send again what may not have arrived in this chat; it comes in place of an answer."""
+        """Send again what may not have arrived in this chat, as the answer to the command."""
         address = call.message.address
         chat = (address.channel, address.account, address.peer)
         rows = await self._db.read(partial(outbox_rows.unsure, chat=chat, since_ms=self._since_ms()))

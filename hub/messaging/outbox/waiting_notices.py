@@ -1,4 +1,4 @@
-"""Telling whoever writes while their own turn waits for an answer what it waits for: once for each wait."""
+"""Tells senders what their waiting turn waits for, once for each wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WaitingNotices:
 
     Args:
         approvals: What waits for an answer.
-        router: Has the current settings.
+        router: The router with the current settings.
         session: Returns a conversation by its key.
         outbox: Sends.
     """
@@ -44,7 +44,7 @@ class WaitingNotices:
         self._told: set[str] = set()
 
     async def queued(self, accepted: Accept) -> None:
-        """Tell a sender whose message waits now what their own turn waits for, unless they know."""
+        """Tell a sender what their queued message waits for, unless they know."""
         address = accepted.message.address
         if self._outbox.channels.is_home(address.channel) or self._interrupts(accepted.session_key, address):
             return  # the dashboard shows what waits; what is interrupted waits no more
@@ -81,7 +81,7 @@ class WaitingNotices:
 
 
 def _is_own(waiting: Approval, accepted: Accept) -> bool:
-    """Return whether a turn of the sender's, in the conversation they write in, waits."""
+    """Return whether a turn of the sender waits in the conversation they write in."""
     asker, sender = waiting.requested_by, accepted.context.authority
     if waiting.session_key not in {accepted.session_key, *(key for _, key in accepted.also)}:
         return False

@@ -1,4 +1,4 @@
-"""How accepted messages wait, and which of them a turn answers.
+"""The queue of accepted messages, and the choice of those that a turn answers.
 
 Not here: the lanes in which turns run (`hub.core.lanes`).
 """

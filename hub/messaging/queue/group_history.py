@@ -1,4 +1,4 @@
-"""What was said in a group since the agent last spoke, and votes and reactions: kept until a turn is given it.
+"""Group messages since the agent last spoke, and votes and reactions: kept for the next turn.
 
 Only words of groups that are answered get here, and at most as many messages of each as are configured.
 """
@@ -22,7 +22,7 @@ CURRENT_TITLE = "[Current message - respond to this]"
 
 
 class OverheardLine(Struct, frozen=True):
-    """A message that was not for the agent; `person` is of this home, when known."""
+    """A message that was not addressed to the agent; `person` is of this home, when known."""
 
     name: str
     person: str | None
@@ -38,7 +38,7 @@ def keep(
     limit: int,
     received_ms: int,
 ) -> None:
-    """Keep a message that was overheard, and only the newest of them; in the caller's transaction.
+    """Keep an overheard message, up to a limit; in the caller's transaction.
 
     Args:
         session_key: Of the agent that overheard it.
@@ -66,7 +66,7 @@ def keep(
 
 
 def give(connection: SqlConnection, session_key: str, run_id: str) -> tuple[OverheardLine, ...]:
-    """Give a run what was overheard in its session, and return it, oldest first."""
+    """Give a run the overheard messages of its session, and return them, oldest first."""
     given = connection.execute(
         "UPDATE group_history SET run_id = ? WHERE session_key = ? AND run_id IS NULL", (run_id, session_key)
     )
@@ -74,7 +74,7 @@ def give(connection: SqlConnection, session_key: str, run_id: str) -> tuple[Over
 
 
 def given_to(connection: SqlConnection, run_ids: Iterable[str]) -> dict[str, tuple[OverheardLine, ...]]:
-    """Return what runs were given, by run."""
+    """Return the overheard messages given to runs, by run."""
     found: dict[str, tuple[OverheardLine, ...]] = {}
     for run_id in run_ids:
         rows = connection.execute(
@@ -86,17 +86,17 @@ def given_to(connection: SqlConnection, run_ids: Iterable[str]) -> dict[str, tup
 
 
 def pass_on(connection: SqlConnection, run_id: str, other: str | None) -> None:
-    """Give what a run was given to another one, or to whichever comes next."""
+    """Move a run's overheard messages to another run, or to the next one."""
     connection.execute("UPDATE group_history SET run_id = ? WHERE run_id = ?", (other, run_id))
 
 
 def forget(connection: SqlConnection, run_id: str) -> None:
-    """Delete what a run was given, once it has ended: its transcript has it."""
+    """Delete the overheard messages of an ended run: its transcript has them."""
     connection.execute("DELETE FROM group_history WHERE run_id = ?", (run_id,))
 
 
 def revise_overheard(connection: SqlConnection, event: InboundEvent) -> None:
-    """Change or delete what was overheard, because its sender did."""
+    """Edit or delete an overheard message, because its sender did."""
     if not isinstance(event, (MessageEdited, MessageDeleted)):
         return
     text = event.text[:LINE_CHARS] if isinstance(event, MessageEdited) else ""
@@ -109,12 +109,12 @@ def revise_overheard(connection: SqlConnection, event: InboundEvent) -> None:
 
 
 def is_outside(lines: Sequence[OverheardLine], person: str | None) -> bool:
-    """Whether any of it was said by somebody else than the person who is answered."""
+    """Whether any of it was said by somebody other than the person who is answered."""
     return any(line.person is None or line.person != person for line in lines)
 
 
 def shown(lines: Sequence[OverheardLine], channel: str, *, outside: bool) -> list[str]:
-    """Return what stands before the words that are answered.
+    """Return the text that stands before the message that is answered.
 
     Args:
         lines: What was overheard.

@@ -65,7 +65,7 @@ class MessageQueue:
     """Runs agents for accepted messages, and hands their replies to the outbox.
 
     Args:
-        router: Has the current settings.
+        router: The router with the current settings.
         tasks: Owner of the runs.
     """
 
@@ -98,7 +98,7 @@ class MessageQueue:
     # -- what comes in ---------------------------------------------------------------------------------------------
 
     def refuses(self, accepted: Accept) -> int | None:
-        """Return how many messages may wait when that many do, and no more are taken."""
+        """Return the limit of waiting messages if it is reached, else None."""
         policy = self._policy(accepted.session_key, accepted.message.address)
         if policy.drop is not DropPolicy.NEW:
             return None
@@ -143,12 +143,12 @@ class MessageQueue:
         return known or Receipt(fresh.row_id, accepted=True, session_key=session_key, run_id=fresh.run_id)
 
     def flush(self, session_key: str, address: Address, sender: str) -> None:
-        """Answer what a sender has written so far, without waiting for more of it."""
+        """Answer a sender's messages now, without waiting for more."""
         flush(self._waiting.get(session_key, ()), conversation_of(address), sender, self._clock.monotonic())
         self._pump(session_key)
 
     def revise(self, event: InboundEvent) -> Callable[[SqlConnection], None]:
-        """Change or drop a message that waits, because its sender did; return what keeps that in the database."""
+        """Edit or drop a waiting message, because its sender did; return the database work for it."""
         for session_key, waiting in self._waiting.items():
             for each in waiting:
                 if (fresh := revise(each, event)) is None:
@@ -190,7 +190,7 @@ class MessageQueue:
         return len(rows)
 
     def close(self) -> None:
-        """Begin no more turns; what waits is answered after the next start."""
+        """Begin no more turns; waiting messages are answered after the next start."""
         self._waiting.clear()
         for waker in self._wakers.values():
             waker.cancel()
@@ -217,7 +217,7 @@ class MessageQueue:
         self._pump(session_key)
 
     def _drop_over(self, session_key: str, conversation: Conversation, policy: QueuePolicy) -> None:
-        """Let the oldest give way when more wait than may."""
+        """Drop the oldest waiting messages above the limit."""
         gone: list[WaitingMessage] = []
         for each in self._kept(session_key, conversation)[: -policy.cap]:
             each.dropped = policy.drop is DropPolicy.SUMMARIZE
@@ -231,7 +231,7 @@ class MessageQueue:
             self._give_up(session_key, gone, "dropped")
 
     def _pump(self, session_key: str) -> None:
-        """Begin the next turn of a session unless one goes on."""
+        """Begin the next turn of a session unless one is running."""
         waiting = self._waiting.get(session_key)
         if not waiting or self._running.get(session_key) or self._tasks.closed or self._early is not None:
             return
@@ -262,7 +262,7 @@ class MessageQueue:
         self._outbox.notify(turn.address, turn.written)
 
     async def _join(self, turn: Turn) -> bool:
-        """Write which messages a turn answers; return whether it is to run."""
+        """Record which messages a turn answers; return whether it is to run."""
 
         def write(connection: SqlConnection) -> None:
             if turn.stopped:
@@ -295,7 +295,7 @@ class MessageQueue:
         self._settle(turn.session_key, turn.address)
 
     def _settle(self, session_key: str, address: Address) -> None:
-        """Give up what is not needed once nothing waits any more."""
+        """Release resources once nothing waits any more."""
         if not self._waiting.get(session_key):
             self._waiting.pop(session_key, None)
             if (waker := self._wakers.pop(session_key, None)) is not None:
@@ -321,7 +321,7 @@ class MessageQueue:
         self._wakers[session_key] = self._tasks.spawn(wake(), name=f"wait for more of {session_key}")
 
     def _drop(self, session_key: str | None, run_id: str | None) -> list[str]:
-        """Drop what waits in a session, or for one run; return the runs it was for."""
+        """Drop the waiting messages of a session, or of one run; return their runs."""
         dropped: list[str] = []
         for key in list(self._waiting) if session_key is None else [session_key]:
             gone = [each for each in self._waiting.get(key, ()) if run_id in (None, each.run_id)]
@@ -340,14 +340,14 @@ class MessageQueue:
         self._tell_given_up(session_key, gone)
 
     def _tell_given_up(self, session_key: str, gone: Sequence[WaitingMessage]) -> None:
-        """Tell clients that the runs which they named for messages end without an answer."""
+        """Tell clients that the runs they named end without an answer."""
         for run_id, each in named(gone):
             self._runner.settle(RunOutcome.aborted().of(run_id, session_key), each.context)
 
     # -- steering --------------------------------------------------------------------------------------------------
 
     def _steerable(self, turn: Turn) -> list[WaitingMessage]:
-        """Return what waits and may be heard by a running turn: of its conversation, under its own rights."""
+        """Return waiting messages that a running turn may hear: of its conversation, with equal rights."""
         key, address = turn.session_key, turn.address
         if not (waiting := self._waiting.get(key)):
             return []
@@ -355,7 +355,7 @@ class MessageQueue:
         return [each for each in found if self._policy(key, address, each.message).mode in STEERING]
 
     async def _steer(self, turn: Turn) -> Sequence[SteeredMessage]:
-        """Return the messages that a running turn is to hear, and let it answer them."""
+        """Return the messages for a running turn, which then answers them."""
         again, turn.heard = turn.heard, ()
         found, key = self._steerable(turn), turn.session_key
         if not found and not again:

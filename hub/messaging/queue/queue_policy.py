@@ -1,4 +1,4 @@
-"""What becomes of messages that arrive while the agent is busy, and how long text waits for more: settings, pure."""
+"""Policies for messages that arrive while the agent is busy, and for debouncing text: settings, pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_WAITING = 1_000
 
 
 class QueueMode(StrEnum):
-    """What becomes of messages that arrive while the agent is busy."""
+    """The handling of messages that arrive while the agent is busy."""
 
     COLLECT = "collect"
     """They are answered together, in one turn."""
@@ -37,7 +37,7 @@ class QueueMode(StrEnum):
 
 
 class DropPolicy(StrEnum):
-    """What gives way when more messages wait than may."""
+    """Which messages are dropped when too many wait."""
 
     OLD = "old"
     NEW = "new"
@@ -59,7 +59,7 @@ class QueuePolicy(Struct, frozen=True):
     drop: DropPolicy = DropPolicy.SUMMARIZE
 
     def changed(self, stated: Mapping[str, Any]) -> QueuePolicy:
-        """Return the policy with what is stated, and was checked, in place of its own."""
+        """Return the policy with stated, checked values replaced."""
         read: Mapping[str, Any] = {"mode": QueueMode, "debounce_ms": int, "cap": int, "drop": DropPolicy}
         return replace(self, **{name: read[name](value) for name, value in stated.items() if name in read})
 
@@ -101,7 +101,7 @@ class QueueSettings(Struct, frozen=True):
         return policy.changed(parse_queue_directive(said) or {}) if said else policy
 
     def debounce_ms(self, channel: str) -> int:
-        """Return how long text waits for more of the same sender."""
+        """Return how long text waits for more from the same sender, in milliseconds."""
         return self.inbound_by_channel.get(channel, self.inbound_ms)
 
 
@@ -114,7 +114,7 @@ _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000}
 
 @lru_cache(maxsize=64)
 def parse_queue_directive(text: str) -> dict[str, Any] | None:
-    """Return what `/queue` states; None for `default` and `reset`.
+    """Return the settings in a `/queue` directive; None for `default` and `reset`.
 
     Args:
         text: A mode and options, such as `collect debounce:2s cap:25 drop:summarize`.

@@ -1,4 +1,4 @@
-"""What a stop or a crash left in the queue: turns that had begun, and messages that still wait. Pure."""
+"""Recovery of the queue after a stop or a crash: begun turns, and waiting messages. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hub.messaging.queue.waiting import WaitingMessage, waiting_message
 def taken_up(
     rows: Sequence[InboxRow], begun: Collection[str], overheard: Mapping[str, tuple[OverheardLine, ...]]
 ) -> tuple[list[Turn], list[tuple[str, WaitingMessage]]]:
-    """Return the turns that go on with the messages they had, and what waits, with its session.
+    """Return the turns to resume with their messages, and the waiting messages with their sessions.
 
     Args:
         rows: The queued messages, in the order in which they came.

@@ -1,4 +1,4 @@
-"""One turn over one or several messages: what the model is shown, with whose rights, and what its end writes."""
+"""One turn over one or several messages: its input, its rights, and what its end writes."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class Turn:
 
     @property
     def joined(self) -> list[tuple[str, WaitingMessage]]:
-        """The runs that clients chose for messages which this turn answers too, with those messages."""
+        """The client-named runs whose messages this turn answers too, with those messages."""
         found = named((*self.messages, *self.steered))
         return [(run_id, each) for run_id, each in found if run_id != self.run_id]
 
     def queued(self) -> RunRequest:
-        """Return as much of the run as its row says."""
+        """Return the run as far as its row tells."""
         first, nothing = self.first, Message(Role.USER, ())
         return RunRequest(
             run_id=first.run_id,
@@ -105,13 +105,13 @@ class Turn:
 
 
 class TurnRequests:
-    """Makes the runs of turns.
+    """Makes the run requests of turns.
 
     Args:
-        router: Has the current settings.
+        router: The router with the current settings.
         outbox: Has the replies.
         media: Fetches attachments.
-        parts: What runs work with.
+        parts: The dependencies of runs.
     """
 
     def __init__(self, router: Router, outbox: Outbox, media: MediaStore, parts: RunDependencies) -> None:
@@ -123,7 +123,7 @@ class TurnRequests:
         self._extras = AnswerExtras(parts, outbox, lambda: router.settings.language, router.may_reply)
 
     def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
-        """Return the run that answers a turn.
+        """Return the run request of a turn.
 
         Args:
             turn: The turn.
@@ -167,7 +167,7 @@ class TurnRequests:
         )
 
     def gap_ms(self, channel: str) -> int:
-        """Return how long text waits for more of its sender; in the hub's own conversations, each is whole."""
+        """Return how long text waits for more from its sender, in ms; none in the hub's own conversations."""
         return 0 if self._outbox.channels.is_home(channel) else self._router.settings.queue.debounce_ms(channel)
 
     def interrupted(
@@ -177,7 +177,7 @@ class TurnRequests:
         heard: frozenset[str] | None,
         insert: Callable[[SqlConnection, RunRequest], None],
     ) -> list[Address]:
-        """Close interrupted messages and tell each sender that it was not done again; return where.
+        """Close interrupted messages and tell each sender that it was not done again; return the chats.
 
         Args:
             connection: In a transaction.
@@ -214,7 +214,7 @@ class TurnRequests:
         return list(told.values())
 
     async def steered(self, each: WaitingMessage, turn: Turn) -> SteeredMessage:
-        """Return a message as a running turn hears it."""
+        """Return a message in the form for a running turn."""
         fetched = await self._fetched(each, turn)
         said = turn_content([fetched], 0).message
         return SteeredMessage(each.row_id, said, each.message.sender_name, own_run(each.message) or each.run_id)
@@ -238,7 +238,7 @@ class TurnRequests:
 
 
 class TurnContent(Struct, frozen=True):
-    """The message of a turn, and the context with the least rights of its senders.
+    """The message of a turn, and the context with the fewest rights of its senders.
 
     Attributes:
         sender_name: Of its one sender.
@@ -252,7 +252,7 @@ class TurnContent(Struct, frozen=True):
 
 
 def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent:
-    """Return what a turn is about.
+    """Return the content of a turn.
 
     Args:
         messages: At least one that was not dropped, all of one conversation.
@@ -292,7 +292,7 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
 
 
 def said_in(messages: Sequence[WaitingMessage], gap_ms: int) -> tuple[str, ...]:
-    """Return the run of each of the parts that a turn's text consists of; empty when there is only one."""
+    """Return the run of each part of a turn's text; empty if there is only one."""
     if len(messages) == 1:
         return ()
     parts = bursts([each for each in messages if not each.dropped], gap_ms)
@@ -300,7 +300,7 @@ def said_in(messages: Sequence[WaitingMessage], gap_ms: int) -> tuple[str, ...]:
 
 
 def parts_of(text: str, count: int) -> list[str]:
-    """Return the parts of a turn's text, without what stands between them; the whole when it has other parts."""
+    """Return the parts of a turn's text, without separators; the whole text if the number does not match."""
     head, *rest = _PART.split(text)
     return (
         [part.strip("\n") for part in rest] if len(rest) == count and head.rstrip().endswith(QUEUED_TITLE) else [text]
@@ -320,7 +320,7 @@ def _bullet(message: InboundMessage) -> str:
 
 
 def content_of(message: InboundMessage) -> tuple[Block, ...]:
-    """Return a message as the blocks of a user's turn; names that senders gave to files are not among them."""
+    """Return a message as the blocks of a user's turn; senders' file names are left out."""
     lines = [message.text] if message.text or message.images else []
     lines += [_attachment(media) for media in message.media]
     if message.location is not None:

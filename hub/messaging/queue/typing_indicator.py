@@ -1,4 +1,4 @@
-"""Typing indicators: shown from the moment in which a message waits for its answer, until the turn is over."""
+"""Typing indicators: shown from the moment a message is queued until the turn is over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the messages that wait are answered next: rules over plain data, without a clock of their own."""
+"""Which waiting messages are answered next: rules over plain data, without a clock of their own."""
 
 from __future__ import annotations
 
@@ -65,31 +65,31 @@ class Timing(NamedTuple):
 
 
 class TurnRules(NamedTuple):
-    """How messages of a conversation wait; one sender's within `gap_ms` of each other belong together."""
+    """How messages of a conversation wait; one sender's within `gap_ms` belong together."""
 
     mode: QueueMode
     gap_ms: int
 
 
 class NextTurn(Struct, frozen=True):
-    """What is answered next: at least one message; `superseded` are not answered."""
+    """The next turn: at least one message; `superseded` ones are not answered."""
 
     messages: tuple[WaitingMessage, ...]
     superseded: tuple[WaitingMessage, ...] = ()
 
 
 def conversation_of(address: Address) -> Conversation:
-    """Return what messages have in common that one turn may answer together."""
+    """Return the key that messages share if one turn may answer them together."""
     return (address.channel, address.account, address.peer, address.thread)
 
 
 def own_run(message: InboundMessage) -> str | None:
-    """Return the run that a client chose for its message; it ends as the run does that answers the message."""
+    """Return the run whose id a client chose for its message; it ends as the answering run does."""
     return message.run_id if isinstance(message, ClientMessage) else None
 
 
 def named(messages: Iterable[WaitingMessage]) -> list[tuple[str, WaitingMessage]]:
-    """Return the messages whose runs clients chose, with those runs."""
+    """Return the messages with client-named runs, with those runs."""
     return [(run_id, each) for each in messages if (run_id := own_run(each.message)) is not None]
 
 
@@ -116,7 +116,7 @@ def is_text(message: InboundMessage) -> bool:
 
 
 def set_due(waiting: Iterable[WaitingMessage], fresh: WaitingMessage, timing: Timing, now: float) -> None:
-    """Set when a new message may be answered, and let those before it wait for it, or no longer.
+    """Set the due time of a new message, and let earlier ones wait for it, or no longer.
 
     Args:
         waiting: What waits in the session.
@@ -146,7 +146,7 @@ def flush(waiting: Iterable[WaitingMessage], conversation: Conversation, sender:
 
 
 def revise(each: WaitingMessage, event: InboundEvent) -> InboundMessage | None:
-    """Return what a message is after its sender changed it, without text when it was deleted; None when it was not."""
+    """Return an edited message, without text if it was deleted; None if nothing changed."""
     message, address = each.message, event.address
     if not isinstance(event, (MessageEdited, MessageDeleted)) or event.message_id != message.message_id:
         return None
@@ -156,7 +156,7 @@ def revise(each: WaitingMessage, event: InboundEvent) -> InboundMessage | None:
 
 
 def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[WaitingMessage]:
-    """Return what a turn over `heard` may hear while it runs: of its conversation, and with the rights that it has."""
+    """Return the messages that a turn over `heard` may hear while it runs: same conversation, equal rights."""
     conversation = heard.conversation
     return [
         each
@@ -170,7 +170,7 @@ def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[
 def next_turn(
     waiting: Sequence[WaitingMessage], rules: Callable[[InboundMessage], TurnRules], now: float
 ) -> NextTurn | None:
-    """Return what is answered next, of the conversation that has waited longest; None while all of it is to wait.
+    """Return the next turn, of the conversation that has waited longest; None while everything must wait.
 
     Args:
         waiting: All messages of a session that wait, in the order in which they came.
@@ -204,7 +204,7 @@ def next_turn(
 
 
 def bursts(waiting: Iterable[WaitingMessage], gap_ms: int) -> list[list[WaitingMessage]]:
-    """Return messages in groups: what one sender wrote in one go, and albums, belong together."""
+    """Return messages in groups: bursts of one sender, and albums, belong together."""
     found: list[list[WaitingMessage]] = []
     for each in waiting:
         last = found[-1][-1] if found else None

@@ -1,4 +1,4 @@
-"""Models and the credentials of their providers, as people manage them."""
+"""Models and provider credentials, as people manage them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ModelAccountsComponent(Component):
         self._history, self._apply = history, apply
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that ends the sign-ins that wait."""
+        """Return the stage that cancels pending sign-ins."""
         return [Stage("sign-ins", None, self._close)]
 
     def methods(self) -> MethodGroups:

@@ -40,10 +40,10 @@ class ModelMethods:
     """The methods about models and their credentials.
 
     Args:
-        models: What there is.
+        models: The registry.
         accounts: Adds and tries credentials.
         config: The configuration, where fallbacks and aliases are.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
         budgets: Returns how far budgets are used.
         used: Returns what was used.
     """

@@ -81,7 +81,7 @@ class UsageMethods:
         ]
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return what providers say of quotas: none that the hub knows says anything."""
+        """Return the providers' quotas: none are known to the hub."""
         return {"updatedAt": self._now_ms(), "providers": []}
 
     async def _cost(self, call: MethodCall) -> Mapping[str, Any]:
@@ -127,7 +127,7 @@ class UsageMethods:
         }
 
     async def _rows(self, call: MethodCall, *, sessions: bool) -> tuple[list[str], list[dict[str, Any]]]:
-        """Return the days that are asked for, and what was used on them."""
+        """Return the requested days, and the usage on them."""
         params = call.params
         zone = self._zone_of(params)
         today = Datetime.fromtimestamp(self._wall_time(), zone).date()
@@ -181,7 +181,7 @@ def _grouped(rows: Iterable[Row], name: Callable[[Row], str]) -> dict[str, list[
 
 
 def _summed(rows: Iterable[Row]) -> dict[str, Any]:
-    """Return rows of usage as one sum in the protocol's shape; the cost of each kind of tokens is not known."""
+    """Return usage rows as one sum in the protocol's shape; the cost by kind of token is unknown."""
     every = list(rows)
     sums: dict[str, Any] = {name: sum(each[ours] for each in every) for ours, name in _COUNTS.items()}
     return {
@@ -198,7 +198,7 @@ def _calls(rows: Iterable[Row]) -> int:
 
 
 def _messages(rows: Iterable[Row]) -> dict[str, int]:
-    """Return how many answers of models were paid for; nothing else is counted."""
+    """Return the number of paid model answers; nothing else is counted."""
     answers = _calls(rows)
     return {"total": answers, "assistant": answers} | dict.fromkeys(("user", "toolCalls", "toolResults", "errors"), 0)
 

@@ -1,4 +1,4 @@
-"""`node.*` for nodes: their answers, events, tools and skills, and the work that they collect."""
+"""`node.*` for nodes: their answers, events, tools and skills, and pending work."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class NodeSideMethods:
     """The methods that nodes call.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         sockets: Knows the node behind a connection.
         tools: Takes the tools that nodes offer.
         event: Takes their events.

@@ -1,4 +1,4 @@
-"""`node.*` for operators: the nodes, their approval, what they are asked, and what waits for them."""
+"""`node.*` for operators: the nodes, their approval, their commands, and pending work."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NodeMethods:
     """The methods about nodes.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         wall_time: Seconds since the epoch.
         unpair: Takes back the role `node` of a device, if it is one.
     """
@@ -134,11 +134,11 @@ class NodeMethods:
         return {**shown, "payload": answer, "payloadJSON": orjson.dumps(dict(answer)).decode()}
 
     async def _rules(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return the rules for commands that a node keeps, as it answers."""
+        """Return the node's own command rules, as it answers."""
         return await self._nodes.invoke(call.params["nodeId"], "system.execApprovals.get")
 
     async def _set_rules(self, call: MethodCall) -> Mapping[str, Any]:
-        """Replace the rules of a node that lets the hub do so; ours is changed on its own machine alone."""
+        """Replace the rules of a node that allows it; our node program's are changed on its own machine alone."""
         given = {key: call.params[key] for key in ("file", "baseHash") if key in call.params}
         return await self._nodes.invoke(call.params["nodeId"], "system.execApprovals.set", given)
 
@@ -160,7 +160,7 @@ class NodeMethods:
 
 
 def _judge_invocation(call: MethodCall, command: str, given: Mapping[str, Any]) -> None:
-    """Refuse what a program may not ask of a node directly.
+    """Refuse a direct invocation that programs may not make.
 
     Raises:
         Forbidden: Only an owner may.

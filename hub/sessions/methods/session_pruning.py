@@ -1,4 +1,4 @@
-"""`sessions.prune`: deletes what is old or over the budget, or says what would go."""
+"""`sessions.prune`: deletes old transcripts and those above the budget, or lists them."""
 
 from __future__ import annotations
 

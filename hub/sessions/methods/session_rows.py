@@ -1,4 +1,4 @@
-"""Sessions as rows of the protocol: with the model that each is on, whose subagent it is, and whether it runs now."""
+"""Sessions as rows of the protocol: with model, parent of a subagent, and whether a run is active."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class SessionRows:
         return found
 
     def spawned(self) -> dict[str, str]:
-        """Return the sessions of subagents, each with the session that it works for."""
+        """Return the sessions of subagents, each with its parent's."""
         return {each.session_key: each.requester_key for each in self._subagents.all()}
 
     def resolved(self, session: Session) -> dict[str, Any]:
-        """Return the model that a session is on."""
+        """Return the model of a session."""
         return self._model(session.agent_id, session.model)
 
     def defaults(self, agent_id: str | None = None) -> dict[str, Any]:
-        """Return what a session of an agent has that chose nothing itself."""
+        """Return the defaults of an agent's sessions."""
         agent = self._agents.get(agent_id) if agent_id is not None else self._agents.default()
         thinking = {"thinkingDefault": agent.thinking} if agent.thinking is not None else {}
         return self._model(agent.id, None) | _LEVELS | thinking

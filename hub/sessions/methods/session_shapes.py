@@ -29,7 +29,7 @@ SEND_POLICIES = {"on": "allow", "off": "deny"}
 
 
 def shown_session(session: Session) -> dict[str, Any]:
-    """Return a session's row; what the protocol has no null for is left out."""
+    """Return a session's row; fields that the protocol does not allow to be null are left out."""
     usage = session.usage
     kind = SessionKey.parse(session.key).kind
     row: dict[str, Any] = {
@@ -103,7 +103,7 @@ def shown_message(entry: TranscriptEntry) -> dict[str, Any]:
 
 
 def preview(entries: Iterable[TranscriptEntry], limit: int, characters: int) -> list[dict[str, str]]:
-    """Return the last texts of a conversation, cut."""
+    """Return the last texts of a conversation, shortened."""
     items = [
         {"role": entry.message.role.value, "text": entry.message.text[:characters]}
         for entry in entries

@@ -1,4 +1,4 @@
-"""`sessions.list|get|describe|resolve|…`: the conversations there are, and what is in them."""
+"""`sessions.list|get|describe|resolve|…`: the sessions, and their contents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionViews:
     """The methods that show sessions.
 
     Args:
-        keys: Knows sessions by any form of their key.
+        keys: Finds sessions by any form of their key.
         sessions: The store.
         rows: Makes rows of them.
     """

@@ -1,4 +1,4 @@
-"""`sessions.*`: what may be changed of conversations, and who hears of them; `session_views` shows them."""
+"""`sessions.*`: changing sessions and subscribing to them; `session_views` shows them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SessionMethods:
     Args:
         gateway: Whose connections subscribe.
         sessions: The store.
-        agents: Who there is.
+        agents: The agents.
         models: Knows whether a model can be chosen.
         runner: Stops runs.
         channels: Knows the channel of new conversations.
@@ -181,7 +181,7 @@ class SessionMethods:
         return session
 
     def stop(self, key: str, run_id: str | None) -> list[str]:
-        """Stop the runs of a session, after which what waits is answered, or one run; return which."""
+        """Stop the runs of a session, after which waiting messages are answered, or one run; return those stopped."""
         return self._runner.abort(run_id, key, waiting=run_id is not None)
 
     async def _fork(self, call: MethodCall) -> Mapping[str, Any]:
@@ -258,7 +258,7 @@ class SessionMethods:
             await self._sessions.ensure(str(key), person=call.caller.authority.person)
 
     def _expected(self, params: Mapping[str, Any]) -> Session:
-        """Return the session that is to be changed.
+        """Return the session to be changed.
 
         Raises:
             NotFound: There is none.
@@ -320,7 +320,7 @@ class SessionMethods:
         return {"subscribed": False, "key": key}
 
     async def _visible(self, call: MethodCall) -> Mapping[str, Any]:
-        """Take notice of what a client says of its window: there is nothing here that works only while one is seen."""
+        """Accept a client's report about its window; nothing here depends on it."""
         return {"ok": True}
 
     def _topics(self, call: MethodCall) -> set[str]:

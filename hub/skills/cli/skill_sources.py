@@ -1,4 +1,4 @@
-"""Where the command line takes a skill from: a folder, a ZIP file, a URL or a git repository.
+"""Where the command line installs a skill from: a folder, a ZIP file, a URL or a git repository.
 
 The caller's own programs and rights read folders and repositories; the hub gets a ZIP file, and judges what is in it.
 """
@@ -49,7 +49,7 @@ def fetched(source: str) -> dict[str, Any]:
 
 
 def _cloned(source: str) -> dict[str, Any]:
-    """Clone a repository without running anything of it, and pack what is in it."""
+    """Clone a repository without executing anything from it, and pack its files."""
     url = source.removeprefix("git+")
     options = ("core.hooksPath=/dev/null", "protocol.ext.allow=never", "core.fsmonitor=false")
     flags = [part for option in options for part in ("-c", option)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import SECOND, local_time
 from hub.cli.verbs import Answer, verb
 
 
@@ -83,7 +83,7 @@ def _told(approval: Mapping[str, Any]) -> str:
     """Return one approval in words: what it is, why, exactly what will run, until when."""
     head = f"{approval['code']}  {approval['kind']} {approval['title']}"
     if approval["state"] == "pending":
-        until = datetime.fromtimestamp(approval["expiresAtMs"] / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        until = local_time(approval["expiresAtMs"], SECOND)
         head += f"  (until {until})"
     else:
         by = f" by {approval['decidedBy']}" if approval["decidedBy"] else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import DAY, local_time
 from hub.cli.verbs import Answer, verb
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ def command() -> None:
 
 
 def holder_options(command: Command) -> Command:
-    """Add `--agent` and `--person`: whose secret it is."""
+    """Add `--agent` and `--person`: the holder of the secret."""
     command = click.option("--person", metavar="ID", help="Whose it is.  [default: the first owner]")(command)
     return click.option("--agent", metavar="ID", help="The agent that uses it.  [default: the default agent]")(command)
 
@@ -59,7 +59,9 @@ def list_(client: HubClient) -> Answer:
       homarus secrets list
     """
     secrets = client.call("secrets.list")["secrets"]
-    return secrets, [(each["name"], each["agent"], each["person"], _day(each["createdAtMs"])) for each in secrets]
+    return secrets, [
+        (each["name"], each["agent"], each["person"], local_time(each["createdAtMs"], DAY)) for each in secrets
+    ]
 
 
 @verb(command)
@@ -77,7 +79,3 @@ def remove(client: HubClient, name: str, agent: str | None, person: str | None) 
 
 def _params(name: str, agent: str | None, person: str | None) -> dict[str, str]:
     return {"name": name} | ({"agent": agent} if agent else {}) | ({"person": person} if person else {})
-
-
-def _day(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d")

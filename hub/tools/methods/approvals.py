@@ -1,4 +1,4 @@
-"""`approval.*` and `exec.approval.*`: what waits for the owner's word, and the answer.
+"""`approval.*` and `exec.approval.*`: pending approvals, and their decisions.
 
 The second family is the protocol's own: what its clients know as the approval of a command is any approval here, so
 that they can show it and answer it.
@@ -85,7 +85,7 @@ class ApprovalMethods:
         return {"approval": as_snapshot(await self._found(call))}
 
     async def _history(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return what was decided, newest first; there is one page."""
+        """Return the decisions, newest first; there is one page."""
         if call.params["kind"] != "exec" or "cursor" in call.params:
             return {"items": []}
         found = await self._approvals.latest(call.params["limit"])

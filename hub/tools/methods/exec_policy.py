@@ -116,7 +116,7 @@ class ExecPolicyMethods:
         return {"ok": True, "hash": saved.hash, "path": str(self._config.home / ROOT_FILE)}
 
     def _places(self) -> dict[str, tuple[KeyPath, Mapping[str, Any]]]:
-        """Return what is configured of commands and where, for all agents and for each."""
+        """Return the configured commands and places, for all agents and for each."""
         current = self._config.current.raw
         found: dict[str, tuple[KeyPath, Mapping[str, Any]]] = {ALL: (("exec",), current.get("exec") or {})}
         for index, agent in enumerate(current.get("agents") or ()):

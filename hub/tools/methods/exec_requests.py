@@ -79,7 +79,7 @@ class ExecRequestMethods:
         return await self._decision(call.params["id"])
 
     async def _asked(self, call: MethodCall) -> Approval:
-        """Ask the owner; return what waits for the answer, which goes on when the asker does not wait."""
+        """Ask the owner; return a task for the answer, which continues when the asker does not wait."""
         params = call.params
         plan = params.get("systemRunPlan") or {}
         command = params.get("command") or plan.get("commandText") or " ".join(params.get("commandArgv", ()))

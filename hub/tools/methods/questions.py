@@ -1,4 +1,4 @@
-"""`question.*`: what agents ask people, and the answers."""
+"""`question.*`: agents' questions to people, and the answers."""
 
 from __future__ import annotations
 

@@ -81,4 +81,4 @@ class SecretMethods:
 
 
 async def _kept(question: Approval) -> None:
-    """Do nothing: the secret that is asked for is kept already."""
+    """Do nothing: the requested secret is stored already."""

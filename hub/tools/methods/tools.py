@@ -1,4 +1,4 @@
-"""`tools.catalog|effective|explain|invoke|run`, and `POST /tools/invoke`: the tools, and using one."""
+"""`tools.catalog|effective|explain|invoke|run`, and what answers `POST /tools/invoke`: the tools, and using one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from msgspec import Struct
 from hub.agent.agents import Agent, Agents
 from hub.automation.services.addresses import Addresses
 from hub.core.context import Authority, Context, ToolPolicy
-from hub.core.errors import Forbidden, HubError, NotFound
+from hub.core.errors import Forbidden, NotFound
 from hub.core.events import Event
 from hub.core.ids import new_id
-from hub.core.schema import All, AnyOf, In, Length, Optional, Required, Schema, boolean
-from hub.core.surfaces import READ, WRITE, HttpCall, Method, MethodCall, Route
+from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean
+from hub.core.surfaces import READ, WRITE, HttpCall, Method, MethodCall
 from hub.core.tasks import TaskOwner
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
@@ -29,23 +29,19 @@ from hub.sessions.store import SessionStore
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
+from hub.tools.methods.tool_route import KEY, NAME, OWNER
 from hub.tools.policy import explain_tool, listed, profile_policy
 from hub.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
-
-OWNER = "gateway"
-HTTP_LIMIT_BYTES = 2 * 1024 * 1024
 
 _SOMEBODY: Mapping[str, Authority] = {
     "owner": Authority("owner", person="owner", owner=True),
     "person": Authority("peer:person", person="person"),
     "guest": Authority("peer:guest"),
 }
-_NAME = All(str, Length(min=1, max=64))
 _PROFILES = ("minimal", "coding", "messaging", "full")
 """Those that the protocol knows, too."""
-_KEY = AnyOf(None, All(str, Length(min=1, max=2048)))
 
 
 class ToolMethodDependencies(Struct, frozen=True):
@@ -63,7 +59,7 @@ class ToolMethodDependencies(Struct, frozen=True):
 
 
 class ToolMethods:
-    """The methods about tools, and the route to use one."""
+    """The methods about tools, and the answer of the route that uses one."""
 
     def __init__(self, needs: ToolMethodDependencies) -> None:
         self._needs = needs
@@ -72,8 +68,8 @@ class ToolMethods:
         """Return the methods."""
         explain = Schema(
             {
-                Required("name"): _NAME,
-                Optional("sessionKey", default=None): _KEY,
+                Required("name"): NAME,
+                Optional("sessionKey", default=None): KEY,
                 Optional("as", default="owner"): In(list(_SOMEBODY)),
                 Optional("tainted", default=False): boolean,
             }
@@ -81,17 +77,17 @@ class ToolMethods:
         effective = Schema({Required("sessionKey"): All(str, Length(min=1, max=2048)), Optional("agentId"): str})
         invoke = Schema(
             {
-                Required("name"): _NAME,
+                Required("name"): NAME,
                 Optional("args", default=dict): dict,
-                Optional("sessionKey", default=None): _KEY,
+                Optional("sessionKey", default=None): KEY,
                 Optional("idempotencyKey"): All(str, Length(min=1, max=256)),
             }
         )
         run = Schema(
             {
-                Required("name"): _NAME,
+                Required("name"): NAME,
                 Optional("args", default=dict): dict,
-                Optional("sessionKey", default=None): _KEY,
+                Optional("sessionKey", default=None): KEY,
                 Optional("wait", default=True, description="For the owner's approval, if it takes one."): boolean,
             }
         )
@@ -101,30 +97,6 @@ class ToolMethods:
             Method("tools.explain", self._explain, OWNER, explain, READ),
             Method("tools.invoke", self._invoke, OWNER, invoke, WRITE, acts=True),
             Method("tools.run", self._run, OWNER, run, WRITE, acts=True),
-        ]
-
-    def routes(self) -> list[Route]:
-        """Return the route `POST /tools/invoke`, with the body `{tool, action?, args?, sessionKey?, dryRun?}`."""
-        body = Schema(
-            {
-                Required("tool"): _NAME,
-                Optional("action", default=None): AnyOf(None, All(str, Length(max=200))),
-                Optional("args", default=dict): dict,
-                Optional("sessionKey", default=None): _KEY,
-                Optional("dryRun", default=False): boolean,
-            }
-        )
-        return [
-            Route(
-                "POST",
-                "/tools/invoke",
-                self._post,
-                OWNER,
-                scope=WRITE,
-                body=body,
-                body_limit=HTTP_LIMIT_BYTES,
-                show_error=_show_error,
-            )
         ]
 
     async def _catalog(self, call: MethodCall) -> Mapping[str, Any]:
@@ -147,7 +119,7 @@ class ToolMethods:
         }
 
     async def _effective(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return the tools that the caller has in a session, as its room narrows them."""
+        """Return the caller's tools in a session, narrowed by its room."""
         key, agent = self._place(call.params["sessionKey"])
         authority = await self._in_room(call.caller.authority, key)
         policies = await self._policies(agent, key, authority)
@@ -162,7 +134,7 @@ class ToolMethods:
         return {"agentId": agent.id, "profile": profile, "groups": [group] if entries else []}
 
     async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return what each rule says of a tool in a session, and which decides."""
+        """Return the verdict of each rule on a tool in a session, and the deciding one."""
         tool = self._tool(call.params["name"])
         key, agent = self._place(call.params["sessionKey"])
         session = self._needs.sessions.get(key)
@@ -232,7 +204,8 @@ class ToolMethods:
         answer = {"status": status, "output": result.output, "details": dict(result.details)}
         return {**answer, "approval_id": asked.result()} if asked.done() else answer
 
-    async def _post(self, call: HttpCall) -> web.StreamResponse:
+    async def answer(self, call: HttpCall) -> web.StreamResponse:
+        """Use a tool over HTTP: see `tool_route`."""
         body = call.body
         arguments = dict(body["args"])
         if body["action"] is not None:
@@ -295,7 +268,7 @@ class ToolMethods:
         return str(key), agents.get(key.agent)
 
     async def _policies(self, agent: Agent, key: str, authority: Authority) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool in a session, for a call of it and for what is said of it alike."""
+        """Return the policies of a tool in a session, for calling and for describing it alike."""
         return agent.policies_in(key, authority, self._needs.tools.rules, await self._model_of(agent, key))
 
     async def _model_of(self, agent: Agent, key: str | None) -> str:
@@ -337,7 +310,7 @@ def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tell_failure(name: str, done: asyncio.Task[ToolResult]) -> None:
-    """Log how a call failed that was done after its answer; a no of the owner is no failure."""
+    """Log the failure of a call that ran after its answer; a refusal by the owner is no failure."""
     if done.cancelled() or done.exception() is not None:
         return
     result = done.result()
@@ -347,10 +320,6 @@ def _tell_failure(name: str, done: asyncio.Task[ToolResult]) -> None:
 
 def _output(result: ToolResult) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": result.output}], "details": dict(result.details)}
-
-
-def _show_error(error: HubError) -> Mapping[str, Any]:
-    return {"ok": False, "error": {"code": error.code, "type": error.code.lower(), "message": error.message}}
 
 
 def _json(data: Mapping[str, Any], status: int = 200) -> web.Response:

@@ -1,4 +1,4 @@
-"""What Discord's events say, as the hub's messages and events.
+"""Converts Discord's events to the hub's messages and events.
 
 Source: https://discord.com/developers/docs/events/gateway-events and …/resources/message
 """
@@ -53,7 +53,7 @@ class DiscordSelf(Struct):
 def inbound_of(
     event: str, data: Mapping[str, Any], event_id: str, room: DiscordRoom, me: DiscordSelf, account: str
 ) -> Iterator[Inbound]:
-    """Yield what an event says; nothing when it is of no interest, or the bot's own or another bot's doing.
+    """Yield the messages and events in an event; none for bots' own actions and irrelevant events.
 
     Args:
         event: Its type, such as MESSAGE_CREATE.

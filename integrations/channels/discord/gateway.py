@@ -1,4 +1,4 @@
-"""Discord's gateway, version 10: connect, identify or resume, beat, and hand over events in order.
+"""Discord's gateway, version 10: connect, identify or resume, heartbeat, and ordered events.
 
 The position is that of the last event that was handled, so that a resumed session brings the others again.
 Source: https://discord.com/developers/docs/events/gateway

@@ -1,4 +1,4 @@
-"""The way in of one bot: its gateway's events, and what was written while nobody listened."""
+"""The intake of one bot: its gateway's events, and messages missed while disconnected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROOM_EVENTS = frozenset({"CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "T
 
 
 class _Interaction(Struct, eq=False):
-    """A command that waits for its answer; `deferred` is whether Discord shows that one is coming."""
+    """A command that waits for its answer; `deferred` is whether Discord shows a pending answer."""
 
     id: str
     token: str
@@ -63,12 +63,12 @@ class DiscordIntake:
         self.me: DiscordSelf | None = None
 
     async def beat(self) -> None:
-        """Note that the gateway lives, and keep how far it was read."""
+        """Note that the gateway is alive, and save the read position."""
         self._receive.progress()
         await self.rooms.save()
 
     async def handle(self, event: str, data: Any, event_id: str) -> None:
-        """Take an event; when this returns it is stored, or of no interest."""
+        """Handle an event; it is stored, or irrelevant, when this returns."""
         self._receive.progress()
         if event == "READY":
             await self._ready(data)
@@ -78,7 +78,7 @@ class DiscordIntake:
             await self._take(event, data, event_id, self.me)
 
     async def place_of_answer(self, room: str, reply_to: str | None) -> str | None:
-        """Return the path of what Discord shows in place of an answer to a command; None when no command waits."""
+        """Return the path of a command's pending answer; None if no command waits."""
         waiting = self._interactions.pop(room, None)
         if waiting is None or self.me is None or reply_to not in (None, waiting.id):
             return None
@@ -164,7 +164,7 @@ class DiscordIntake:
         return True
 
     async def _catch_up(self, room: DiscordRoom, me: DiscordSelf) -> None:
-        """Read what was written in a conversation while nobody listened, oldest first."""
+        """Read the messages of a conversation missed while disconnected, oldest first."""
         members: dict[str, Mapping[str, Any]] = {}
         for _ in range(PAGES_LIMIT):
             try:

@@ -1,4 +1,4 @@
-"""Discord's REST API: one request at a time, and what its failure means for a message.
+"""Discord's REST API: one request at a time, with its failures mapped to message states.
 
 Source: https://discord.com/developers/docs/reference
 """

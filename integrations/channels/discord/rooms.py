@@ -32,7 +32,7 @@ class DiscordRoom(FollowedRoom, omit_defaults=True, kw_only=True):
 
 
 def room_of(data: Mapping[str, Any], guild: str | None = None, me: str | None = None) -> DiscordRoom:
-    """Return what Discord says about a channel."""
+    """Return a channel from Discord's description."""
     others = [each["id"] for each in data.get("recipients") or () if each["id"] != me]
     return DiscordRoom(
         id=data["id"],

@@ -150,7 +150,7 @@ class Email:
         yield await self.reader.read("the e-mail", read_attachment, raw, number, returns=bytes)
 
     async def open(self, raw: bytes, reference: str) -> ReadMail:
-        """Return what a mail says.
+        """Return the content of a mail.
 
         Raises:
             InvalidRequest, TimedOut: It cannot be read within bounds.
@@ -391,6 +391,6 @@ def _references(head: MailHead) -> list[str]:
 
 
 def _refused(error: aiosmtplib.SMTPResponseException) -> Delivery:
-    """Return what a server's refusal means: 4xx may be tried again (RFC 5321, 4.2.1)."""
+    """Return the delivery state for a server's refusal: 4xx may be tried again (RFC 5321, 4.2.1)."""
     state = DeliveryState.TRANSIENT if 400 <= error.code < 500 else DeliveryState.PERMANENT
     return Delivery(state, error=f"{error.code} {error.message}")

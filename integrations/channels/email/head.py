@@ -48,7 +48,7 @@ class HeaderText:
         return found
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """Return what a pattern finds here.
+        """Match a pattern here and return the match.
 
         Raises:
             NotGrammatical: It finds nothing.
@@ -78,7 +78,7 @@ class HeaderText:
         return self._at > begun
 
     def quoted(self) -> str:
-        """Return what a quoted string says."""
+        """Return the value of a quoted string."""
         if not self.passes('"'):
             raise NotGrammatical("no quoted string")
         said: list[str] = []
@@ -99,11 +99,11 @@ class MailHead(Struct, frozen=True):
     fields: tuple[tuple[str, str], ...] = ()
 
     def all(self, name: str) -> list[str]:
-        """Return what all fields of a name say."""
+        """Return the values of all fields of a name."""
         return [value for each, value in self.fields if each == name]
 
     def first(self, name: str) -> str:
-        """Return what the topmost field of a name says; nothing where there is none."""
+        """Return the value of the topmost field of a name; empty if there is none."""
         return next(iter(self.all(name)), "")
 
     def sender(self) -> str | None:

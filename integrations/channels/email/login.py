@@ -63,7 +63,7 @@ class MailLogin:
             return self._tokens.access
 
     def refused(self, text: str) -> AccountRefused | Unavailable:
-        """Return what it means that a mail server refuses the secret: an access token may have been revoked since."""
+        """Return the error for a refused secret: an access token may have been revoked since."""
         if self._tokens is not None and self._clock.time() - self._renewed_at > RENEWED_BEFORE_S:
             self._tokens = None
             return Unavailable(f"{text}; another access token is tried")

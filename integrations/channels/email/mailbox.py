@@ -194,7 +194,7 @@ def _has_read_ahead(box: BaseMailBox) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """Return what the server said of a login."""
+    """Return the server's answer to a login."""
     if not isinstance(error, MailboxLoginError):
         return str(error)
     _, data = error.command_result

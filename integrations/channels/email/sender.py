@@ -36,7 +36,7 @@ class ServerResults(Struct, frozen=True):
     found: tuple[MethodResult, ...]
 
     def of(self, method: str) -> list[MethodResult]:
-        """Return what was found by a method."""
+        """Return the result of a method."""
         return [each for each in self.found if each.method == method]
 
 
@@ -59,7 +59,7 @@ def is_vouched_for(head: MailHead, sender: str, authserv_id: str) -> bool:
 
 
 def results_of(text: str) -> ServerResults | None:
-    """Return what an Authentication-Results header says; None when it is not as RFC 8601 wants it."""
+    """Parse an Authentication-Results header; None if it does not conform to RFC 8601."""
     words = HeaderText(text)
     try:
         if not _PLAIN.fullmatch(text):

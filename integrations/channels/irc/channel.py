@@ -156,7 +156,7 @@ class IrcLink(Reconnector):
             await self.stored(lambda: self._receive(inbound))
 
     def _read(self, line: IrcLine, connection: IrcConnection) -> Inbound | None:
-        """Return what a line means to the hub; notices, CTCP requests and our own lines mean nothing."""
+        """Return the hub's message for a line; None for notices, CTCP requests and our own lines."""
         if fold(line.nick) == fold(connection.nick) or "!" not in line.source:
             return None
         sender = self._sender(line, connection)

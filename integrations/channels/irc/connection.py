@@ -51,7 +51,7 @@ class IrcAccount(Struct, frozen=True):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> IrcAccount:
-        """Return what a valid section says."""
+        """Read a validated section."""
         keys = ("host", "nick", "tls", "password", "sasl_user", "sasl_password", "trust_nicks", "lines_per_second")
         stated = {key: config[key] for key in keys if key in config}
         port = config.get("port") or (6697 if config["tls"] else 6667)

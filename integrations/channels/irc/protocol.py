@@ -44,7 +44,7 @@ class IrcLine(Struct, frozen=True):
 
 
 def parse(line: str) -> IrcLine:
-    """Return what a line says; an empty command when it says nothing."""
+    """Parse a line; an invalid one has an empty command."""
     tags: dict[str, str] = {}
     rest = line.strip("\r\n")
     if rest.startswith("@"):

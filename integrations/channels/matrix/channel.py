@@ -126,7 +126,7 @@ class MatrixChannel:
         return await self._attempt(lambda client: self._put(client, poll.address, writing.POLL_START, content, poll.id))
 
     async def typing(self, address: Address) -> None:
-        """Show that the assistant writes."""
+        """Show the typing indicator."""
         with suppress(HubError):
             await asked(self._client.room_typing(address.peer, timeout=TYPING_MS))
 
@@ -182,7 +182,7 @@ class MatrixChannel:
         return bool(room.encrypted)
 
     async def _uploaded(self, client: AsyncClient, room_id: str, file: OutboundMedia) -> writing.Content:
-        """Return what announces a file, once the homeserver has it."""
+        """Upload a file and return the content that announces it."""
         path = Path(file.path)
         encrypt = self._encrypts(client, room_id)
         size = (await asyncio.to_thread(path.stat)).st_size

@@ -78,5 +78,5 @@ async def _decrypted(pieces: AsyncIterator[bytes], file: dict[str, Any]) -> Asyn
 
 
 def _bytes(text: str) -> bytes:
-    """Return what unpadded base64 stands for, in the one alphabet or the other."""
+    """Decode unpadded base64 in either alphabet."""
     return base64.b64decode(text.replace("-", "+").replace("_", "/") + "==")

@@ -1,4 +1,4 @@
-"""What encryption needs besides the library: keys exchanged between two rounds, and before something is sent."""
+"""Key exchange for encryption, between two sync rounds and before each send; the rest is the library's."""
 
 from __future__ import annotations
 

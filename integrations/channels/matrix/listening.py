@@ -130,7 +130,7 @@ class Listening(Reconnector):
         return self._client.homeserver, self._client.user_id
 
     async def _sync(self, cursor: str | None) -> SyncResponse | None:
-        """Return what is new; None when the homeserver does not know the position."""
+        """Return the new events; None if the homeserver does not know the position."""
         from nio import SyncError
 
         waits = self._waits

@@ -35,7 +35,7 @@ class MatrixAccount(Struct, frozen=True):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> MatrixAccount:
-        """Return what a valid section says."""
+        """Read a validated section."""
         keys = ("homeserver", "user_id", "access_token", "password", "device_id", "encryption")
         return cls(config["account"], **{key: config[key] for key in keys if key in config})
 

@@ -94,7 +94,7 @@ class RecentEvents:
 
 
 def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | None:
-    """Return what an event of a timeline means to the hub; None when it means nothing, or is our own."""
+    """Return the hub's message or event for a timeline event; None if it is irrelevant, or our own."""
     kind, sender, event_id = (_text(event, key) for key in ("type", "sender", "event_id"))
     content = _mapping(event, "content")
     if not (kind and sender and event_id):

@@ -88,7 +88,7 @@ class SignalRpc(HttpApi):
                     data = []
 
     def _failure_of(self, results: Any) -> PlatformError | None:
-        """Return what went wrong for the recipients of a message, if it reached none of them."""
+        """Return the failure of a message that reached no recipient."""
         kinds = {each.get("type"): each for each in results or ()}
         if not kinds or "SUCCESS" in kinds:
             return None

@@ -76,7 +76,7 @@ class SlackWeb(HttpApi):
         """Yield a file by its id; instead of one that the app may not read, Slack shows a page to sign in.
 
         Raises:
-            PlatformError: It cannot be had.
+            PlatformError: It is not available.
         """
         info = (await self.call("files.info", file=reference))["file"]
         url = info.get("url_private_download") or info.get("url_private") or ""

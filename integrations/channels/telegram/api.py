@@ -50,7 +50,7 @@ logging.getLogger("telegram").setLevel(logging.INFO)  # below that it logs what 
 
 
 class SessionRequest(BaseRequest):
-    """The library's requests as requests of our session, which repeats none.
+    """Runs the library's requests in our session, which repeats none.
 
     Args:
         api: Knows the server and the token; addresses are relative to its root.
@@ -149,14 +149,14 @@ class TelegramApi(HttpApi):
         """Yield a file in pieces.
 
         Raises:
-            PlatformError: It cannot be had.
+            PlatformError: It is not available.
         """
         path = (await self.call(self.bot.get_file(reference))).file_path or ""
         async for piece in self.download(f"{self._files}/{path.lstrip('/')}", ()):
             yield piece
 
     def _failure(self, error: TelegramError) -> PlatformError:
-        """Return what a failure of the library's means for a message; this is the one place that says so."""
+        """Return our error for a failure of the library; the only place that maps them."""
         cause = error.__cause__
         if isinstance(cause, TelegramError):  # `do_api_request` puts words of its own before a refused token
             error, cause = cause, cause.__cause__
@@ -173,7 +173,7 @@ class TelegramApi(HttpApi):
 
 
 def seconds(period: int | timedelta | None) -> float | None:
-    """Return a period of the library's, which are changing their type, in seconds."""
+    """Return a period from the library in seconds; their type varies by version."""
     return period.total_seconds() if isinstance(period, timedelta) else period
 
 

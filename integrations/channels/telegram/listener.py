@@ -183,7 +183,7 @@ class Listener:
             raise self._api.error(DeliveryState.UNKNOWN, f"it cannot deliver to {webhook.url}: {error}")
 
     def _failed(self, error: HubError) -> float:
-        """Say what is wrong; return for how long to wait."""
+        """Report the problem; return how long to wait."""
         text, status = error.message, error.status if isinstance(error, PlatformError) else 0
         if status in REFUSED:
             text = f"Telegram refuses the token ({text}); get a valid one from @BotFather (/token)"

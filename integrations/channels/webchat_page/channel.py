@@ -248,7 +248,7 @@ class WebchatPage:
 
 
 async def _next_frame(socket: web.WebSocketResponse) -> PageHello | PageMessage | PagePress | None:
-    """Return what a page sends next; None when it is closed.
+    """Return the next frame of a page; None if it is closed.
 
     Raises:
         DecodeError: It is no frame of ours.

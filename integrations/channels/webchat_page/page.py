@@ -66,7 +66,7 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
 
 
 def _headers(ancestors: list[str]) -> dict[str, str]:
-    """Return what limits the page, and who may frame it; browsers heed `frame-ancestors` and not `X-Frame-Options`."""
+    """Return headers that restrict the page and its framing; browsers prefer `frame-ancestors` to `X-Frame-Options`."""
     policy = {
         "default-src": "'none'",
         "script-src": "'self'",

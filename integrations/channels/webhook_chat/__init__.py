@@ -1,6 +1,6 @@
 """Webhook: programs talk to the assistant over signed HTTP requests, and are answered the same way.
 
-Not here: webhooks that set off automations (`hub/automation/triggers/webhook.py`).
+Not here: webhooks that set off automations (`hub/gateway/trigger.py`).
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class WebhookChannel:
         await self._post({"type": "typing", "peer": address.peer, "thread": address.thread})
 
     async def probe(self) -> dict[str, Any]:
-        """Post a ping; anything but an error is an answer."""
+        """Post a ping; anything but an error counts as an answer."""
         delivery = await self._post({"type": "ping"})
         works = delivery.state is DeliveryState.DELIVERED
         return {"ok": works, "url": self._url, **({} if works else {"error": delivery.error})}

@@ -163,7 +163,7 @@ class WhatsAppChannel(ApiChannel):
                     self._tasks.spawn(self._tell(inbound.address, receipt.notice), name="answer a button")
 
     async def _tell(self, address: Address, text: str) -> None:
-        """Say what is of no matter when it does not arrive."""
+        """Send something whose loss does not matter."""
         with suppress(HubError):
             await self._post(**recipient(address), type="text", text={"body": text})
 

@@ -37,11 +37,11 @@ _MEDIA = {
 def inbound_of(
     message: Json, contacts: Sequence[Json], account: str, sent: Callable[[str], str | None]
 ) -> Inbound | None:
-    """Return what a message says; None when it is of no interest.
+    """Return the hub's message for a platform message; None if it is irrelevant.
 
     Args:
         message: One of `messages`.
-        contacts: Who wrote the messages beside it.
+        contacts: The senders of the messages beside it.
         account: What the configuration calls the account.
         sent: Returns what was sent under an id.
 

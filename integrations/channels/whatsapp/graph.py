@@ -64,7 +64,7 @@ class GraphApi(HttpApi):
         """Yield a file by its id; its address is good for minutes, and needs the token too.
 
         Raises:
-            PlatformError: It cannot be had.
+            PlatformError: It is not available.
         """
         url = str((await self.call("GET", reference)).get("url", ""))
         async for piece in self.download(url, MEDIA_HOSTS):

@@ -48,7 +48,7 @@ def text_body(text: str) -> str:
 
 
 def type_of(media: OutboundMedia, size: int) -> tuple[str, str]:
-    """Return what an attachment is sent as, and its type; what WhatsApp does not show is a document.
+    """Return the kind and type of an attachment; anything that WhatsApp does not show is a document.
 
     A type that WhatsApp does not know is stated as plain text: the name of the file tells what it is.
     """

@@ -1,4 +1,4 @@
-"""Keeps the entities of a Home Assistant as ours, for as long as it can be reached."""
+"""Mirrors the entities of a Home Assistant, for as long as it can be reached."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class HomeAssistantBridge:
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """Connect again and again until the token is refused."""
+        """Reconnect until the token is refused."""
         pause_s = RETRY_FIRST_S
         while True:
             try:
@@ -136,7 +136,7 @@ class HomeAssistantBridge:
                 _log.warning("an entity of Home Assistant did not come: %s", error.message)
 
     async def _heard_here(self) -> set[str]:
-        """Return the MQTT identifiers of this hub, and of the devices that announce themselves to it too."""
+        """Return the MQTT identifiers of this hub, and of devices that are connected to both."""
         registry, states = self._host.entities.registry, self._host.states
         shown = {each.device_id for id, each in registry.entities.items() if states.get(id) is not None}
         found = {
@@ -166,7 +166,7 @@ class HomeAssistantBridge:
         return {id for id, by in listed.items() if isinstance(by, Mapping) and by.get("conversation")}
 
     def _label(self, labels: Mapping[str, Any]) -> dict[str, str]:
-        """Have its labels here; return our ids by its own."""
+        """Mirror its labels; return our ids by its own."""
         registry = self._host.entities.registry
         ours = {each.name.casefold(): each.id for each in registry.labels.values()}
         found: dict[str, str] = {}
@@ -182,7 +182,7 @@ class HomeAssistantBridge:
         return found
 
     def _place(self, areas: Mapping[str, Any], floors: Mapping[str, Any], labels: Mapping[str, str]) -> None:
-        """Have its areas and floors here; what is here already keeps what was decided about it."""
+        """Mirror its areas and floors; existing ones keep people's decisions."""
         registry = self._host.entities.registry
         known = {each.name.casefold() for each in registry.areas.values()}
         by_name = {each.name.casefold(): each.id for each in registry.floors.values()}
@@ -274,7 +274,7 @@ class HomeAssistantBridge:
         return (await self._socket.ask("call_service", domain=domain, service=service, **call) or {}).get("response")
 
     def _heard(self, event: Mapping[str, Any]) -> None:
-        """Take the states of entities in Home Assistant's short form: added, changed, removed."""
+        """Handle states in Home Assistant's compressed form: added, changed, removed."""
         if "a" in event:
             self._changed.set()
         for id, state in _items(event.get("a")):
@@ -327,7 +327,7 @@ def _mqtt_identifiers(device: Mapping[str, Any]) -> set[str]:
 
 
 def _labels(entry: Mapping[str, Any], ours: Mapping[str, str]) -> list[str]:
-    """Return what something there is labelled with, as our ids."""
+    """Return the labels of an entity, as our ids."""
     said = entry.get("labels")
     return [ours[each] for each in said if each in ours] if isinstance(said, list) else []
 

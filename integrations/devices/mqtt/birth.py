@@ -1,4 +1,4 @@
-"""What the hub says when it comes: that it is there, and, where no Home Assistant does, that a home is.
+"""The hub's birth messages: its own, and Home Assistant's where none is present.
 
 Devices announce themselves again when they see the birth message of a home.
 """

@@ -9,7 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.sources.mqtt_topics import (
+from hub.core.context import system_context
+from hub.core.errors import InvalidRequest
+from hub.core.events import Event, Unsubscribe
+from hub.host import IntegrationHost
+from hub.integration.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
@@ -17,10 +21,6 @@ from hub.automation.sources.mqtt_topics import (
     is_wild,
     message_data,
 )
-from hub.core.context import system_context
-from hub.core.errors import InvalidRequest
-from hub.core.events import Event, Unsubscribe
-from hub.host import IntegrationHost
 from integrations.devices.mqtt.connection import BrokerAddress, MqttConnection
 from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, beginning, checked_topic
 
@@ -176,7 +176,7 @@ class MqttBridge:
         return found
 
     def _is_news(self, topic: str, payload: bytes, *, retain: bool) -> bool:
-        """Whether triggers wait for it, and it is not a retained message that they had already."""
+        """Whether triggers wait for it, and it is not a retained message that they already had."""
         if topic not in self._triggers and not any(fits(each, topic) for each in self._wild_triggers):
             return False
         said = hash(payload)

@@ -165,7 +165,7 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         return handler, session
 
     def _is_proved(self, name: str, client: BrokerClient | None, password: str, address: str) -> bool:
-        """Whether a client has its password; each guess is counted before, for each of our names by itself.
+        """Whether a client's password is right; each guess is counted first, by user name.
 
         So a program with an old password keeps nobody else at its address out. The hub's own cannot be guessed.
         """

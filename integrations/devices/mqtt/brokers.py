@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from hub.automation.sources.mqtt_topics import fits
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.repairs import Severity
 from hub.integration.errors import NotReady, SetupFailed
+from hub.integration.mqtt_topics import fits
 from integrations.devices.mqtt.connection import BrokerAddress
 from integrations.devices.mqtt.nodes import credentials
 from integrations.devices.mqtt.schema import EMBEDDED, LOOPBACK

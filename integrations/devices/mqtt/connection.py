@@ -205,7 +205,7 @@ class MqttConnection:
         on_message = self._on_message
 
         class Handled(asyncio.Queue[Any]):
-            """Handles what is put into it; nothing is ever taken from it."""
+            """A queue that handles what is put into it; nothing is taken from it."""
 
             def put_nowait(self, item: Message) -> None:
                 on_message(item.topic.value, bytes(item.payload), item.qos, item.retain)

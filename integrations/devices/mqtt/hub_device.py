@@ -78,7 +78,7 @@ class HubDevice:
         self._host.spawn(self._keep_published(), name="publish the hub over MQTT")
 
     def announcement(self) -> dict[str, Any]:
-        """Return what the hub says that it has."""
+        """Return the hub's announcement."""
         components: dict[str, Any] = {
             "runs_today": _sensor("Runs today", "runs", state_class="total"),
             "cost_today": _sensor("Cost today", "cost", unit_of_measurement="USD", device_class="monetary"),

@@ -129,7 +129,7 @@ class MqttNodes:
         self._ends.append(self._bridge.on_change(self._connection_changed))
 
     async def stop(self) -> None:
-        """Let go of all nodes."""
+        """Disconnect all nodes."""
         self._connect = None
         for end in self._ends:
             end()

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from hub.automation.sources.mqtt_topics import fits, is_wild, problem_of
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid, show, string
+from hub.integration.mqtt_topics import fits, is_wild, problem_of
 
 OWN = "homarus"
 """The first level of the hub's own topics."""

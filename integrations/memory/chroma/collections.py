@@ -38,7 +38,7 @@ class Collections(Protocol):
         ...
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Take vectors out."""
+        """Remove vectors."""
         ...
 
     def nearest(
@@ -56,5 +56,5 @@ class Collections(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and connections; calling it twice does no harm."""
+        """Close files and connections; a second call does no harm."""
         ...

@@ -93,7 +93,7 @@ class EmbeddedCollections:
         self._told(lambda: self._opened[name].upsert(ids=list(ids), embeddings=vectors), WRITE_SHARE)
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Take vectors out."""
+        """Remove vectors."""
         self._told(lambda: self._opened[name].delete(ids=list(ids)), WRITE_SHARE)
 
     def nearest(
@@ -163,7 +163,7 @@ class EmbeddedCollections:
         return f"Chroma hangs on {self._path}, as it does when a disk is full. Make room, and restart the hub."
 
     def _told(self, work: Callable[[], T], share: float = 1.0) -> T:
-        """Return what a call into Chroma gives, and tell what goes wrong as the contract says."""
+        """Return the result of a call into Chroma, with its errors mapped to the contract's."""
         try:
             return self._thread.call(work, self._timeout_s * share)
         except TimeoutError as error:

@@ -93,7 +93,7 @@ class ChromaIndex:
         return {id_: _cosine(float(kept @ asked)) for id_, kept in self.vectors(ids).items()}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, Vector]:
-        """Return the vectors of these, of those that have one."""
+        """Return the vectors of those passages that have one."""
         area_of = self._area_of()
         by_area: dict[str, list[int]] = {}
         for id_ in dict.fromkeys(ids):
@@ -109,14 +109,14 @@ class ChromaIndex:
         return found
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         return set(self._area_of())
 
     def purge(self) -> None:
         """Do nothing: when the store drops vectors that were deleted is its own affair, and there is no text in it."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._collections.close()
 
     @property

@@ -137,7 +137,7 @@ class ServerCollections:
             found += map(str, page["ids"])
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -146,7 +146,7 @@ class ServerCollections:
         return self._asked("POST", f"{DATABASE}/collections/{self._numbers[name]}/{what}", body)
 
     def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return what the server answers.
+        """Return the server's answer.
 
         Raises:
             EngineUnavailable: It gives no answer that can be used.
@@ -174,7 +174,7 @@ class ServerCollections:
         raise EngineUnavailable(f"The Chroma server at {self._shown} answered {status}: {said}. See its log.")
 
     def _exchanged(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
-        """Send a request and return status and body; once more when a connection that was kept had been closed."""
+        """Send a request and return status and body; retried once if a kept connection was closed."""
         kept = self._connection is not None
         try:
             return self._sent(method, path, content)

@@ -110,7 +110,7 @@ def build(host: IntegrationHost) -> None:
 
 
 def settings_in_force(config: Config) -> Mapping[str, Any]:
-    """Return the section `memory`; while it is broken the defaults hold, but nothing is sent to anybody for vectors.
+    """Return the section `memory`; while it is broken, the defaults, without sending anything to an embedding provider.
 
     It may have said so, and a key that stands elsewhere is no reason to forget that.
     """
@@ -127,7 +127,7 @@ async def _begin(upkeep: Upkeep, host: IntegrationHost) -> None:
 
 
 def _has_anything(job: Job) -> bool:
-    """Whether an agent has anything to index, or an index that may hold what is gone."""
+    """Whether an agent has anything to index, or an index that may hold deleted content."""
     workspace = Path(job.sources[0].root)
     folder = workspace / FOLDER
     return (

@@ -1,4 +1,4 @@
-"""A passage as a result, wherever it was found. Pure."""
+"""Converts a passage to a search result. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WHOLE = 1.0
 
 
 def hit_of(path: str, passage: Passage | Chunk, text: str, score: float = WHOLE) -> Hit:
-    """Return a passage as a result.
+    """Return a passage as a search result.
 
     Args:
         path: As in `Hit.path`.

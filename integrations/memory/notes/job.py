@@ -1,4 +1,4 @@
-"""What the worker knows about an agent's memory: where its files are, where its index is, and how it is made."""
+"""The worker's data about an agent's memory: its files, its index, and the settings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Job(Struct, frozen=True):
         return f"Job({self.agent_id!r}, {self.directory!r}, {len(self.sources)} sources)"
 
     def as_plain(self) -> dict[str, Any]:
-        """Return it as it goes through the pipe."""
+        """Return the job in its form for the pipe."""
         return {
             "agent_id": self.agent_id,
             "directory": self.directory,
@@ -86,7 +86,7 @@ class Job(Struct, frozen=True):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Job:
-        """Read what `as_plain` made.
+        """Read the result of `as_plain`.
 
         Raises:
             ValidationError: It is no job.

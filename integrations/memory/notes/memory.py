@@ -79,7 +79,7 @@ class NotesMemory:
         now: Seconds since the epoch.
         zone: The time zone of this home, in which days begin.
         changed: Told the agent after each change of its files.
-        tasks: Owner of what goes on here.
+        tasks: The owner of the background tasks.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class NotesMemory:
         return gone.hits
 
     async def left_out(self, session_id: str, *, agent_id: str) -> frozenset[str] | None:
-        """Return the ids of what was forgotten of a conversation's transcript; None: all of it, or it is not known."""
+        """Return the ids of forgotten entries of a conversation's transcript; None for all, or if unknown."""
         known = self._conversations
         if known is None:
             return frozenset()
@@ -261,7 +261,7 @@ class NotesMemory:
     async def similar(
         self, *, agent_id: str, scope: MemoryScope, threshold: float, limit: int = 200
     ) -> list[tuple[Hit, Hit, float]]:
-        """Return pairs of entries that are alike, most first; without an index, by the words they share."""
+        """Return pairs of similar entries, highest first; without an index, by common words."""
         areas = areas_of(scope)
         if not areas:
             return []
@@ -314,7 +314,7 @@ class NotesMemory:
         return {**own, "index": None if index is None else dict(index), "problem": problems or None}
 
     async def close(self) -> None:
-        """End the index's process and all that goes on here; files are read and written as before, without an index."""
+        """Stop the index process and background work; files are still read and written, without an index."""
         if self._attendant is not None:
             self._attendant.stop()
         worker, self._worker = self._worker, None
@@ -325,7 +325,7 @@ class NotesMemory:
     async def _asked(
         self, agent_id: str, ask: Callable[[IndexWorker, Job], Awaitable[T]]
     ) -> tuple[T | None, str | None]:
-        """Return what the worker answers, or None and why it does not."""
+        """Return the worker's answer, or None and the reason."""
         if self._worker is None or self._jobs is None:
             return None, None
         try:
@@ -339,7 +339,7 @@ class NotesMemory:
             return None, error.message
 
     async def _changed(self, agent_id: str, paths: Sequence[str]) -> None:
-        """Have the index take up what was written; a write is seen by the next search, but does not wait for ever."""
+        """Let the index pick up a write, which the next search sees; waits for a limited time."""
         if self._worker is not None and self._jobs is not None and self._worker.running and not self._tasks.closed:
             work = self._quietly(self._worker.sync(self._jobs(agent_id), list(paths)))
             task = self._tasks.spawn(work, name="index what was written")
@@ -347,7 +347,7 @@ class NotesMemory:
         self._tell(agent_id)
 
     async def _spoken(self, agent_id: str, what: Forget) -> SearchedConversations | None:
-        """Return the conversations that are looked through for what is to be forgotten."""
+        """Return the conversations to search for deletions."""
         known = self._conversations
         if known is None or (source := known.all(agent_id)) is None:
             return None
@@ -357,7 +357,7 @@ class NotesMemory:
         return SearchedConversations(source, known.omissions, runs)
 
     async def _drop(self, agent_id: str, gone: DeletionResult, spoken: SearchedConversations | None) -> None:
-        """Have the index forget it: passages, and vectors that were kept."""
+        """Delete from the index: passages, and cached vectors."""
         if self._worker is None or self._jobs is None:
             return
         job = self._jobs(agent_id)
@@ -380,7 +380,7 @@ class NotesMemory:
         return self._jobs(agent_id).sources if self._jobs is not None else ()
 
     def _sight(self, agent_id: str, areas: Sequence[str]) -> Callable[[str], bool]:
-        """Return what tells of a path whether it may be seen now: an index may be older than the configuration."""
+        """Return a function that tells whether a path may be seen now: an index may be older than the configuration."""
         sources: list[Sequence[Source]] = []
 
         def is_seen(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""How a passage's words are laid down in whoosh: cut by us, counted, without places, so that nothing is cut twice.
+"""The fields of a passage in whoosh: words tokenised and counted by us, without positions.
 
 whoosh writes these classes into its index by name: renaming one makes every index a damaged one (and it is rebuilt).
 """
@@ -34,7 +34,7 @@ class Words(Analyzer):  # type: ignore[misc]
 
 
 class CountedWords(fields.FieldType):  # type: ignore[misc]
-    """A field that is handed words, and keeps how often each occurs."""
+    """A field that takes words, and stores how often each occurs."""
 
     def __init__(self) -> None:
         self.format = formats.Existence()
@@ -53,7 +53,7 @@ class CountedWords(fields.FieldType):  # type: ignore[misc]
 
 
 def schema() -> fields.Schema:
-    """Return what a passage is made of: words by field, and beside them its number and who sees it."""
+    """Return the schema of a passage: words by field, its number and its area."""
     counted = {name: CountedWords() for name in FIELDS}
     return fields.Schema(
         **{ID: fields.COLUMN(columns.NumericColumn("q")), AREA: fields.COLUMN(columns.RefBytesColumn()), **counted}

@@ -95,7 +95,7 @@ class WhooshIndex:
         return sorted(found, key=lambda each: (-each[1], each[0]))
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         with self._told():
             return self._look().ids()
 
@@ -112,14 +112,14 @@ class WhooshIndex:
             self._look()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._is_open = False
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
 
     def _look(self) -> Snapshot:
-        """Return the index as it is after the last commit."""
+        """Return the index after the last commit."""
         generation = self._index.latest_generation()
         if self._snapshot is not None and self._snapshot.generation == generation:
             return self._snapshot
@@ -131,7 +131,7 @@ class WhooshIndex:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Tell what goes wrong as the contract says: what whoosh raises on files that are not its own is anything."""
+        """Raise the contract's errors for whoosh's, which on foreign files can be any."""
         if not self._is_open:
             raise RuntimeError("this index was closed")
         try:

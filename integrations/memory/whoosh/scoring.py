@@ -24,7 +24,7 @@ class PassageScoring(scoring.BM25F):  # type: ignore[misc]
         self._lengths = lengths
 
     def scorer(self, searcher: Any, fieldname: str, text: str, qf: int = 1) -> Any:
-        """Return what scores one word in one field, of one segment or of all."""
+        """Return the scorer of one word in one field, of one segment or of all."""
         scorer = super().scorer(searcher, fieldname, text, qf)
         if fieldname != LONG_FIELD:
             scorer.dfl = _any_length
@@ -34,5 +34,5 @@ class PassageScoring(scoring.BM25F):  # type: ignore[misc]
 
 
 def _any_length(_: int) -> int:
-    """Return a length for fields in which it counts for nothing."""
+    """Return a dummy length for fields in which it does not count."""
     return 1

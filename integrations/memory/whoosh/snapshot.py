@@ -31,7 +31,7 @@ class Segments:
         self._known: dict[str, Segment] = {}
 
     def of(self, readers: Sequence[Any]) -> list[Segment]:
-        """Return the segment of each reader, and forget those that are gone."""
+        """Return the segment of each reader, and drop closed ones."""
         known = {}
         for reader in readers:
             name = _name(reader)
@@ -68,7 +68,7 @@ class Snapshot:
         return self._searcher
 
     def place(self, id_: int) -> int | None:
-        """Return where a passage stands."""
+        """Return the position of a passage."""
         for offset, segment in zip(self._offsets, self._segments, strict=True):
             at = segment.places.get(id_)
             if at is not None and not self._reader.is_deleted(offset + at):
@@ -76,14 +76,14 @@ class Snapshot:
         return None
 
     def id_at(self, place: int) -> int:
-        """Return the passage at a place."""
+        """Return the passage at a position."""
         for offset, segment in zip(reversed(self._offsets), reversed(self._segments), strict=True):
             if place >= offset:
                 return segment.ids[place - offset]
         raise IndexError(place)
 
     def places(self, areas: tuple[str, ...], allowed: Collection[int] | None) -> set[int]:
-        """Return where the passages of some areas stand, of those that are allowed; some may be deleted.
+        """Return the positions of allowed passages of some areas; some may be deleted.
 
         It is a `set`, since whoosh takes no other, and is not to be changed.
         """
@@ -109,7 +109,7 @@ class Snapshot:
         }
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         # A searcher closes its reader, and a reader wants to be closed once.
         (self._reader if self._searcher is None else self._searcher).close()
 

@@ -44,13 +44,13 @@ class _Lengths:
         self._count = count
 
     def doc_field_length_reader(self, field: str) -> Callable[[int], int]:
-        """Return what tells the length of a field of a document."""
+        """Return a function for the length of a field of a document."""
         length = self._reader.doc_field_length_reader(field)
         return [length(number) for number in range(self._count)].__getitem__
 
 
 def merged(writer: Any, segments: list[Any]) -> list[Any]:
-    """Merge what is mostly deleted, and segments of about one size once there are enough of them; return the rest."""
+    """Merge mostly deleted segments, and enough segments of similar size; return the rest."""
     tiers: dict[int, list[Any]] = {}
     old: list[Any] = []
     rest: list[Any] = []
@@ -67,7 +67,7 @@ def merged(writer: Any, segments: list[Any]) -> list[Any]:
 
 
 def purged(writer: Any, segments: list[Any]) -> list[Any]:
-    """Write again, without what was deleted, each segment in which something was; return the rest."""
+    """Rewrite segments with deletions; return the rest."""
     _rewrite(writer, [segment for segment in segments if segment.deleted_count()])
     return [segment for segment in segments if not segment.deleted_count()]
 

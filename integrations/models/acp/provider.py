@@ -29,7 +29,7 @@ _Key = tuple[str, str]
 
 
 class AcpParts(Struct, frozen=True):
-    """What the provider works with.
+    """The dependencies of the provider.
 
     Attributes:
         ask: Asks the owner what a program asks permission for.
@@ -90,7 +90,7 @@ class AcpProvider:
             self._asked -= 1
 
     def known(self, model_id: str) -> ModelInfo:
-        """Return what is known of a program without starting it."""
+        """Return a program's properties without starting it."""
         return ModelInfo(model_id, self.name, context_window=CONTEXT_WINDOW_MAX, tools=False, images=True, program=True)
 
     async def models(self) -> list[ModelInfo]:

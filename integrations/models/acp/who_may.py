@@ -29,7 +29,7 @@ class OwnersWords(Struct, frozen=True):
 
 
 def owners_words(request: ModelRequest, name: str) -> OwnersWords:
-    """Return what an owner says in person; a program acts outside the rules for tools, so nobody else may ask it.
+    """Return an owner's own words; a program acts outside the rules for tools, so nobody else may ask it.
 
     Raises:
         AcpError: It is no run of a kept conversation, or somebody else's words, or not said in person.

@@ -25,7 +25,7 @@ class LitellmProvider:
     """Speaks to one vendor through litellm.
 
     Args:
-        name: Before the slash of its models.
+        name: The part before the slash in its models' names.
         config: Key, address and further parameters.
         library: litellm, loaded or not.
         clock: For moments in `retry-after`.
@@ -84,7 +84,7 @@ class LitellmProvider:
         return [info for info in infos if info is not None]
 
     def known(self, model_id: str) -> ModelInfo | None:
-        """Return what litellm knows of a model; None when it does not, or is not loaded."""
+        """Return litellm's properties of a model; None if unknown, or not loaded."""
         litellm = self._library.module
         if litellm is None:
             return None
@@ -99,7 +99,7 @@ class LitellmProvider:
         await self._library.load()
 
     async def close(self) -> None:
-        """Let go of the library."""
+        """Release the library."""
         if self._open:
             self._open = False
             await self._library.release()

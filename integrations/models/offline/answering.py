@@ -116,7 +116,7 @@ class OfflineAnswers:
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
-    """Return what was last said by the user and the tool results since."""
+    """Return the user's last message and the tool results since."""
     results: list[StepResult] = []
     for message in reversed(messages):
         if message.role is Role.USER:

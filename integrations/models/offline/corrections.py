@@ -61,7 +61,7 @@ def correct(
 
 
 def _instead(told: Told, intent: RecognizedIntent, *, is_last: bool) -> str | None:
-    """Return what an entry becomes; None when this is not about it."""
+    """Return the corrected entry; None if the correction is about something else."""
     new, old = intent.slots["new"], intent.slots.get("old")
     if old is not None:
         bare, text = _value(old), plain(told.text).lower()

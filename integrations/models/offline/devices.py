@@ -1,4 +1,4 @@
-"""Devices as the tool `get_state` tells of them, and which one a person means. Pure functions."""
+"""Devices in the output of the tool `get_state`, and which one a person means. Pure functions."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _may_be(intent: RecognizedIntent, text: str) -> bool:
 
 
 def heard(text: str, language: str) -> RecognizedIntent | None:
-    """Return what plain words mean: `Done`, `Keep`, `KeepTodo` or `Replace`; None when nothing that is known."""
+    """Return the meaning of plain words: `Done`, `Keep`, `KeepTodo` or `Replace`; None if unknown."""
     said = text.strip(ENDS)
     if is_question(text, language):
         return None
@@ -196,7 +196,7 @@ def _replace(text: str, results: Sequence[StepResult], language: str, previous: 
 
 
 def _kept(text: str, output: str, language: str) -> Say:
-    """Return what was kept, and what was struck for it."""
+    """Return the kept entry, and the one it replaced."""
     struck = re.findall(r"^struck in [^:\n]+: (.*)$", output, re.MULTILINE)
     said = reply("kept", language, text=text)
     return Say(f"{said}\n{reply('corrected', language, text=struck[0])}" if struck else said)

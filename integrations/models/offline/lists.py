@@ -101,7 +101,7 @@ _ENTRY = re.compile(r"(?P<list>[^:：]{1,30}?)(?: list: |清单：)(?P<item>.+)"
 
 
 def about_a_list(text: str, language: str) -> RecognizedIntent | None:
-    """Return what a sentence wants of a list; None when it is not about one."""
+    """Return the list request in a sentence; None if it is not about one."""
     said = _ASIDES.sub("", plain(text).strip(ENDS)).strip(ENDS)
     for name, pattern in _PATTERNS[language]:
         if (match := pattern.fullmatch(said if language == ENGLISH else said.replace(" ", ""))) is not None:

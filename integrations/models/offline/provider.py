@@ -52,4 +52,4 @@ class OfflineProvider:
         ]
 
     async def close(self) -> None:
-        """There is nothing to give up."""
+        """Do nothing: there are no connections."""

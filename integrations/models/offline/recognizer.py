@@ -109,7 +109,7 @@ class Recognizer:
 
 
 def _said(heard: Heard, entity: MatchEntity) -> str:
-    """Return what was said in an open place, as it was written.
+    """Return the text of a wildcard slot, as it was written.
 
     The grammar's spans are off where it drops spaces between Chinese and other characters: there its text, which has
     no punctuation, tells which letters are meant.

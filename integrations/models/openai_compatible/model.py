@@ -70,7 +70,7 @@ class OpenAIProvider:
     """Speaks Chat Completions to one server.
 
     Args:
-        name: Before the slash of its models.
+        name: The part before the slash in its models' names.
         config: Where it listens, its key, its headers.
         clock: For moments in `retry-after`.
     """
@@ -154,7 +154,7 @@ class OpenAIProvider:
     async def _ask(
         self, method: str, path: str, what: str, timeout_s: float, data: aiohttp.FormData | None = None, model: str = ""
     ) -> Any:
-        """Return what the server answers to a single request, parsed."""
+        """Return the parsed answer to a single request."""
         raw, _ = await self._fetch(_Asked(method, path, what, timeout_s, LIST_LIMIT_BYTES, model), data)
         try:
             return orjson.loads(raw)
@@ -162,7 +162,7 @@ class OpenAIProvider:
             raise FormatError(f"{self.name} answers something that is not JSON when asked to {what}.") from error
 
     async def _fetch(self, ask: _Asked, data: aiohttp.FormData | bytes | None) -> tuple[bytes, str]:
-        """Return what the server answers to a single request, and what it says that is."""
+        """Return the answer to a single request, and its content type."""
         asked = ModelRequest(model=ask.model, system="", messages=())
         headers = self._headers.copy()
         if isinstance(data, aiohttp.FormData):
@@ -188,7 +188,7 @@ class OpenAIProvider:
             raise self._broken(asked, "cannot be reached", error) from error
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -51,7 +51,7 @@ class FoundService(Struct, frozen=True):
         return f"{self.address}:{self.port}" if self.port else "MQTT"
 
     def value(self) -> dict[str, Any]:
-        """Return what setting it up writes into the configuration, without secrets."""
+        """Return the configuration that setting it up writes, without secrets."""
         filled: dict[str, Any] = {}
         for key, value in self.matcher.value.items():
             if value == "{port}":
@@ -130,7 +130,7 @@ class FoundServices:
         self._found = {name: each for name, each in self._found.items() if not each.port}
 
     def all(self) -> list[FoundService]:
-        """Return what was found; a hub that also announces itself to OpenClaw's apps is one service."""
+        """Return the found services; a hub that also announces itself to OpenClaw's apps counts once."""
         hubs = {(each.address, each.port) for each in self._found.values() if each.matcher.type == OURS}
         shown = [
             each
@@ -192,7 +192,7 @@ class FoundServices:
             await self._host.configure(tuple(matcher.key.split(".")), value, given)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """Return what was found as plain data."""
+        """Return the found services as plain data."""
         return [
             {
                 "id": each.id,

@@ -6,7 +6,11 @@ import hashlib
 import logging
 from collections.abc import Mapping
 
-from hub.automation.sources.mqtt_topics import (
+from hub.core.events import Event
+from hub.host import IntegrationHost
+from hub.integration.catalog import CatalogEntry
+from hub.integration.manifest import ServiceMatcher
+from hub.integration.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
@@ -14,10 +18,6 @@ from hub.automation.sources.mqtt_topics import (
     problem_of,
     where_of,
 )
-from hub.core.events import Event
-from hub.host import IntegrationHost
-from hub.integration.catalog import CatalogEntry
-from hub.integration.manifest import ServiceMatcher
 from integrations.network.discovery.found import FoundService, FoundServices
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What /proc says of processes (proc(5)): their state, their children, and the memory of a whole tree of them."""
+"""Process facts from /proc (proc(5)): state, children, and the memory of a whole process tree."""
 
 from __future__ import annotations
 

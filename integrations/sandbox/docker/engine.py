@@ -234,7 +234,7 @@ class DockerEngine:
         self._has_any = True
 
     async def _open_proxy(self, spec: SandboxSpec, facts: Mapping[str, Any]) -> None:
-        """Let a container reach the hosts that it may; one that has begun again has another network than before."""
+        """Open the proxy for a container's allowed hosts; a restarted container has a new network."""
         hosts, process = allowed_hosts(spec.settings), int(facts["State"]["Pid"])
         if hosts is None or (spec.name in self._proxies and self._proxies[spec.name][0] == process):
             return

@@ -116,7 +116,7 @@ class DockerProcess:
             self._stream.writer.close()
 
     async def _frame(self, reader: asyncio.StreamReader) -> bytes:
-        """Return the content of the next frame: a byte for the stream, three of nothing, four of its length."""
+        """Return the content of the next frame: a stream byte, three zero bytes, and four bytes of length."""
         while True:
             head = await reader.readexactly(8)
             if length := int.from_bytes(head[4:], "big"):

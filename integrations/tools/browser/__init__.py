@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from integrations.tools.browser.service import BrowserService
-from integrations.tools.browser.tool import browser_tool
-from integrations.tools.known_urls import KnownUrls
-
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tool, the methods and the live view; no browser is started."""
-    # Reading the schema of an integration loads this module, and must not load an HTTP library.
+    # Reading the schema or a command of an integration loads this module, and must load no more.
     from integrations.tools.browser.attached import attach_route
     from integrations.tools.browser.gateway import browser_methods
     from integrations.tools.browser.live import LiveView
+    from integrations.tools.browser.service import BrowserService
+    from integrations.tools.browser.tool import browser_tool
+    from integrations.tools.known_urls import KnownUrls
 
     service = BrowserService(
         config or {},

@@ -108,7 +108,7 @@ class BrowserActing:
 
 
 def first_line(error: Exception) -> str:
-    """Return what a failure says, without the library's log of the call."""
+    """Return the message of a failure, without the library's call log."""
     return (str(error).splitlines() or [type(error).__name__])[0][:500]
 
 

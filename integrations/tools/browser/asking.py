@@ -99,7 +99,7 @@ class BrowserQuestions:
                 self._followed.popitem(last=False)
 
     async def preview(self, call: ToolCall) -> str:
-        """Return what a call will do and where; the owner's word is bound to it."""
+        """Return the preview of a call, with its place; the approval is bound to it."""
         if call.arguments["action"] not in ("act", "emulate"):
             return ""
         profile = self._service.profile(call.arguments.get("profile"))

@@ -1,4 +1,4 @@
-"""A Chrome on another machine, whose person has attached it with `homarus browser attach`: it connects to the hub."""
+"""A Chrome on another machine, attached by a person with `homarus browser attach`, which connects to the hub."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class AttachedChrome:
             self._said.put_nowait(None)
 
     async def send(self, message: str) -> None:
-        """Give it a message."""
+        """Send it a message."""
         await self._socket.send_str(message)
 
     async def messages(self) -> AsyncIterator[str]:
-        """What it says."""
+        """Yield its messages."""
         while (message := await self._said.get()) is not None:
             yield message
 

@@ -46,11 +46,11 @@ class BoxedChromium:
         return cls(await sandbox.start(SandboxCommand(command)))
 
     async def send(self, message: str) -> None:
-        """Give it a message."""
+        """Send it a message."""
         await self._process.stdin.write(message.encode() + b"\0")
 
     async def messages(self) -> AsyncIterator[str]:
-        """What it says; a message that is too large is the last."""
+        """Yield its messages; one that is too large is the last."""
         parts: list[bytes] = []
         async for chunk in self._process.output:
             *ends, rest = chunk.split(b"\0")
@@ -63,7 +63,7 @@ class BoxedChromium:
         self._last_words = b"".join(parts).decode("utf-8", "replace").strip()
 
     async def close(self) -> str:
-        """End it."""
+        """Stop it."""
         await self._process.kill()
         if await self._process.wait() != NOT_FOUND:
             return self._last_words and f"the browser in the sandbox ended: {self._last_words}"

@@ -19,15 +19,15 @@ class FarEnd(Protocol):
     """A browser that takes and gives messages of the DevTools protocol."""
 
     async def send(self, message: str) -> None:
-        """Give it a message."""
+        """Send it a message."""
         ...
 
     def messages(self) -> AsyncIterator[str]:
-        """What it says, until it ends."""
+        """Yield its messages, until it ends."""
         ...
 
     async def close(self) -> str:
-        """Let it go; return why it could not be used, if it knows."""
+        """Close the browser; return why it could not be used, if known."""
         ...
 
 

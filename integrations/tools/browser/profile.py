@@ -238,7 +238,7 @@ class BrowserProfile:
 
     @contextlib.contextmanager
     def opening(self, session: str) -> Iterator[None]:
-        """When an address is refused, lead a conversation back to the tab it was in; the empty one is used again."""
+        """On a refused address, return a conversation to its former tab; the empty one is reused."""
         before, shown = self._chosen.get(session), self._shown
         try:
             yield
@@ -250,7 +250,7 @@ class BrowserProfile:
             raise
 
     async def go(self, tab: Tab, url: str) -> int | None:
-        """Lead a tab to an address; return the status of the answer.
+        """Navigate a tab to an address; return the status of the answer.
 
         Raises:
             InvalidRequest: It is not an address of the web.

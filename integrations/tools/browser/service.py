@@ -129,7 +129,7 @@ class BrowserService:
         return profile
 
     async def stop_idle(self) -> None:
-        """Stop what is idle, for ever."""
+        """Stop idle profiles, repeatedly."""
         while True:
             await self._clock.sleep(IDLE_S / 4)
             async with self._changing:

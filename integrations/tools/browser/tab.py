@@ -74,7 +74,7 @@ class Tab:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The address of the page."""
         return self.page.url
 
     async def cdp(self) -> CDPSession:
@@ -94,7 +94,7 @@ class Tab:
             raise Forbidden(f"tab {self.id} shows {scheme}:, and only web pages are used")
 
     async def snapshot(self, form: SnapshotForm, *, depth: int | None = None, boxes: bool = False) -> str:
-        """Return what is on the page, whole; its refs are good until the tab leaves the page."""
+        """Return the full page snapshot; its refs are valid until the tab leaves the page."""
         text = await self.page.aria_snapshot(mode="ai", depth=depth, boxes=boxes, timeout=SNAPSHOT_LIMIT_MS)
         shown, found = read_snapshot(text, self._number, form)
         self.elements.update(found)
@@ -132,7 +132,7 @@ class Tab:
         return found
 
     async def locator(self, ref: str) -> Locator:
-        """Return what finds the element of a ref.
+        """Return the locator of a ref's element.
 
         Raises:
             InvalidRequest: The ref is none, of an earlier page, or its element has gone.
@@ -143,7 +143,7 @@ class Tab:
         return found
 
     def take_notes(self) -> list[str]:
-        """Return what happened since the last time."""
+        """Return the events since the last call."""
         notes = list(self.notes)
         self.notes.clear()
         return notes

@@ -50,7 +50,7 @@ def browser_tool(service: BrowserService, known: KnownUrls) -> Tool:
 
 
 class BrowserTool:
-    """What the actions do.
+    """Carries out the tool's actions.
 
     Args:
         service: Has the profiles.
@@ -62,7 +62,7 @@ class BrowserTool:
         self._acting = BrowserActing(service)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Do what is asked; what a page says in an error is untrusted like the rest of it."""
+        """Run an action; a page's words in an error are untrusted like all others."""
         arguments = call.arguments
         name, action = arguments.get("profile"), arguments["action"]
         if action == "status":
@@ -86,7 +86,7 @@ class BrowserTool:
             )
 
     async def on_profile(self, call: ToolCall, profile: BrowserProfile) -> ToolResult:
-        """Do what is asked in a profile that runs."""
+        """Run an action in a running profile."""
         arguments, session = call.arguments, call.session_key
         self._note(call)
         match arguments["action"]:
@@ -173,7 +173,7 @@ async def _line(tab: Tab) -> str:
 
 
 async def _told(tab: Tab, lines: list[str]) -> ToolResult:
-    """Return what a call gave, below where the tab is and what happened meanwhile."""
+    """Return the result of a call, below the tab's address and recent events."""
     notes = [f"[{note}]" for note in tab.take_notes()]
     return ToolResult("\n".join([await _line(tab), *notes, *lines]), details={"tab": tab.id}, trusted=False)
 

@@ -1,4 +1,4 @@
-"""The canvas of each agent: what is shown on it now."""
+"""The canvas of each agent: its present content."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Canvases:
         return next(found, None)
 
     def show(self, canvas: Canvas, **changes: Any) -> None:
-        """Change what a canvas shows, and tell the tabs."""
+        """Change the content of a canvas, and notify the tabs."""
         for name, value in changes.items():
             setattr(canvas, name, value)
         if canvas.visible:

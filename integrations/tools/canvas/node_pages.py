@@ -46,7 +46,7 @@ class NodePages:
         self._shown: dict[str, str] = {}
 
     async def url(self, agent: str, id: str, path: str) -> str:
-        """Return where a node finds a file of an agent.
+        """Return the address of an agent's file for a node.
 
         Raises:
             InvalidRequest: It is not connected by the gateway's WebSocket.
@@ -64,7 +64,7 @@ class NodePages:
         return f"{self._origin.address(host)}/{CAPABILITY}{token}{path and f'/{path}'}"
 
     def agent(self, token: str, address: str) -> str | None:
-        """Return whose files a client at this address may read by a token; None when it may read none."""
+        """Return the agent whose files a token grants to a client at this address; None if none."""
         found = self._capabilities.get(token)
         if (
             found is None

@@ -55,7 +55,7 @@ class CanvasTabs:
 
     @property
     def agents(self) -> set[str]:
-        """The agents whose canvas somebody looks at."""
+        """The agents whose canvas is open in a tab."""
         return {tab.agent for tab in self._tabs}
 
     async def serve(self, call: HttpCall, agent: str, first: Mapping[str, Any]) -> web.StreamResponse:

@@ -205,7 +205,7 @@ class CanvasTool:
 
 
 def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why a call needs the owner's approval: what words from outside have shown to a person may mislead them.
+    """Return why a call needs the owner's approval: words from outside may mislead the person who sees them.
 
     A script can name a host that a browser connects to before it is told that it may not.
     """

@@ -74,7 +74,7 @@ def code_run_tool(open_sandbox: Open, agents: Agents) -> Tool:
 
 
 async def _finish(process: SandboxProcess, code: str, timeout_s: float) -> tuple[bytes, bool]:
-    """Return what a program wrote, and whether it ended by itself within its bounds."""
+    """Return a program's output, and whether it ended by itself within its limits."""
     said = bytearray()
     try:
         async with asyncio.timeout(timeout_s):

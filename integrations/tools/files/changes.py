@@ -1,4 +1,4 @@
-"""Changes of files: planned whole, then made, all of them or none."""
+"""Changes of files: planned as a whole, then made, all or none."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class PlannedChange(Struct, frozen=True):
 
     @property
     def diff(self) -> str:
-        """What changes, as a unified diff."""
+        """The change as a unified diff."""
         return difference(self.before, self.after, self.path, self.target)
 
 
 class FileState(Struct, frozen=True):
-    """What one path holds before and after a change; None when there is no file."""
+    """The contents of one path before and after a change; None if there is no file."""
 
     path: str
     before: bytes | None
@@ -71,7 +71,7 @@ def planned(
 
 
 def held(root: Root, path: str, limit: int) -> tuple[bytes, int] | None:
-    """Return what a file holds and its permissions; None when there is no file.
+    """Return a file's contents and permissions; None if there is no file.
 
     Raises:
         LimitExceeded: It has more than `limit` bytes.
@@ -129,7 +129,7 @@ def unchanged(root: Root, path: str, data: bytes | None) -> bool:
 
 
 def diff_of(changes: Sequence[PlannedChange]) -> str:
-    """Return what changes, as one unified diff of bounded length."""
+    """Return the changes as one unified diff of bounded length."""
     text = "\n".join(change.diff for change in changes)
     return text if len(text) <= DIFF_LIMIT else f"{text[:DIFF_LIMIT]}\n[cut]"
 

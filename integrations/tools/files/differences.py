@@ -16,7 +16,7 @@ _HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
 
 def difference(before: bytes | None, after: bytes | None, path: str, target: str | None = None) -> str:
-    """Return what changes, as a unified diff.
+    """Return the changes as a unified diff.
 
     Args:
         before: What the file holds; None when there is none.

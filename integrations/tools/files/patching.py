@@ -36,7 +36,7 @@ _NUMBERS = re.compile(r"-\d+(,\d+)? \+\d+(,\d+)? @@ ?")
 
 
 class PatchAction(StrEnum):
-    """What a section of a patch does."""
+    """The action of a section."""
 
     ADD = "Add"
     UPDATE = "Update"
@@ -47,7 +47,7 @@ _HEADS = {f"*** {action} File: ": action for action in PatchAction}
 
 
 class PatchHunk(Struct):
-    """Lines that take the place of others.
+    """Replaced lines.
 
     Attributes:
         after: The line it follows; empty when that is not said.
@@ -61,7 +61,7 @@ class PatchHunk(Struct):
 
 
 class PatchSection(Struct):
-    """What a patch does to one file."""
+    """The patch of one file."""
 
     action: PatchAction
     path: str
@@ -71,12 +71,12 @@ class PatchSection(Struct):
 
     @property
     def text(self) -> str:
-        """What a new file holds."""
+        """The contents of a new file."""
         return "".join(f"{line}\n" for line in self.added)
 
 
 def parse_patch(text: str) -> list[PatchSection]:
-    """Return what a patch does, file by file.
+    """Parse a patch, file by file.
 
     Raises:
         InvalidRequest: It is not a patch, or names a file twice.
@@ -197,7 +197,7 @@ class _SearchedLines:
         return "\n" + "".join(f"{self._form(line)}\n" for line in self._lines)
 
     def find(self, wanted: Sequence[str], start: int) -> int:
-        """Return where lines are; -1 when nowhere behind `start`."""
+        """Return the position of lines; -1 if they do not occur after `start`."""
         at = self._text.find("\n" + "".join(f"{self._form(line)}\n" for line in wanted), self._place(start))
         return bisect_left(self._places, at) if at >= 0 else -1
 
@@ -211,7 +211,7 @@ class _SearchedLines:
 
 
 def _find(forms: Sequence[_SearchedLines], wanted: Sequence[str], start: int) -> int:
-    """Return where lines are, first exactly, then with other spaces and quotes; -1 when nowhere."""
+    """Return the position of lines, first exactly, then with other spaces and quotes; -1 if they do not occur."""
     return next((at for form in forms if (at := form.find(wanted, start)) >= 0), -1)
 
 

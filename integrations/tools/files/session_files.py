@@ -21,7 +21,7 @@ View = Callable[[str, str, Authority], Root]
 
 
 class SessionFiles:
-    """What the tools of files work on.
+    """The dependencies of the file tools.
 
     Args:
         view: Gives what a session sees.

@@ -1,4 +1,4 @@
-"""`/undo`: takes back the latest change of files in a conversation; a person's word, never a model's."""
+"""`/undo`: undoes the latest file change of a conversation; for people, never for models."""
 
 from __future__ import annotations
 

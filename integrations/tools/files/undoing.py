@@ -1,4 +1,4 @@
-"""Taking back what the tools changed: what files held before, kept for a while outside the workspace.
+"""Undoing changes by the file tools: earlier contents, kept for a while outside the workspace.
 
 Memory is left out: it keeps its own changes, and what is forgotten there must not stay here.
 """
@@ -30,7 +30,7 @@ _MEMORY = Hidden((CURATED, FOLDER))
 
 
 class KeptState(Struct, frozen=True):
-    """What one path held before a change, and the SHA-256 of what it held after it; None for no file."""
+    """The contents of one path before a change, and the SHA-256 of those after it; None for no file."""
 
     path: str
     before: bytes | None
@@ -54,10 +54,10 @@ class UndoStore:
         self._guard = threading.Lock()
 
     def keep(self, session_key: str, changed: Sequence[FileState]) -> Path | None:
-        """Keep what files hold before a change; on the disk when this returns. None when it is not kept.
+        """Store the contents of files before a change; on disk when this returns. None if not stored.
 
         Raises:
-            StorageError: The disk did not take it.
+            StorageError: It could not be written.
         """
         if any(_MEMORY.covers(components(each.path)) for each in changed):
             return None
@@ -87,11 +87,11 @@ class UndoStore:
                 file.unlink(missing_ok=True)
 
     def count(self, session_key: str) -> int:
-        """Return how many changes of a conversation can be taken back."""
+        """Return how many changes of a conversation can be undone."""
         return len(self._of(session_key))
 
     def undo(self, session_key: str, root: Root) -> list[str]:
-        """Take back the latest change of a conversation and return the files; none when nothing is kept.
+        """Undo the latest change of a conversation and return the files; empty if none is stored.
 
         Raises:
             Conflict: A file was changed since; `details.path` names it.
@@ -124,7 +124,7 @@ class UndoStore:
 
 
 def _back(root: Root, state: KeptState) -> FileState | None:
-    """Return the change that takes one back; None when the file is as it was before.
+    """Return the change that undoes another; None if the file is unchanged.
 
     Raises:
         Conflict: The file holds neither what it held after the change nor what it held before.

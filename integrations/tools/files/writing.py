@@ -24,7 +24,7 @@ PATCHED_LIMIT_BYTES = 4 * READ_LIMIT_BYTES
 
 
 class PlannedCall(Struct, frozen=True):
-    """What a call would change, and what is said of it."""
+    """The planned changes of a call, and the message about them."""
 
     changes: list[PlannedChange]
     summary: str
@@ -46,7 +46,7 @@ class WritingTools:
         }
 
     async def preview(self, call: ToolCall) -> str:
-        """Return what a call would change, as a unified diff."""
+        """Return the changes of a call, as a unified diff."""
         return await self._files.on_disk(call, _path(call), lambda root: diff_of(self._plan(root, call).changes))
 
     async def run(self, call: ToolCall) -> ToolResult:

@@ -80,7 +80,7 @@ def find(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
 
 
 def meant(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
-    """Return the entities that a person means: all that fit when all of them, or several, are said, else the best."""
+    """Return the intended entities: all matches if "all" or a plural is said, else the best."""
     found = _matches(text, candidates)
     if not found or _is_several(text):
         return [candidate for _, candidate in found]
@@ -89,7 +89,7 @@ def meant(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
 
 
 def is_clear(text: str, found: Sequence[NamedEntity]) -> bool:
-    """Whether several entities may be acted on at once: they were called by their kind, not by a name they share."""
+    """Whether several entities may be acted on at once: they were named by their kind, not by a shared name."""
     if len(found) < 2:
         return True
     said = set(words_of(text))

@@ -145,7 +145,7 @@ class _HomeTools:
     def _able(
         self, verb: str, name: str, values: Mapping[str, Any], candidates: Iterable[NamedEntity]
     ) -> list[NamedEntity]:
-        """Return the entities of that name that can do it."""
+        """Return the entities of that name that support the service."""
         able = [each for each in candidates if service_for(verb, each.domain, values) is not None]
         return [each for each in able if each.entity_id == name] or meant(name, able)
 
@@ -203,7 +203,7 @@ class _HomeTools:
         return ToolResult(_json(data), details={"count": total, "states": shown}, trusted=trusted)
 
     def _is_harmless(self, state: EntityState) -> bool:
-        """Whether what a device says of itself tells a model nothing but facts."""
+        """Whether a device's description is free of instructions to a model."""
         attributes = {key: value for key, value in state.attributes.items() if key != "friendly_name"}
         return self._are_plain([state.entity_id]) and is_plain(state.state) and is_plain(attributes)
 

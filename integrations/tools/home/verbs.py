@@ -1,4 +1,4 @@
-"""What people say is to be done with an entity, as a service of its domain."""
+"""Verbs for entities, mapped to services of their domains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address that a browser comes back to after signing in to a server."""
+"""The callback address for browsers after signing in to a server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PENDING_LIMIT = 50
 
 
 class McpSignIns:
-    """The sign-ins that wait for a person to come back, by the unguessable state that comes back with them."""
+    """Pending sign-ins, by the unguessable state in their callback."""
 
     def __init__(self) -> None:
         self._pending: dict[str, asyncio.Future[dict[str, str]]] = {}
 
     def route(self, then: str) -> Route:
-        """Return the route that the browser comes back to; the state is its credential, and works once.
+        """Return the callback route; the state is its credential, and works once.
 
         Args:
             then: The page that is shown.
@@ -34,7 +34,7 @@ class McpSignIns:
         return Route("GET", CALLBACK, back, "mcp", scope=Open.PUBLIC)
 
     def begin(self, url: str) -> asyncio.Future[dict[str, str]]:
-        """Wait for who goes to an address to sign in."""
+        """Begin to wait for the callback of a sign-in."""
         state = parse_qs(urlsplit(url).query)["state"][0]
         for oldest in list(self._pending)[: max(0, len(self._pending) - PENDING_LIMIT + 1)]:
             self._pending.pop(oldest).cancel()
@@ -43,7 +43,7 @@ class McpSignIns:
         return self._pending[state]
 
     def complete(self, url: str) -> None:
-        """Take the address that a browser came back with.
+        """Handle the callback of a browser.
 
         Raises:
             InvalidRequest: No sign-in waits for it.

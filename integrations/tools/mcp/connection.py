@@ -148,7 +148,7 @@ class McpConnection:
         return answer(said.get("content", []), said.get("structuredContent"), is_error=result.is_error is True)
 
     async def ask(self, request: Any, kind: type[Any]) -> Any:
-        """Send a request; return its result, or what it failed with as the result of a tool.
+        """Send a request; return its result, or its failure as a tool result.
 
         Raises:
             Unavailable: It is not connected.
@@ -176,11 +176,11 @@ class McpConnection:
             return failure("the server answered what is not of the protocol")
 
     def stale(self) -> None:
-        """Have its tools listed again."""
+        """Schedule a new listing of its tools."""
         self._wake.set()
 
     def wait_for_person(self, address: str) -> None:
-        """Wait for someone who signs in at an address; an empty one ends that."""
+        """Wait for a person to sign in at an address; an empty one ends the wait."""
         self.sign_in = address
         if self.client is not None:
             return
@@ -229,7 +229,7 @@ class McpConnection:
                 await self._needs.clock.sleep(LIST_PAUSE_S)
 
     async def _awoken(self) -> bool:
-        """Wait until the connection has ended, or the tools have changed; return whether it ended."""
+        """Wait until the connection ends or the tools change; return whether it ended."""
         await self._wake.wait()
         self._wake.clear()
         return self._ended
@@ -279,7 +279,7 @@ class McpConnection:
         return ElicitResult(action="decline") if found is None else ElicitResult(action="accept", content=found)
 
     async def _follow(self, client: Client) -> None:
-        """Follow changes as the newer protocol tells of them; a server need not."""
+        """Follow change notifications of the newer protocol, which are optional for servers."""
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
         from mcp.shared.exceptions import MCPError
 

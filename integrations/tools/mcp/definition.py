@@ -1,4 +1,4 @@
-"""A tool as its server defines it, and what of that is believed and shown: all of it is words from outside."""
+"""A server's tool definition, and the parts of it that are trusted and shown: all of it is words from outside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
-    """Return what the agents call a tool: `mcp_SERVER_TOOL`, with a part of a hash where that is not unique."""
+    """Return the agents' name for a tool: `mcp_SERVER_TOOL`, with part of a hash if that is not unique."""
     name = f"mcp_{_plain(server)}_{_plain(tool)}"
     if len(name) <= TOOL_NAME_LENGTH and name not in taken:
         return name
@@ -35,7 +35,7 @@ def tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
 
 
 def offered(tool: str, filters: Mapping[str, Any]) -> bool:
-    """Whether the configuration lets a tool in, by its server's name for it."""
+    """Whether the configuration allows a tool, by its server's name for it."""
     allow = filters.get("allow")
     if any(fnmatchcase(tool, each) for each in filters.get("deny", ())):
         return False
@@ -83,7 +83,7 @@ def risks(tool: McpTool, *, trusted: bool, owner_only: bool) -> Annotations:
 
 
 def fingerprint(tool: McpTool) -> str:
-    """Return a hash of all that a server says of a tool; another one means that the tool may be another."""
+    """Return a hash of a tool's definition; another hash means that the tool may have changed."""
     said = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
     return sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 

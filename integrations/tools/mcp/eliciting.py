@@ -1,4 +1,4 @@
-"""What a server asks a person while one of its tools is called: each field is a question in the conversation.
+"""Elicitation: a server's questions to a person during a tool call, one question for each field.
 
 https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 """

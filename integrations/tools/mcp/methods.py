@@ -62,6 +62,6 @@ def shown(servers: McpServers) -> list[dict[str, Any]]:
 
 
 def _where(connection: McpConnection) -> str:
-    """Return its address, or its program; what follows them may hold keys."""
+    """Return its address, or its program; anything after them may hold keys."""
     settings = connection.settings
     return str(settings["url"]).partition("?")[0] if "url" in settings else str(settings["command"])

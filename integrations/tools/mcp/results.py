@@ -1,4 +1,4 @@
-"""What servers answer, as results of tools: words from outside, always."""
+"""Converts servers' answers to tool results: words from outside, always."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT_LIMIT = 1_000_000
 
 
 def answer(blocks: Iterable[Mapping[str, Any]], structured: Any = None, *, is_error: bool = False) -> ToolResult:
-    """Return the result that a server's blocks of content are.
+    """Return the tool result for a server's content blocks.
 
     Args:
         blocks: As they are written in JSON: text, image, audio, resource, resource_link.

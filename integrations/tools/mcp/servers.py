@@ -64,7 +64,7 @@ class OfferedTool(Struct, frozen=True):
     remove: Callable[[], object] = bool
 
     def same(self, other: OfferedTool) -> bool:
-        """Whether nothing of it is another."""
+        """Whether its definition is unchanged."""
         return (self.mark, self.changed) == (other.mark, other.changed)
 
 
@@ -120,7 +120,7 @@ class McpServers:
         return [each for each in self.tools[name].values() if each.changed]
 
     async def accept(self, name: str) -> list[str]:
-        """Take a server's tools as they are now; return those that had changed."""
+        """Accept a server's tools as they are now; return those that had changed."""
         changed = self.changed(self.get(name).name)
         self._known.setdefault(name, {}).update({each.own: each.mark for each in changed})
         await self._storage.save(self._known)
@@ -130,7 +130,7 @@ class McpServers:
     # -- below ------------------------------------------------------------------------------------------------------
 
     def _signed(self, connection: McpConnection) -> OAuthClientProvider:
-        """Return what signs the requests to a server, and asks a person to sign in when it must."""
+        """Return the request signer of a server, which asks a person to sign in when necessary."""
         from integrations.tools.mcp.signing_in import McpTokens, sign_in
 
         url, oauth, name, host = connection.settings["url"], connection.settings["oauth"], connection.name, self._host
@@ -149,7 +149,7 @@ class McpServers:
         return sign_in(url, oauth.get("scope"), redirect, tokens, self.sign_ins, show)
 
     async def _listed(self, connection: McpConnection, found: list[McpTool]) -> None:
-        """Offer a server's tools as it listed them; those that are as before stay registered."""
+        """Register a server's listed tools; unchanged ones stay registered."""
         name, before = connection.name, self.tools[connection.name]
         chosen = {tool.name: tool for tool in found if offered(tool.name, connection.settings["tools"])}
         marks = {own: fingerprint(tool) for own, tool in chosen.items()}

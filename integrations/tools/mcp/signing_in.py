@@ -25,7 +25,7 @@ CLIENT_NAME = "Homarus"
 
 
 class McpTokens:
-    """What signing in to one server gave.
+    """The stored result of signing in to one server.
 
     Args:
         storage: One file for all servers.
@@ -65,7 +65,7 @@ class McpTokens:
         await self._keep(tokens=self._hidden(tokens).model_dump(mode="json", exclude_none=True), at=self._clock.time())
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return what the hub is known as there."""
+        """Return the hub's client registration there."""
         if "client_id" in self._configured:
             secret = self._configured.get("client_secret")
             known = {"client_id": self._configured["client_id"], "redirect_uris": [self._redirect]}
@@ -81,7 +81,7 @@ class McpTokens:
         return OAuthClientInformationFull.model_validate(found)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep what the hub is known as."""
+        """Store the hub's client registration."""
         await self._keep(client=client_info.model_dump(mode="json", exclude_none=True))
 
     def _hidden(self, tokens: OAuthToken) -> OAuthToken:
@@ -102,7 +102,7 @@ class McpTokens:
 def sign_in(
     url: str, scope: str | None, redirect: str, tokens: McpTokens, sign_ins: McpSignIns, show: Callable[[str], None]
 ) -> OAuthClientProvider:
-    """Return what signs requests to a server, and has a person sign in when it must.
+    """Return the request signer of a server, which has a person sign in when necessary.
 
     Args:
         show: Shows a person the address to go to; an empty one when they are back.

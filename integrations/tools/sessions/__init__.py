@@ -1,6 +1,4 @@
-"""Sessions: tools that show and search sessions, show agents, give tasks to subagents, write to other conversations,
-and ask people
-questions and for secrets.
+"""Sessions: tools about sessions, agents, subagents and other conversations, and questions to people.
 
 Sessions themselves are in `hub/sessions`, subagents in `hub/agent/subagents`, exchanges in `hub/agent/exchanges`.
 """

@@ -54,7 +54,7 @@ class SessionReaders:
     Args:
         sessions: The sessions.
         agents: The agents.
-        clock: Tells the time.
+        clock: The clock.
         people: The people of this home, as configured now.
         exchanges: Which agents write to each other, as configured now.
     """

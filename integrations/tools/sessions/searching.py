@@ -69,7 +69,7 @@ class SearchTool:
         return ToolResult.of(data, trusted=trusted)
 
     async def _has_outside_words(self, session_key: str, session_id: str, by: str) -> bool:
-        """Whether what is in a transcript may be words from outside; what is gone by now may have been."""
+        """Whether a transcript may hold words from outside; deleted parts may have."""
         session = self._sessions.get(session_key)
         if session is None:
             return True

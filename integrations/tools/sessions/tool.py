@@ -26,7 +26,7 @@ class SessionTools:
         sessions: The sessions.
         agents: The agents.
         models: The models.
-        clock: Tells the time.
+        clock: The clock.
         zone: The time zone of this home.
     """
 

@@ -1,6 +1,7 @@
 """Commands: tools to run them, on the hub's machine or in a sandbox, and to look after those in the background.
 
 What may run where without asking is decided here; who must use a sandbox, in `hub/sandbox`.
+Reading the schema or the trigger imports this package: what only its tools need is imported by `setup`.
 """
 
 from __future__ import annotations
@@ -8,33 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from hub.core.executors import FILES
-from hub.core.tasks import TaskOwner
-from hub.sessions.store import EVENT_SESSION_CHANGED
-from hub.tools.exec_rules import ExecRules
-from integrations.tools.shell.allowed import AllowedCommands
-from integrations.tools.shell.elevated import Elevated
-from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
-from integrations.tools.shell.local_process import kill_left
-from integrations.tools.shell.log import CommandLog
-from integrations.tools.shell.on_node import NodeCommands
-from integrations.tools.shell.process_tool import ProcessTool
-from integrations.tools.shell.running import RunningCommand, RunningCommands
-from integrations.tools.shell.tool import shell_tools
-
 if TYPE_CHECKING:
     from hub.core.events import Event
     from hub.host import IntegrationHost
     from hub.tools.contract import ToolCall
+    from hub.tools.exec_rules import ExecRules
+    from integrations.tools.shell.running import RunningCommand
 
 TOLD_CHARS = 1_000
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tools."""
-    from integrations.tools.shell.methods import exec_methods  # loads the gateway, which reading the schema must not
+    from msgspec.structs import replace
+
+    from hub.core.executors import FILES
+    from hub.core.tasks import TaskOwner
+    from hub.sessions.store import EVENT_SESSION_CHANGED
+    from hub.tools.exec_rules import ExecRules
+    from integrations.tools.shell.allowed import AllowedCommands
+    from integrations.tools.shell.elevated import Elevated
+    from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
+    from integrations.tools.shell.local_process import kill_left
+    from integrations.tools.shell.log import CommandLog
+    from integrations.tools.shell.methods import exec_methods
+    from integrations.tools.shell.on_node import NodeCommands
+    from integrations.tools.shell.process_tool import ProcessTool
+    from integrations.tools.shell.running import RunningCommands
+    from integrations.tools.shell.tool import shell_tools
 
     await FILES.run(kill_left, host.workspaces.sandboxes.mark)
     allowed = AllowedCommands(host.storage("allowed"), host.clock.time)

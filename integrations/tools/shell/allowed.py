@@ -1,4 +1,4 @@
-"""What the owner allowed for good: exactly one command each, in one folder, by one program with the same bytes."""
+"""Permanently allowed commands: exactly one each, in one folder, by one program with the same bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AllowedCommands:
         return list(self._rules)
 
     def has(self, agent_id: str) -> Callable[[BoundCommand], bool]:
-        """Return what says whether an agent's command is allowed."""
+        """Return a function that tells whether an agent's command is allowed."""
         rules = [each for each in self._rules if each["agent"] == agent_id]
         return lambda bound: any(each["exactly"] == _exactly(bound) for each in rules)
 
@@ -61,7 +61,7 @@ class AllowedCommands:
         await self._save([*self._rules, rule])
 
     async def remove(self, id: str) -> dict[str, Any]:
-        """Ask about a command again; return what was allowed.
+        """Remove a rule, so that the command needs approval again; return it.
 
         Raises:
             NotFound: There is no such rule.

@@ -47,7 +47,7 @@ _SCRIPTS = frozenset(
 
 @dataclass(slots=True)
 class BoundCommand:
-    """A command with everything it will use held open; `close` gives it up.
+    """A command with everything it will use held open; `close` releases it.
 
     Attributes:
         command: As it was written.
@@ -82,7 +82,7 @@ class BoundCommand:
         return tuple(each for each in self._open if each != self.workdir_fd)
 
     def shown(self) -> dict[str, Any]:
-        """What an approval of it is bound to, for people to read."""
+        """The content that an approval is bound to, for people."""
         command = self.command
         what = {"argv": list(command.words)} if command.words else {"shell": command.text}
         return {
@@ -99,7 +99,7 @@ class BoundCommand:
         return descriptor
 
     def close(self) -> None:
-        """Give up what is held open; calling it twice does no harm."""
+        """Release what is held open; a second call does no harm."""
         for each in self._open:
             os.close(each)
         self._open.clear()
@@ -171,7 +171,7 @@ def _find(bound: BoundCommand, word: str) -> int:
 
 
 def _hold_files(bound: BoundCommand, *, seals: bool) -> None:
-    """Hash the files that the command names, and put sealed copies in the place of those that it runs."""
+    """Hash the files that the command names, and replace those that it runs by sealed copies."""
     for word in candidate_files(bound.command):
         descriptor = _open_file(bound, word) if len(word) <= WORD_LIMIT else None
         if descriptor is None:
@@ -202,7 +202,7 @@ def _hold_files(bound: BoundCommand, *, seals: bool) -> None:
 
 
 def _hold_read(bound: BoundCommand) -> None:
-    """Hash the files that scripts name in turn: what they source, import by its path, or start."""
+    """Hash the files that scripts use in turn: what they source, import by path, or start."""
     scripts = [*bound.files] if bound.system else [*bound.files, bound.path]
     for script in scripts:  # grows
         for word in _named_in(bound, script):
@@ -241,7 +241,7 @@ def _opened(bound: BoundCommand, word: str) -> int | None:
 
 
 def _with_copies(bound: BoundCommand, text: str) -> str:
-    """Return text of a shell, or code, with sealed copies in the place of the files that it runs."""
+    """Return shell text or code with the files that it runs replaced by sealed copies."""
     for begin, end, read in reversed(run_words(text)):
         if (copy := _copy_of(bound, text[begin:end], at_once=read)) is not None:
             text = f"{text[:begin]}{copy}{text[end:]}"
@@ -249,7 +249,7 @@ def _with_copies(bound: BoundCommand, text: str) -> str:
 
 
 def _copy_of(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
-    """Return the path of a sealed copy of the file that a word names in a folder that the command runs in.
+    """Return the path of a sealed copy of a file that a word names in a folder of the command.
 
     Raises:
         InvalidRequest: It names more than one, so that nobody can say which is run.
@@ -264,7 +264,7 @@ def _copy_of(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
 
 
 def _sealed_if_run(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
-    """Return the path of a sealed copy of a file; None when it is none that programs run."""
+    """Return the path of a sealed copy of a file; None if programs do not run it."""
     descriptor = _open_file(bound, word)
     if descriptor is None:
         raise InvalidRequest(f"command: {word!r:.200} is gone")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from datetime import datetime
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
 
@@ -32,7 +32,7 @@ def log(client: HubClient, limit: int) -> Answer:
     found = client.call("exec.log", {"limit": limit})["commands"]
     return found, [
         (
-            datetime.fromtimestamp(each["begun_ms"] / 1000).astimezone().strftime("%m-%d %H:%M:%S"),
+            local_time(each["begun_ms"], "%m-%d %H:%M:%S"),
             each["principal"],
             each["place"],
             each["verdict"],

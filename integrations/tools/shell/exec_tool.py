@@ -44,7 +44,7 @@ EndedInBackground = Callable[[ToolCall, RunningCommand], Awaitable[None]]
 
 
 class ExecNeeds(Struct, frozen=True):
-    """What the tool works with.
+    """The dependencies of the tool.
 
     Attributes:
         rules: Returns what the configuration, and `/elevated`, say of a call's commands.
@@ -116,7 +116,7 @@ class ExecTool:
         return await self._follow(call, running, log_id)
 
     async def _permit_network(self, call: ToolCall, title: str, details: Mapping[str, Any]) -> None:
-        """Let a sandbox with a network run or read something when the owner alone asks for it, or says yes.
+        """Let a sandboxed command use the network if the owner alone asks for it, or approves.
 
         Raises:
             Forbidden: The owner said no.
@@ -176,7 +176,7 @@ class ExecTool:
         return self._running(call, "hub", process, trusted=trusted), log_id
 
     def _shows_names(self, call: ToolCall, bound: BoundCommand) -> bool:
-        """Whether a listing has names that words from outside made."""
+        """Whether a listing has names that words from outside created."""
         program, *words = bound.command.words
         if program not in ("ls", "du") or self._needs.writes_inside(call):
             return program in ("ls", "du")
@@ -195,7 +195,7 @@ class ExecTool:
         return await FILES.run(bind, command, workdir, seals=seals)
 
     async def _bind_again(self, call: ToolCall, bound: BoundCommand) -> BoundCommand:
-        """Return the command as it is now; the caller closes both.
+        """Return the command bound anew; the caller closes both.
 
         Raises:
             Forbidden: It is not what was approved.
@@ -280,7 +280,7 @@ class ExecTool:
         return decision
 
     async def permit_input(self, call: ToolCall, command: RunningCommand, data: str) -> None:
-        """Let a call write to a command: what a program reads can be commands, whenever the program was started.
+        """Permit input to a command, which can itself be commands, whenever the program was started.
 
         Raises:
             Forbidden: It may not, or the owner said no.
@@ -350,7 +350,7 @@ class ExecTool:
         )
 
     def _note(self, call: ToolCall, where: str) -> str:
-        """Return where a command runs, if it is not where the agent's prompt says."""
+        """Return where a command runs, if that differs from the agent's prompt."""
         settings, authority = self._needs.agents.get(call.agent_id).sandbox, call.context.authority
         moved = where == "sandbox" and call.arguments["host"] == "auto"
         if not moved or settings.described(call.session_key, authority):
@@ -383,7 +383,7 @@ def place_of(
     open: Callable[[ToolCall], Awaitable[Sandbox]],
     elevated: Callable[[ToolCall], str],
 ) -> PlaceOf:
-    """Return what says where a call runs.
+    """Return the function that decides where a call runs.
 
     Args:
         of: Returns the sandbox that it must use, or None.

@@ -1,4 +1,4 @@
-"""The log of commands: who had what run where, what was decided of it, and how it ended. In the hub database."""
+"""The log of commands: who ran what where, the decision, and the result. In the hub database."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CommandLog:
         self._db, self._wall_time, self._redact = db, wall_time, redact
 
     async def begin(self, call: ToolCall, place: str, verdict: CommandVerdict, reason: str = "") -> str:
-        """Note what was decided of a command, on disk when this returns; a refused one has ended. Return its id."""
+        """Record the decision about a command, on disk when this returns; a refused one has ended. Return its id."""
         id, now = new_id(), self._now_ms()
         values = (
             id,

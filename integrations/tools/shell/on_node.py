@@ -30,7 +30,7 @@ class NodeCommands:
     """Runs commands on nodes.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         log: Keeps what was run.
     """
 
@@ -124,7 +124,7 @@ class NodeCommands:
         )
 
     async def _plan(self, record: NodeRecord, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the node would run: program, arguments, folder, and the hash of its script."""
+        """Return the node's plan: program, arguments, folder, and the hash of its script."""
         if PREPARE not in self._nodes.commands(record.id):
             return {"argv": params["command"], "cwd": params.get("cwd")}
         answer = await self._nodes.invoke(record.id, PREPARE, params, timeout_s=PREPARE_LIMIT_S)
@@ -146,7 +146,7 @@ class NodeCommands:
 
 
 def _shown(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an approval is bound to, for people to read."""
+    """Return the content that an approval is bound to, for people."""
     file = plan.get("mutableFileOperand")
     return {
         "argv": plan["argv"],

@@ -76,7 +76,7 @@ class ProcessTool:
         return ToolResult("\n".join(lines) or "no commands", {"commands": shown})
 
     async def _poll(self, call: ToolCall, command: RunningCommand) -> ToolResult:
-        """Return what is new, after waiting for it as long as the call says."""
+        """Return new output, after waiting for it as long as requested."""
         if command.output.end == command.read_to and command.exit_code is None and call.arguments["wait_s"]:
             command.changed.clear()
             try:

@@ -1,4 +1,4 @@
-"""Commands that run: their output, kept within a bound, and their end; each belongs to one conversation."""
+"""Running commands: their bounded output, and their end; each belongs to one conversation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Output:
         self.end = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take more; what is beyond the bound is forgotten from the front."""
+        """Append output; the oldest beyond the limit is dropped."""
         self._data += chunk
         self.end += len(chunk)
         if (over := len(self._data) - OUTPUT_LIMIT_BYTES) > 0:
@@ -44,7 +44,7 @@ class Output:
             self.begin += over
 
     def text(self, start: int = 0, limit: int | None = None) -> str:
-        """Return what was printed from a position on, as readable text."""
+        """Return the output from a position on, as readable text."""
         at = max(start, self.begin) - self.begin
         data = bytes(self._data[at:] if limit is None else self._data[at : at + limit])
         missed = f"[{self.begin - start} bytes before this are not kept]\n" if start < self.begin else ""
@@ -90,7 +90,7 @@ class RunningCommand:
 
     @property
     def state(self) -> str:
-        """What it does, in a word or two."""
+        """The state in a word or two."""
         if self.exit_code is None:
             return "running"
         return "timed out" if self.timed_out else f"exit {self.exit_code}"
@@ -123,7 +123,7 @@ class RunningCommands:
             raise LimitExceeded(f"{here} commands of this conversation run already; end some with process kill")
 
     def watch(self, command: RunningCommand, timeout_s: float, ended: Ended) -> None:
-        """Read the output of a command that was started until it ends, and end it when its time is up.
+        """Read the output of a started command until it ends, and kill it when its time is up.
 
         Args:
             ended: Is called once it has ended.

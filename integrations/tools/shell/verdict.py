@@ -20,7 +20,7 @@ from node.rules.harmless import Grammar, grammar_of, path_operands
 
 
 class CommandVerdict(StrEnum):
-    """What is decided of a command, as the log of commands has it."""
+    """The decision about a command, as the log records it."""
 
     HARMLESS = "harmless"
     ALLOWED = "allowed"
@@ -48,7 +48,7 @@ class CommandJudgement(Struct, frozen=True):
 
 
 def question_of(bound: BoundCommand, why: str) -> str:
-    """Return what the owner is asked about a command."""
+    """Return the approval question about a command."""
     if not bound.scripts:
         return phrase("The assistant wants to run this on the hub's machine: {why}.", why=why)
     return phrase(
@@ -67,7 +67,7 @@ def judge(
     has_rule: Callable[[BoundCommand], bool],
     shared: bool = False,
 ) -> CommandJudgement:
-    """Return what is decided of a command of the owner.
+    """Return the decision about an owner's command.
 
     Args:
         plain: Whether it has no environment and no terminal of its own.
@@ -106,7 +106,7 @@ def judge(
 
 
 def _is_within(bound: BoundCommand, base: str, grammar: Grammar, view: Root) -> bool:
-    """Whether a command stays in what the conversation sees of the workspace, by no symlink; a missing file does.
+    """Whether a command stays within the visible workspace, without symlinks; missing files count as inside.
 
     What prints files is given files alone: in a folder it would go by symlinks, and to what is hidden.
     """
@@ -117,7 +117,7 @@ def _is_within(bound: BoundCommand, base: str, grammar: Grammar, view: Root) -> 
 
 
 def _is_seen(view: Root, base: str, word: str, *, folders: bool) -> bool:
-    """Whether a word, from a folder of the workspace on, names a file that the conversation sees, or nothing."""
+    """Whether a word names a file that the conversation sees, or nothing."""
     path = posixpath.normpath(posixpath.join(base, word))
     try:
         found = view.stat(path) if path == "." or Root(view.path).exists(path) else None

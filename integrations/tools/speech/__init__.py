@@ -28,7 +28,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
 
 
 def speaker(models: ModelRegistry, config: Mapping[str, Any]) -> Speak:
-    """Return what makes recordings: the configured program, or the configured model."""
+    """Return the maker of recordings: the configured program or model."""
     usual = config.get("voice", "")
 
     async def by_program(text: str, voice: str | None) -> bytes:

@@ -23,7 +23,7 @@ MODES = (MARKDOWN, TEXT)
 
 
 class ReadPage(Struct, frozen=True):
-    """The readable part of an answer; `form` is what it is: markdown, text, pdf, or nothing for what is no text."""
+    """The readable part of an answer; `form` is its kind: markdown, text, pdf, or empty if there is none."""
 
     form: str
     text: str = ""
@@ -31,7 +31,7 @@ class ReadPage(Struct, frozen=True):
 
 
 def read(body: bytes, headers: Mapping[str, str], url: str, mode: str, text_bytes: int) -> ReadPage:
-    """Return what is readable.
+    """Return the readable part.
 
     Args:
         headers: With lower-case names.

@@ -17,7 +17,7 @@ URL_CHARS = 2_048
 
 
 class SearchQuery(Struct, frozen=True):
-    """What is searched for.
+    """A web search.
 
     Attributes:
         freshness: `day`, `week`, `month`, `year`, or empty; `since` is the day from then on, as `YYYY-MM-DD`.

@@ -8,7 +8,7 @@ import pytest
 
 from hub.automation.contract import RunOutcome
 from hub.automation.running.dry_run import DryRun
-from hub.automation.sources.mqtt_topics import EVENT_MESSAGE
+from hub.integration.mqtt_topics import EVENT_MESSAGE
 from tests.automation.actions.bench import Bench, results
 from tests.automation.ground import clock_of
 

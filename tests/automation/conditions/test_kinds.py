@@ -144,7 +144,7 @@ def test_numeric_state(raw: dict[str, Any], holds: bool, reason: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({"entity_id": "light.hall", "above": 1}, "light.hall is on, which is no number"),
+        ({"entity_id": "light.hall", "above": 1}, "light.hall is on, which is not a number"),
         ({"entity_id": "sensor.nowhere", "above": 1}, "no entity sensor.nowhere"),
         ({"entity_id": "sensor.hall", "above": "sensor.nowhere"}, "no entity sensor.nowhere"),
         ({"entity_id": "sensor.nan", "above": 1}, "is not a number"),

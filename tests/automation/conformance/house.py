@@ -19,13 +19,13 @@ from hub.automation.engine.script import ScriptEnvironment
 from hub.automation.engine.scripts import Scripts
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.services.automations import register_automation_services
-from hub.automation.sources.sentence_matcher import Sentences
-from hub.automation.sources.spoken_commands import SpokenCommands
-from hub.automation.sources.webhooks import Webhooks
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.events import ANY, Event
 from hub.core.schema import Schema
 from hub.core.services import ResponseMode, ServiceCall
+from hub.gateway.webhooks.webhooks import Webhooks
+from hub.messaging.component.spoken_commands import SpokenCommands
+from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.security.egress import Egress
 from hub.security.redaction import Redactor
 from hub.storage.database import Database

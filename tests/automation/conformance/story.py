@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from hub.automation.definition.values import duration
-from hub.automation.sources.mqtt_topics import EVENT_MESSAGE, message_data
-from hub.automation.sources.webhooks import WebhookRequest
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
+from hub.gateway.webhooks.webhooks import WebhookRequest
+from hub.integration.mqtt_topics import EVENT_MESSAGE, message_data
 from tests.automation.conformance.house import ConformanceHouse, local_time
 
 OWNER = Authority("peer:test:user:1", person="anna", owner=True)

@@ -8,7 +8,7 @@ import pytest
 
 from hub.automation.definition.explain import explain, explain_script
 from hub.automation.definition.grammar import automation, script
-from hub.automation.definition.kinds import TRIGGERS
+from hub.automation.definition.kinds import OUR_KINDS
 
 DONE = {"action": "test.done"}
 
@@ -152,7 +152,7 @@ def test_every_trigger_of_home_assistant_is_told_as_a_sentence() -> None:
     }
 
     for name, fields in raw.items():
-        assert name in TRIGGERS
+        assert name in OUR_KINDS.names("trigger")
         (line,) = [each for each in told(triggers=[{"trigger": name, **fields}]) if each.startswith("Runs ")]
         assert line.endswith(".")
         assert len(line) > 10

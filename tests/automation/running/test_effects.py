@@ -37,9 +37,8 @@ async def test_only_a_step_that_ran_has_an_effect(enabled: bool | str) -> None:
     assert run.effect is (enabled is True)
 
 
-@pytest.mark.parametrize("told", ["by its kind", "by itself"])
 @pytest.mark.parametrize("block", ["plain", "repeat", "parallel", "if"])
-async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: Path, block: str, told: str) -> None:
+async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: Path, block: str) -> None:
     done: list[str] = []
     reached = asyncio.Event()
 
@@ -48,9 +47,8 @@ async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: 
         if step["blow"] == "last":
             reached.set()
             await asyncio.Event().wait()
-        run.effect |= told == "by itself"
 
-    kind = ActionKind("blow", {Required("blow"): string}, blow, lambda _: "", "Blow.", effect=told == "by its kind")
+    kind = ActionKind("blow", {Required("blow"): string}, blow, lambda _: "", "Blow.")
     kinds = Kinds(lambda sort: {"blow": lambda: kind} if sort == "action" else {})
     bench = Bench(replace(make_parts(), kinds=kinds))
     inner = [{"blow": "first"}, {"blow": "last"}]

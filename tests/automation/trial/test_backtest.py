@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hub.automation.definition.grammar import automation
 from hub.automation.engine.own_events import fire_custom
@@ -17,6 +18,7 @@ from hub.automation.engine.parts import AutomationParts
 from hub.automation.trial.backtest import backtest
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest, Unavailable
+from hub.gateway.webhooks.webhooks import Webhooks
 from hub.storage.history import HistoryStore
 from hub.storage.recorder import Recorder
 from tests.automation.ground import BERLIN, clock_of, make_parts
@@ -71,6 +73,7 @@ async def past(tmp_path: Path) -> AsyncIterator[Past]:
     history = HistoryStore(tmp_path / "history.db", wall_time=lambda: start)
     await history.open()
     parts = make_parts(start=start, history=history)
+    parts = replace(parts, sources={Webhooks: Webhooks(parts.clock)})
     recorder = Recorder(parts.bus, history)
     recorder.start()
     yield Past(parts, history)

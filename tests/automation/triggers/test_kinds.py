@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from hub.automation.definition.kinds import OUR_KINDS, TRIGGERS
+from hub.automation.definition.kinds import OUR_KINDS
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import Invalid, Marker, Schema
 from tests.automation.triggers.bench import Bench, explained, valid
 
+TRIGGERS = OUR_KINDS.names("trigger")
 PLAIN: dict[str, dict[str, Any]] = {
     "event": {"event_type": "a"},
     "device": {"device_id": "a", "domain": "mqtt", "type": "pressed"},
@@ -39,7 +40,7 @@ PLAIN: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(TRIGGERS))
+@pytest.mark.parametrize("name", TRIGGERS)
 def test_each_kind_has_a_name_words_and_a_schema_that_its_plainest_form_fits(name: str) -> None:
     kind = OUR_KINDS.trigger(name)
     schema = to_json_schema(Schema(dict(kind.fields)))
@@ -53,7 +54,7 @@ def test_each_kind_has_a_name_words_and_a_schema_that_its_plainest_form_fits(nam
     assert explained({"trigger": name, **PLAIN[name]})
 
 
-@pytest.mark.parametrize("name", list(TRIGGERS))
+@pytest.mark.parametrize("name", TRIGGERS)
 def test_what_was_validated_is_valid_again_and_the_same(name: str) -> None:
     once = valid({"trigger": name, **PLAIN[name]})
     once.pop("index")
@@ -64,7 +65,7 @@ def test_what_was_validated_is_valid_again_and_the_same(name: str) -> None:
     assert twice == once
 
 
-@pytest.mark.parametrize("name", list(TRIGGERS))
+@pytest.mark.parametrize("name", TRIGGERS)
 def test_a_misspelt_key_is_refused_by_every_kind(name: str) -> None:
     with pytest.raises(Invalid, match="nonsense"):
         valid({"trigger": name, **PLAIN[name], "nonsense": 1})

@@ -114,7 +114,7 @@ async def test_what_is_no_number_is_told_once_and_others_go_on(bench: Bench) -> 
 
     assert [fired.trigger["entity_id"] for fired in site.fired] == ["sensor.other", TEMPERATURE]
     assert len(site.failures) == 1
-    assert "no number" in site.failures[0]
+    assert "not a number" in site.failures[0]
 
 
 async def test_an_edge_that_is_not_there_is_told(bench: Bench) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import Optional, Required, Schema
 from hub.core.surfaces import WRITE, Method, MethodCall
@@ -200,6 +202,27 @@ async def test_what_a_crash_cut_off_is_told_or_done_again_as_the_method_says(tmp
 
     assert told["error"]["code"] == "CONFLICT"
     assert repeated["payload"]["count"] == 3
+
+
+@pytest.mark.parametrize(("repeatable", "rows"), [(False, [1, 1]), (True, [0, 1])])
+async def test_the_row_of_a_repeatable_method_is_committed_with_the_first_thing_that_it_writes(
+    rig: Rig, repeatable: bool, rows: list[int]
+) -> None:
+    async def committed() -> int:
+        count: int = await rig.db.read(lambda conn: conn.execute("SELECT count(*) FROM idempotency").fetchone()[0])
+        return count
+
+    async def act(call: MethodCall) -> list[int]:
+        before = await committed()
+        await rig.db.write(lambda conn: conn.execute("DELETE FROM idempotency WHERE key = 'nothing'").rowcount)
+        return [before, await committed()]
+
+    schema = Schema({Required("idempotencyKey"): str})
+    rig.gateway.methods.add(Method("look", act, "test", schema, WRITE, acts=True, repeatable=repeatable))
+    async with connected(rig) as client:
+        answer = await client.call("look", {"idempotencyKey": "k"})
+
+    assert answer["payload"] == rows
 
 
 async def test_old_keys_are_forgotten(rig: Rig) -> None:

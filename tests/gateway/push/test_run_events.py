@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hub.gateway.push.events import RunEvents
-from tests.gateway.house import FullRig
 from tests.gateway.rig import connected, running
+from tests.hub_fixture import HubFixture
 
 RUN = {"run_id": "r", "session_key": "agent:main:main", "agent_id": "main"}
 CALL = {**RUN, "call_id": "c1", "name": "build"}
@@ -27,7 +27,7 @@ async def test_a_tool_is_told_of_when_it_begins_goes_on_and_ends(tmp_path: Path)
     assert (told[1]["partialResult"], told[2]["waitingForApproval"], told[3]["result"]) == ("half", True, "a boat")
 
 
-async def test_a_summary_is_told_of_in_its_run_and_between_runs_as_a_change_of_the_session(house: FullRig) -> None:
+async def test_a_summary_is_told_of_in_its_run_and_between_runs_as_a_change_of_the_session(house: HubFixture) -> None:
     begun: dict[str, Any] = {**RUN, "reason": "overflow", "tokens_before": 9_000}
     done = {**begun, "tokens_after": 900, "messages": 40}
     async with connected(house) as client:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -13,19 +11,14 @@ import pytest
 
 from hub.core.schema import Schema
 from hub.core.services import ServiceCall
-from hub.entities.entities import HomeEntities
-from hub.entities.registry import VERSION, HomeRegistry
-from hub.security.people import People
-from hub.storage.versioned_file import VersionedFile
-from integrations.nodes.mobile_app import setup
 from integrations.nodes.mobile_app.entities import distance_m
 from integrations.nodes.mobile_app.sealed import seal, unseal
 from integrations.nodes.mobile_app.webhook import PER_MINUTE
-from tests.gateway.house import FullRig
-from tests.hosting import host_on
+from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 
+UNUSED = ("config watch", "memory", "model accounts", "pairing", "sandboxes", "skills")
 PHONE = {
     "device_id": "a1",
     "app_id": "net.dinglisch.tasker",
@@ -50,7 +43,7 @@ def model_server() -> Iterator[OpenAIServer]:
 class Phone:
     """A program with an address of its own."""
 
-    def __init__(self, house: FullRig, http: aiohttp.ClientSession, token: str) -> None:
+    def __init__(self, house: HubFixture, http: aiohttp.ClientSession, token: str) -> None:
         self.house, self.http, self.token = house, http, token
         self.url = ""
 
@@ -70,29 +63,18 @@ class Phone:
         return await self.post({"type": kind, "data": data})
 
 
-@asynccontextmanager
-async def house_at(path: Path, server: OpenAIServer) -> AsyncIterator[FullRig]:
-    rig = FullRig(path, server)
-    states = rig.automation.parts.states
-    registry = HomeRegistry(VersionedFile(path / "registry.json", VERSION), rig.bus, states, rig.tasks)
-    parts = SimpleNamespace(
-        **vars(rig), states=states, entities=HomeEntities(registry, states, rig.bus), people=People()
+def house_at(path: Path, server: OpenAIServer) -> HubFixture:
+    return HubFixture(
+        path,
+        server.base_url,
+        sections={"hub": {"name": "Test"}, "mobile_app": {}},
+        integrations=("mobile_app", "openai_compatible", "webchat"),
+        without=UNUSED,
     )
-    await rig.gateway.start()
-    try:
-        await rig.attach()
-        host, registrations = host_on(parts, "mobile_app")
-        await registry.open()
-        await setup(host, None)
-        rig.gateway.open()
-        yield rig
-        await registrations.undo_all()
-    finally:
-        await rig.close()
 
 
 @pytest.fixture
-async def house(tmp_path: Path, model_server: OpenAIServer) -> AsyncIterator[FullRig]:
+async def house(tmp_path: Path, model_server: OpenAIServer) -> AsyncIterator[HubFixture]:
     model_server.reset()
     async with house_at(tmp_path, model_server) as rig:
         yield rig
@@ -106,7 +88,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-async def phone(house: FullRig, http: aiohttp.ClientSession) -> Phone:
+async def phone(house: HubFixture, http: aiohttp.ClientSession) -> Phone:
     """One that is registered with a token that may read and write."""
     _, token = await house.tokens.create("phone", {"operator.read", "operator.write"})
     found = Phone(house, http, token.reveal())
@@ -115,8 +97,8 @@ async def phone(house: FullRig, http: aiohttp.ClientSession) -> Phone:
     return found
 
 
-def state(house: FullRig, entity_id: str) -> Any:
-    return house.automation.parts.states.get(entity_id)
+def state(house: HubFixture, entity_id: str) -> Any:
+    return house.states.get(entity_id)
 
 
 async def test_where_it_is_becomes_a_tracker(phone: Phone) -> None:
@@ -204,7 +186,7 @@ async def test_events_are_fired_but_not_the_hubs_own(phone: Phone) -> None:
     assert own[0] == 400
 
 
-async def test_templates_are_an_administrators(phone: Phone, house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_templates_are_an_administrators(phone: Phone, house: HubFixture, http: aiohttp.ClientSession) -> None:
     _, token = await house.tokens.create("admin", {"operator.admin"})
     admin = Phone(house, http, token.reveal())
     await admin.register()
@@ -244,7 +226,7 @@ async def test_it_may_be_encrypted_and_then_always_is(phone: Phone) -> None:
     assert garbled["error"]["message"].startswith("encrypted_data cannot be decrypted")
 
 
-async def test_a_credential_that_ends_ends_the_registration(phone: Phone, house: FullRig) -> None:
+async def test_a_credential_that_ends_ends_the_registration(phone: Phone, house: HubFixture) -> None:
     await phone.send("update_location", {"location_name": "home"})
     (token,) = house.tokens.list()
     await house.tokens.revoke(token.id)
@@ -281,7 +263,7 @@ async def test_it_is_registered_still_after_a_restart_and_gone_when_it_was_remov
 
 
 async def test_nobody_registers_without_a_credential_or_with_one_that_only_reads(
-    house: FullRig, http: aiohttp.ClientSession
+    house: HubFixture, http: aiohttp.ClientSession
 ) -> None:
     _, token = await house.tokens.create("reader", {"operator.read"})
 

@@ -184,7 +184,7 @@ def test_another_kind_keeps_what_it_knows() -> None:
 def test_what_means_nothing_is_told_at_its_field_and_stays_as_it_was_typed() -> None:
     draft = posted(TEXT, posted_as_shown(TEXT, max="many"))
 
-    assert draft.errors == {"max": "'many' is no number"}
+    assert draft.errors == {"max": "'many' is not a number"}
     assert draft.shown == {"max": "many"}
     assert draft.text == TEXT
 

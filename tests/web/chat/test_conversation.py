@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.agent.budgets.budgets import BudgetPer, BudgetState, RunBudget
-from hub.agent.limits import LimitHit
+from hub.agent.budgets.limits import LimitHit
 from hub.agent.run_request import RunOutcome
 from web.chat.conversation import LiveRun, render_turns, title_of, turns_of
 from web.chat.markdown import Markdown

@@ -13,7 +13,7 @@ SIZE_LIMIT_BYTES = 5_000_000
 
 
 async def command(payload: Any) -> None:
-    """Write a command."""
+    """Log a command."""
     told = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "command": payload.name,

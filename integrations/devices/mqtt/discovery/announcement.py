@@ -14,10 +14,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.sources.mqtt_topics import problem_of
 from hub.core.errors import InvalidRequest
 from hub.core.schema import show
 from hub.entities.description import DeviceInfo
+from hub.integration.mqtt_topics import problem_of
 from integrations.devices.mqtt.discovery.abbreviations import written_out
 from integrations.devices.mqtt.topics import NODES, checked_topic
 

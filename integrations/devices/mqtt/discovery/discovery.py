@@ -202,7 +202,7 @@ class Discovery:
 
 
 def listed(discovery: Discovery) -> dict[str, Any]:
-    """Return what has been announced, as plain data."""
+    """Return all announcements, as plain data."""
     return {
         "entities": [
             {

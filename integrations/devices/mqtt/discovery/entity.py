@@ -93,16 +93,16 @@ class MqttEntity:
         await self.parts.bridge.publish(self.config[topic_key], payload, qos=min(qos, 2), retain=retain)
 
     def is_optimistic(self, state_topic: str) -> bool:
-        """Whether nothing says how a command went."""
+        """Whether no state topic confirms commands."""
         return self.config.get("optimistic") is True or not self.config.get(state_topic)
 
     def reader(self, template_key: str) -> Read:
-        """Return what reads payloads by the template under a key."""
+        """Return the reader of payloads for the template under a key."""
         encoding = self.config.get("encoding", "utf-8") or "latin-1"
         return self.parts.templates.reader(self.config.get(template_key), self._place(template_key), encoding)
 
     def maker(self, template_key: str) -> Callable[[Mapping[str, Any]], str]:
-        """Return what makes payloads by the template under a key."""
+        """Return the maker of payloads for the template under a key."""
         return self.parts.templates.command(self.config.get(template_key), self._place(template_key))
 
     # --- below ---
@@ -212,7 +212,7 @@ class MqttEntity:
         self._on(said["topic"], take)
 
     def judge_availability(self) -> None:
-        """Look again whether it can be reached."""
+        """Re-evaluate whether it can be reached."""
         found = list(self._is_available.values())
         mode = self.config.get("availability_mode", "latest")
         there = all(found) if mode == "all" else any(found) if mode == "any" else self._last_said

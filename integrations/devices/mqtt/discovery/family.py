@@ -160,7 +160,7 @@ def number(value: str, _: Config) -> float | int | None:
 
 
 def one_of(key: str) -> Callable[[str, Config], Any]:
-    """Return what reads one of the words under a key."""
+    """Return a reader for one of the words under a key."""
 
     def read(value: str, config: Config) -> str | None:
         if value == NONE:
@@ -174,7 +174,7 @@ def one_of(key: str) -> Callable[[str, Config], Any]:
 
 
 def words(table: Mapping[str, tuple[str, str]]) -> Callable[[str, Config], Any]:
-    """Return what reads a state by its payloads: `{state: (key of its payload, default)}`."""
+    """Return a reader of states by their payloads: `{state: (key of its payload, default)}`."""
 
     def read(value: str, config: Config) -> str | None:
         if value == config.get("payload_reset", NONE):

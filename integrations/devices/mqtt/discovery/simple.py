@@ -58,7 +58,7 @@ def _sensed(value: str, config: Config) -> Any:
     if config["device_class"] == "date":
         return said.date().isoformat()
     if said.tzinfo is None:
-        raise ValueError("a timestamp names its time zone")
+        raise ValueError("expected a timestamp with a time zone, such as 2026-05-01T07:00:00+00:00")
     return said.astimezone(UTC).isoformat()
 
 

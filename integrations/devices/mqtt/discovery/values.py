@@ -41,7 +41,7 @@ class PayloadTemplates:
         self._engine.compile("{{ value }}").render({"value": ""})
 
     def reader(self, text: str | None, name: str, encoding: str = "utf-8", **variables: Any) -> Read:
-        """Return what reads a payload: with a template, or as it is without one.
+        """Return a reader of payloads: with a template, or unchanged without one.
 
         The reader raises `TemplateFailed`, or `UnicodeDecodeError` for a payload that is no text.
 
@@ -63,7 +63,7 @@ class PayloadTemplates:
         return read
 
     def command(self, text: str | None, name: str) -> Callable[[Mapping[str, Any]], str]:
-        """Return what makes a payload of a value, which the template sees as `value` among others."""
+        """Return a maker of payloads; the template sees the value as `value`, among others."""
         if not text:
             return lambda variables: _plain(variables["value"])
         template = self._engine.compile(text, name)

@@ -11,7 +11,7 @@ CAMERAS_LIMIT = 100
 
 
 def cameras(said: Any) -> list[Announced]:
-    """Return what each camera of the statistics has."""
+    """Return the components of each camera in the statistics."""
     found: list[Announced] = []
     named = said.get("cameras") if isinstance(said, dict) else None
     for camera in list(named)[:CAMERAS_LIMIT] if isinstance(named, dict) else ():

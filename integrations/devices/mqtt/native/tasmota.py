@@ -42,7 +42,7 @@ def topic_of(said: Mapping[str, Any], kind: int) -> str:
 
 
 def components(said: Mapping[str, Any]) -> list[Announced]:
-    """Return what a device has by its configuration."""
+    """Return the components in a device's configuration."""
     relays = [int(each) for each in said["rl"]]
     found = []
     count = sum(each in (RELAY, LIGHT) for each in relays)

@@ -47,7 +47,7 @@ def tells_availability(info: Any) -> bool:
 
 
 def components(devices: list[Any], *, available: bool = False) -> list[Announced]:
-    """Return what the devices of the bridge expose.
+    """Return the components that the bridge's devices expose.
 
     Args:
         available: Whether the bridge says of each whether it is there.

@@ -1,4 +1,4 @@
-"""Answers of the index worker, read as what they have to be."""
+"""Validates the answers of the index worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def read_as(kind: type[T], found: Any) -> T:
-    """Return an answer.
+    """Return an answer of the expected type.
 
     Raises:
         Unavailable: It is anything else.

@@ -1,4 +1,4 @@
-"""An answer in time: the index's when it is there by then, else what a look through the files found meanwhile."""
+"""Search with a deadline: the index's answer if it comes in time, else a search through the files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def within_deadline(
     *,
     awake: bool,
 ) -> SearchAnswer:
-    """Return what the index answers, or what is found in the files when it does not within the time.
+    """Return the index's answer, or the result from the files if it does not come in time.
 
     Args:
         index: Its answer, or None and why there is none. It is left alone when it is late: so a sleeping index wakes.

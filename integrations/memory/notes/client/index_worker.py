@@ -1,4 +1,4 @@
-"""The hub's side of the memory index: a worker process that is there when it is needed, none of it in the hub.
+"""The hub's side of the memory index: a worker process on demand, with none of it loaded in the hub.
 
 One that nobody asks for a while gives way to another that rests: it has loaded what a search needs and opened nothing,
 takes a part of the room, and answers the first question of the next morning in time.
@@ -57,7 +57,7 @@ class IndexWorker:
     Args:
         cache_dir: Where vectors that were paid for are kept; made when it is missing.
         clock: Time.
-        tasks: Owner of what goes on here.
+        tasks: The owner of the background tasks.
         idle_s: The idle time after which a worker is replaced by a small one.
     """
 
@@ -83,17 +83,17 @@ class IndexWorker:
 
     @property
     def running(self) -> bool:
-        """Whether the process is there now."""
+        """Whether the process is running."""
         return self._process is not None and self._process.alive
 
     @property
     def awake(self) -> bool:
-        """Whether the process is there and has started: what it is asked now, it may answer at once."""
+        """Whether the process has started, so that it can answer at once."""
         return self._process is not None and self._process.alive and self._process.has_answered
 
     @property
     def pid(self) -> int | None:
-        """Its process id, None while it is not there."""
+        """Its process id; None if it is not running."""
         return self._process.pid if self._process is not None and self._process.alive else None
 
     async def search(
@@ -139,7 +139,7 @@ class IndexWorker:
         return read_as(Synced, await self._call(job, "sync", args, SYNC_S))
 
     async def verify(self, job: Job) -> Verified:
-        """Compare files and index, and put right what does not agree."""
+        """Compare files and index, and repair differences."""
         return read_as(Verified, await self._call(job, "verify", {}, SYNC_S))
 
     async def status(self, job: Job) -> dict[str, Any]:
@@ -149,12 +149,12 @@ class IndexWorker:
     async def similar(
         self, job: Job, areas: Sequence[str], threshold: float, limit: int
     ) -> list[tuple[Hit, Hit, float]]:
-        """Return pairs of passages of one area that are alike, with their likeness 0 to 1, most first."""
+        """Return pairs of similar passages of one area, with their similarity 0 to 1, highest first."""
         args = {"areas": list(areas), "threshold": threshold, "limit": limit}
         return read_as(list[tuple[Hit, Hit, float]], await self._call(job, "similar", args, SIMILAR_S))
 
     async def embed(self, job: Job, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
-        """Return who makes this agent's vectors, and that of each text.
+        """Return the embedder of this agent, and the vector of each text.
 
         Raises:
             Unavailable: Nobody does, or not now.
@@ -163,7 +163,7 @@ class IndexWorker:
         return made.model, made.vectors
 
     async def drop(self, job: Job, texts: Sequence[str]) -> None:
-        """Take what was forgotten out of the cache of vectors: each passage that holds one of these texts.
+        """Delete forgotten texts from the vector cache: each passage that contains one of them.
 
         Best called right after the `sync` that took it out of the index, or before.
         """
@@ -190,7 +190,7 @@ class IndexWorker:
             self._used_at = self._clock.monotonic()
 
     def _doubt(self, process: WorkerProcess) -> None:
-        """See, beside all else, whether a worker that somebody did not wait for any longer hangs."""
+        """Check in the background whether a worker with an abandoned call hangs."""
         under_way = self._doubting is not None and not self._doubting.done()
         if process.alive and not under_way and not self._closed and not self._tasks.closed:
             self._doubting = self._tasks.spawn(self._end_if_it_hangs(process), name="memory index watchdog")
@@ -204,7 +204,7 @@ class IndexWorker:
                 process.kill()
 
     async def _tell(self, process: WorkerProcess, job: Job) -> None:
-        """Send a job to the worker, once."""
+        """Send a job to the worker once."""
         async with self._telling.setdefault(job.agent_id, asyncio.Lock()):
             if self._told.get(job.agent_id) == job:
                 return
@@ -213,7 +213,7 @@ class IndexWorker:
                 self._told[job.agent_id] = job
 
     async def _ready(self) -> WorkerProcess:
-        """Return the worker, starting it when it is not there.
+        """Return the worker, started if necessary.
 
         Raises:
             Unavailable: It ended lately and is not started yet, or cannot be.
@@ -259,7 +259,7 @@ class IndexWorker:
             self._put_off(why)
 
     def _put_off(self, why: str) -> None:
-        """Let a while pass before the next start, longer each time."""
+        """Delay the next start, longer each time."""
         now = self._clock.monotonic()
         if now - self._started_at >= STEADY_S:
             self._backoff_s = 0.0
@@ -269,7 +269,7 @@ class IndexWorker:
         self._backoff_s = min(max(self._backoff_s * 2, BACKOFF_FIRST_S), BACKOFF_MOST_S)
 
     async def _watch_idle(self) -> None:
-        """Let another worker rest in the place of one that nobody has asked for a while and that has nothing to do."""
+        """Replace an idle worker with a fresh one."""
         while self._process is not None:
             left_s = self._used_at + self._idle_s - self._clock.monotonic()
             if left_s > 0:
@@ -294,7 +294,7 @@ class IndexWorker:
                 return  # until it is asked
 
     async def _lull(self, process: WorkerProcess, jobs: Sequence[Job]) -> None:
-        """Have a fresh worker load what searches in the same memories need, and no more."""
+        """Preload a fresh worker with what searches in the same memories need."""
         try:
             for job in jobs:
                 await self._tell(process, job)

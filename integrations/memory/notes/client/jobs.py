@@ -1,4 +1,4 @@
-"""Keeps what the worker has to know of each agent's memory, until what it is made from has changed."""
+"""Caches the worker's job data of each agent's memory, until its inputs change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Kept(Struct, frozen=True):
 
 
 class Jobs:
-    """Gives jobs; every search and every write asks for one.
+    """Makes jobs; every search and every write asks for one.
 
     Args:
         ground: What they are made from.
@@ -34,7 +34,7 @@ class Jobs:
         self._known: set[str] = set()
 
     def __call__(self, agent_id: str) -> Job:
-        """Return what the worker has to know of an agent's memory now.
+        """Return the present job of an agent's memory.
 
         Raises:
             NotFound: There is no such agent.
@@ -49,7 +49,7 @@ class Jobs:
         return kept.job
 
     def session_changed(self, event: Event) -> None:
-        """Take notice of `session_changed`: conversations may be searched, and each belongs to somebody."""
+        """Handle `session_changed`: conversations may be searched, and each has an owner."""
         if not self._ground.section()["transcripts"]:
             return
         session = self._ground.sessions.get(event.data["key"])

@@ -1,4 +1,4 @@
-"""One life of the index worker's process, as the hub sees it: frames in and out, calls in flight, its end."""
+"""One process of the index worker, as the hub sees it: frames in and out, pending calls, its end."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs and can be asked."""
+        """Whether it runs and accepts calls."""
         return not self._ended and self._process.returncode is None
 
     @property
     def has_answered(self) -> bool:
-        """Whether it has answered anything: until then it is starting."""
+        """Whether it has answered anything yet; until then it is starting."""
         return self._has_answered
 
     @property
     def in_flight(self) -> int:
-        """Calls that were not answered yet."""
+        """Pending calls."""
         return len(self._calls)
 
     async def call(self, message: Mapping[str, Any], timeout_s: float) -> Any:
-        """Ask, and return what is answered.
+        """Send a request and return its answer.
 
         Cancelling, or running out of time, tells the worker to give up.
 
@@ -98,7 +98,7 @@ class WorkerProcess:
                 self._send_soon({"cancel": id_})
 
     async def attend(self) -> None:
-        """Take its answers until it ends; then every call in flight fails. Cancelling ends the worker."""
+        """Read its answers until it ends; then every pending call fails. Cancellation ends the worker."""
         stdout, stderr = self._process.stdout, self._process.stderr
         if stdout is None or stderr is None:
             raise RuntimeError("the worker was started without pipes")
@@ -123,12 +123,12 @@ class WorkerProcess:
             self._on_end(why)
 
     def hang_up(self) -> None:
-        """End its input, at which it finishes and goes."""
+        """Close its input, at which it finishes and exits."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def kill(self) -> None:
-        """End it at once; its files heal when they are next opened."""
+        """Kill it; its files are repaired when they are next opened."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
@@ -171,7 +171,7 @@ class WorkerProcess:
                 future.set_exception(Unavailable(why))
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
-        """Log what it says; of a line without end only the beginning."""
+        """Log its output; only the beginning of an overlong line."""
         rest = b""
         while chunk := await stream.read(65_536):
             *lines, rest = (rest + chunk).split(b"\n")
@@ -188,7 +188,7 @@ class WorkerProcess:
             _log.log(logging.INFO if text.startswith("INFO") else logging.WARNING, "memory index: %s", text)
 
     async def _end(self) -> int:
-        """Wait for its end, and insist when it takes too long."""
+        """Wait for its end, and kill it when that takes too long."""
         self.hang_up()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_S):
@@ -201,7 +201,7 @@ _ENDED = "the memory index worker ended"
 
 
 async def start(arguments: Sequence[str], on_end: Callable[[str], None]) -> WorkerProcess:
-    """Start a worker; its files are its own, and it ends when this process does.
+    """Start a worker, which holds its own files and ends with this process.
 
     Raises:
         OSError: It cannot be started.

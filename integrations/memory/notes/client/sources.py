@@ -35,7 +35,7 @@ _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 
 
 class JobSources(Struct, frozen=True):
-    """What jobs are made from; the callables give what is configured now.
+    """The inputs of jobs; the callables return the present configuration.
 
     Attributes:
         home: The home directory.
@@ -61,7 +61,7 @@ class JobSources(Struct, frozen=True):
 
 
 def job_for(ground: JobSources, agent_id: str) -> Job:
-    """Return what the worker has to know of an agent's memory now.
+    """Return the present job of an agent's memory.
 
     Raises:
         NotFound: There is no such agent.
@@ -81,7 +81,7 @@ _SETTINGS = ("embeddings", "vectors", "keywords", "chunks", "search")
 
 
 def _engines(section: Mapping[str, Any], ground: JobSources) -> dict[str, Any]:
-    """Return the engines of other integrations that are configured: their modules and settings."""
+    """Return the configured engines of other integrations: their modules and settings."""
     found: dict[str, Any] = {}
     for what, name in engine_names(section).items():
         if name not in OWN_ENGINES[what] and (entry := engines(what, ground.home.path).get(name)) is not None:
@@ -94,18 +94,18 @@ def _engines(section: Mapping[str, Any], ground: JobSources) -> dict[str, Any]:
 
 
 def _changed(folder: Path) -> list[list[Any]]:
-    """Return what tells one state of the code in a folder from another."""
+    """Return a value that changes with the code in a folder."""
     facts = ((str(file.relative_to(folder)), file.stat()) for file in sorted(folder.rglob("*.py")))
     return [[name, stat.st_mtime_ns, stat.st_size] for name, stat in facts]
 
 
 def index_directory(home: Home, agent_id: str) -> Path:
-    """Return where an agent's index is; it can always be deleted."""
+    """Return the directory of an agent's index, which can always be deleted."""
     return cache_directory(home) / agent_id
 
 
 def cache_directory(home: Home) -> Path:
-    """Return where the indexes and the vectors that were paid for are."""
+    """Return the directory of indexes and paid vectors."""
     return home.storage / "memory"
 
 
@@ -126,7 +126,7 @@ def extra_sources(home: Path, configured: Iterable[str | Mapping[str, Any]]) -> 
 
 
 def keys_elsewhere(ground: JobSources) -> dict[str, Any]:
-    """Return keys and addresses of embedding providers that are configured for models or set in the environment."""
+    """Return keys and addresses of embedding providers from the model settings and the environment."""
     keys, urls = {}, {}
     providers = ground.providers()
     for name in KEYED:
@@ -140,7 +140,7 @@ def keys_elsewhere(ground: JobSources) -> dict[str, Any]:
 
 
 def conversations(ground: JobSources, agent_id: str) -> Source:
-    """Return all conversations that were not forgotten, those that were used last first; nobody's have the area ""."""
+    """Return all remembered conversations, most recently used first; those of nobody have the area ""."""
     files = []
     left_out = ground.omissions.of(agent_id)
     for session in sorted(ground.sessions.list(agent_id), key=lambda each: each.updated_ms, reverse=True):
@@ -157,7 +157,7 @@ def conversations(ground: JobSources, agent_id: str) -> Source:
 
 
 def _searched(source: Source) -> Source:
-    """Return the conversations that are searched, in an order that does not change with each word that is said.
+    """Return the searched conversations, in an order that does not change with each message.
 
     The worker learns of every change.
     """
@@ -166,7 +166,7 @@ def _searched(source: Source) -> Source:
 
 
 def _scope(session: Session, people: People) -> MemoryScope:
-    """Return whose a conversation is, by the one it belongs to; nobody's when that is not known."""
+    """Return the owner of a conversation, by its session; nobody if unknown."""
     person = people.by_id(session.person) if session.person is not None else None
     owner = person is not None and person.owner
     authority = Authority("index", person=person.id if person is not None else None, owner=owner)

@@ -1,4 +1,4 @@
-"""Keeps the indexes in line with the files while the hub runs: watches them, and indexes changes made outside."""
+"""Keeps the indexes up to date while the hub runs: watches files, and indexes external changes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Watched(Struct, frozen=True):
 
 
 class Upkeep:
-    """Brings indexes up to date by themselves.
+    """Updates indexes automatically.
 
     Args:
         agents: Ids of the agents there are now.
@@ -62,7 +62,7 @@ class Upkeep:
         has_files: Whether there is anything to index; may block, called in a thread.
         clock: Time.
         repairs: Told what keeps an index from being complete.
-        tasks: Owner of what goes on here.
+        tasks: The owner of the background tasks.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Upkeep:
         self._going: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin; the first look at everything is taken at once, beside whatever else goes on."""
+        """Start; the first full update begins at once, in the background."""
         self._going = [
             self._tasks.spawn(self._work(), name="index memory"),
             self._tasks.spawn(self._watch(), name="watch memory"),
@@ -101,7 +101,7 @@ class Upkeep:
         self.look(self._agents())
 
     def stop(self) -> None:
-        """Do nothing more; the owner of the tasks waits for what ends."""
+        """Stop; the owner of the tasks waits for them."""
         for each in (*self._going, *self._busy.values()):
             each.cancel()
         for timer in self._timers.values():
@@ -109,23 +109,23 @@ class Upkeep:
         self._timers.clear()
 
     def reconfigure(self) -> None:
-        """Take up changed settings: other paths are watched, and every index is looked over."""
+        """Apply changed settings: watch other paths, and check every index."""
         self._settings_changed.set()
         self.look(self._agents())
 
     def look(self, agent_ids: Iterable[str]) -> None:
-        """Have the indexes of agents looked over soon."""
+        """Schedule a check of agents' indexes."""
         self._wanted.update(dict.fromkeys(agent_ids))
         self._waking.set()
 
     def look_later(self, agent_id: str, delay_s: float = SETTLE_S) -> None:
-        """Have an index looked over after a while; asking again meanwhile changes nothing."""
+        """Schedule a check of an index after a delay; further calls before then have no effect."""
         if agent_id not in self._timers:
             loop = asyncio.get_running_loop()
             self._timers[agent_id] = loop.call_later(delay_s, self._ring, agent_id)
 
     def searched(self, agent_id: str) -> None:
-        """Note that an index was asked; one that was not looked over for a while is, afterwards."""
+        """Record a search of an index; one that was not checked for a while is checked afterwards."""
         if self._clock.monotonic() - self._done_at.get(agent_id, float("-inf")) > AGAIN_S:
             self.look([agent_id])
 
@@ -183,7 +183,7 @@ class Upkeep:
         self.look_later(agent_id, RETRY_S[min(count, len(RETRY_S)) - 1])
 
     async def _watch(self) -> None:
-        """Watch the folders that are searched; those that come to be are watched from then on."""
+        """Watch the searched folders, including ones created later."""
         while True:
             self._settings_changed.clear()
             jobs = self._jobs()
@@ -207,7 +207,7 @@ class Upkeep:
                 await asyncio.gather(*follow, return_exceptions=True)
 
     async def _until_other_folders(self, watched: Watched, follow: Sequence[asyncio.Future[None]]) -> None:
-        """Wait until there are others to watch, or the settings changed, or a watch came to its end."""
+        """Wait until other folders must be watched, the settings change, or a watch ends."""
         changed: asyncio.Future[Any] = asyncio.ensure_future(self._settings_changed.wait())
         waiting: list[asyncio.Future[Any]] = [changed, *follow]
         try:
@@ -232,7 +232,7 @@ class Upkeep:
         jobs: Sequence[Job],
         doors: Collection[Path],
     ) -> None:
-        """Have an agent's index looked over when a file of it changes; ends when a folder comes or goes."""
+        """Schedule checks of an agent's index when its files change; ends when a folder appears or disappears."""
         if isinstance(changes, BaseException):
             raise changes
         async with aclosing(changes):
@@ -248,7 +248,7 @@ def _counts(doors: Collection[Path], _change: object, path: str) -> bool:
 
 
 def _watched(jobs: Iterable[Job]) -> Watched:
-    """Return what is to be watched for these jobs; blocks."""
+    """Return the folders to watch for these jobs; blocks."""
     deep, flat, doors = set(), set(), set()
     for job in jobs:
         for source in job.sources:
@@ -274,7 +274,7 @@ def _watched(jobs: Iterable[Job]) -> Watched:
 
 
 def _door(folder: Path) -> Path:
-    """Return a folder, or the first that is missing on the way to it."""
+    """Return a folder, or its first missing ancestor."""
     while not folder.parent.is_dir() and folder.parent != folder:
         folder = folder.parent
     return folder

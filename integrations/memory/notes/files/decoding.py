@@ -1,4 +1,4 @@
-"""Text of files that come from anywhere: UTF-8, or what it is most likely in (GBK, UTF-16, Latin-1). Pure."""
+"""Decodes files of any origin: UTF-8, or the likeliest of GBK, UTF-16 and Latin-1. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a file; what cannot be read in any way as U+FFFD."""
+    """Return the text of a file; undecodable bytes become U+FFFD."""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     if is_text(text):
         return text
@@ -36,12 +36,12 @@ def decoded(data: bytes) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Whether nearly all of a text could be read."""
+    """Whether nearly all of a text was decoded."""
     return text.count("\ufffd") + text.count("\0") <= NOT_TEXT_SHARE * len(text)
 
 
 def _chinese(data: bytes) -> str | None:
-    """Return the encoding in which bytes are common Chinese; a guess by frequency is wrong about short notes."""
+    """Return the encoding in which bytes are common Chinese; frequencies alone misjudge short notes."""
     for reads, encoding, marks, common in _CHINESE:
         wide = [each.encode(reads) for each in data.decode(reads, "ignore") if each > "\x7f"]
         narrow = sum(each < 0x80 for each in data)
@@ -55,7 +55,7 @@ def _chinese(data: bytes) -> str | None:
 
 
 def _may_be_korean(data: bytes, wide: list[bytes]) -> bool:
-    """Whether all first bytes are of those that Korean has too, and blanks part the words."""
+    """Whether all lead bytes are valid in Korean too, and blanks separate the words."""
     return all(each[0] <= _HANGUL_LAST for each in wide) and _BLANK_BETWEEN.search(data) is not None
 
 

@@ -1,4 +1,4 @@
-"""Sources outside the workspace, which are only read: files of extra paths, and conversations as text. Blocks."""
+"""Read-only sources outside the workspace: files of extra paths, and conversations as text. Blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINE_LIMIT = 20_000
 
 
 class Outside(Struct, frozen=True):
-    """A text from beside the workspace, and whether all of it came from this home's people."""
+    """A text from outside the workspace, and whether all of it came from this home's people."""
 
     path: str
     text: str
@@ -41,7 +41,7 @@ def is_elsewhere(path: str) -> bool:
 
 
 def area_in(sources: Sequence[Source], path: str) -> str | None:
-    """Return the area that a text from beside the workspace lies in as things are now, whatever an index says."""
+    """Return the present area of a text from outside the workspace, whatever an index says."""
     for source in sources:
         if source.name == TRANSCRIPTS:
             id_ = path.removeprefix(f"{TRANSCRIPTS}/")
@@ -53,7 +53,7 @@ def area_in(sources: Sequence[Source], path: str) -> str | None:
 
 
 def listed(sources: Sequence[Source], areas: Sequence[str]) -> list[MemoryFile]:
-    """Return the files of extra paths, and the conversations, that are in one of the areas."""
+    """Return the extra files and conversations in one of the areas."""
     found: list[MemoryFile] = []
     for source in sources:
         with suppress(OSError, HubError):
@@ -62,7 +62,7 @@ def listed(sources: Sequence[Source], areas: Sequence[str]) -> list[MemoryFile]:
 
 
 def read(sources: Sequence[Source], path: str, areas: Sequence[str]) -> Outside | None:
-    """Return a text by its path in results; None when there is none in these areas.
+    """Return a text by its path in results; None if there is none in these areas.
 
     Raises:
         OSError, HubError: It cannot be read.
@@ -81,7 +81,7 @@ def read(sources: Sequence[Source], path: str, areas: Sequence[str]) -> Outside 
 
 
 def texts(sources: Sequence[Source], areas: Sequence[str]) -> Iterator[Outside]:
-    """Yield the texts of extra paths that are in one of the areas, and can be read."""
+    """Yield the readable texts of extra paths in one of the areas."""
     for source in sources:
         if not source.name.startswith(EXTRA_PREFIX):
             continue
@@ -108,7 +108,7 @@ def _file(entry: FolderEntry, path: str, area: str) -> MemoryFile:
 
 
 def _conversation(source: Source, file: TranscriptSource) -> Outside:
-    """Return a conversation as text: line for line what the transcript holds, so that the lines of a hit are these."""
+    """Return a conversation as text with the same lines as its transcript, so that line numbers of hits match."""
     found = said_in(Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
     shown = [""] * found.lines
     for each in found.said:

@@ -1,4 +1,4 @@
-"""An extra path: a directory or a single file beside the workspace, and which of its files are memory. It blocks."""
+"""An extra path: a directory or a single file outside the workspace, and its memory files. Blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from integrations.memory.notes.job import FILES_LIMIT, Source
 
 
 class ExtraPath(Struct, frozen=True):
-    """Where an extra path leads now.
+    """The present target of an extra path.
 
     Attributes:
         root: The directory.
@@ -25,12 +25,12 @@ class ExtraPath(Struct, frozen=True):
 
     @classmethod
     def of(cls, source: Source) -> ExtraPath:
-        """Return where the extra path of a source leads."""
+        """Return the target of a source's extra path."""
         path = Path(source.root)
         return cls(Root(path.parent), path.name) if path.is_file() else cls(Root(path), None)
 
     def holds(self, rel: str) -> bool:
-        """Whether a name below the directory is that of memory: Markdown, and not hidden."""
+        """Whether a name below the directory is a memory file: Markdown, and not hidden."""
         is_hidden = any(name.startswith(".") for name in rel.split("/"))
         return self.only in (None, rel) and rel.lower().endswith(".md") and not is_hidden
 

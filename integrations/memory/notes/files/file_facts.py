@@ -1,4 +1,4 @@
-"""What the memory files of an agent hold: their texts, how many there are, and which cannot be read."""
+"""Facts about the memory files of an agent: texts, counts, and unreadable files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
 
 
 def texts(worker: FileWorker, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
-    """Yield the texts of these areas as a search reads them."""
+    """Yield the searchable texts of these areas."""
     for path, text in worker.files.texts(areas):
         yield grep.Text(path, shown(text))
     for found in elsewhere.texts(sources, areas):
@@ -21,7 +21,7 @@ def texts(worker: FileWorker, sources: Sequence[Source], areas: Sequence[str]) -
 
 
 def facts(worker: FileWorker, *, counting: bool) -> dict[str, Any]:
-    """Return facts on files and history; passages only when there is no index that counted them."""
+    """Return facts on files and history; passages only if no index has counted them."""
     facts: dict[str, Any] = {"changes": worker.history.count()}
     if counting:
         files, count, skipped = counted(worker)
@@ -32,13 +32,13 @@ def facts(worker: FileWorker, *, counting: bool) -> dict[str, Any]:
 
 
 def heal(worker: FileWorker) -> tuple[None, Sequence[str]]:
-    """Finish or undo a change that a crash cut off."""
+    """Finish or undo an interrupted change."""
     worker.journal.heal()
     return None, ()
 
 
 def counted(worker: FileWorker) -> tuple[int, int, list[str]]:
-    """Return how many files and passages there are, and the files that cannot be read."""
+    """Return the numbers of files and passages, and the unreadable files."""
     entries = worker.files.entries()
     read = dict(worker.files.texts())
     skipped = sorted(each.path for each in entries if each.path not in read)

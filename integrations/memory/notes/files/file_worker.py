@@ -1,4 +1,4 @@
-"""Where the files of an agent's memory are worked on: in a thread, one change at a time for each workspace."""
+"""Runs work on an agent's memory files: in a thread, one change at a time for each workspace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class FileWorker(Struct, frozen=True):
-    """The files of one agent, and how they are changed; all of it blocks."""
+    """The files of one agent; every method blocks."""
 
     files: MemoryFiles
     journal: Journal
@@ -51,7 +51,7 @@ class FileWorkers:
         self._locks: dict[Path, asyncio.Lock] = {}
 
     async def look(self, agent_id: str, work: Callable[[FileWorker], T]) -> T:
-        """Return what `work` finds in the files; it changes nothing. Cancelling waits for nothing.
+        """Run read-only `work` on the files. Cancellation does not wait.
 
         Raises:
             Unavailable: The disk cannot be read.
@@ -59,7 +59,7 @@ class FileWorkers:
         return await asyncio.to_thread(_guarded, work, self._desk(agent_id))
 
     async def change(self, agent_id: str, work: Callable[[FileWorker], tuple[T, Sequence[str]]]) -> T:
-        """Do `work`, which returns its result and the paths it changed, after what came before.
+        """Run `work`, which returns its result and the changed paths, after earlier changes.
 
         Cancelling waits until it is done: half of it would be done anyway.
 

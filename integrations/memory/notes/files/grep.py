@@ -1,4 +1,4 @@
-"""The last resort of a search: it reads the files themselves, in English and Chinese, within a time and a size.
+"""The fallback search: reads the files themselves, in English and Chinese, within limits of time and size.
 
 No index is kept. A file is taken apart only when one of the words that are asked for may be in it.
 """
@@ -37,7 +37,7 @@ _PER_PASSAGE = 120
 
 
 class Text(Struct, frozen=True):
-    """A file to be searched, and whether the place it is in can be trusted."""
+    """A file to search, and whether its place is trusted."""
 
     path: str
     text: str
@@ -45,7 +45,7 @@ class Text(Struct, frozen=True):
 
 
 class GrepResult(Struct):
-    """A passage, what it has of what was asked, and its score in the end."""
+    """A passage, the matched terms, and its final score."""
 
     path: str
     passage: Passage
@@ -56,7 +56,7 @@ class GrepResult(Struct):
 
 
 class Scan(Struct):
-    """The result of a search through the files: hits, amount of text, and whether it was complete."""
+    """The result of a file search: hits, amount of text, and whether it was complete."""
 
     found: list[GrepResult] = field(default_factory=list)
     passages: int = 0
@@ -73,7 +73,7 @@ def search(
     limit_s: float = TIME_LIMIT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Hit], bool]:
-    """Return the passages that have the most telling of the words, the best first, and whether all files were read.
+    """Return the passages with the most informative words, best first, and whether all files were read.
 
     The score is the share of what was asked that is there, weighed by how rare each word is, a little less for long and
     for old passages. Without terms, the newest entries are given.
@@ -111,7 +111,7 @@ def search(
 
 
 def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[Hit, Hit, float]]:
-    """Return pairs of entries that share words, with the share (Jaccard), most first; of the newest entries alone."""
+    """Return pairs of entries with common words and their share (Jaccard), highest first; only of the newest."""
     entries: list[tuple[GrepResult, frozenset[str]]] = []
     for file in texts:
         for passage in passages(file.text):
@@ -187,7 +187,7 @@ def _found(file: Text, passage: Passage, matches: frozenset[int], words: int) ->
 
 
 def _may_have(file: Text, terms: Sequence[Term]) -> bool:
-    """Whether taking a file apart may find one of the terms: cheap, and never wrongly no."""
+    """Whether parsing a file may find one of the terms: cheap, and never falsely negative."""
     folded = fold(file.text)
     marks: list[str] | None = None
     for word in frozenset[str]().union(*terms):

@@ -1,4 +1,4 @@
-"""What was changed in the files of one agent's memory: a record for each change, written before the files are.
+"""The history of an agent's memory files: a record for each change, written before the files are.
 
 A record whose change was not finished is called `.pending`; all of it blocks, and one change goes on at a time.
 """
@@ -40,7 +40,7 @@ _FORGOTTEN = "what was changed here was forgotten"
 
 
 class FileChange(Struct, frozen=True):
-    """What was changed in one file.
+    """The change of one file.
 
     Attributes:
         path: Relative to the workspace.
@@ -55,7 +55,7 @@ class FileChange(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """One change, whole.
+    """One complete change.
 
     Attributes:
         id: Sorts by time.
@@ -79,12 +79,12 @@ class Record(Struct, frozen=True):
 
     @property
     def can_undo(self) -> bool:
-        """Whether it can be taken back, as long as nothing else changed."""
+        """Whether it can be undone, as long as nothing else changed."""
         kept = all(file.hunks is not None or file.before is None for file in self.files)
         return bool(self.files) and kept and not (self.undone or self.forgotten or self.reason == "forget")
 
     def as_change(self) -> Change:
-        """Return it as people see it."""
+        """Return it in its form for people."""
         diff = "\n".join(
             line
             for file in self.files
@@ -111,12 +111,12 @@ class History:
         self._directory = directory
 
     def new_id(self, time_ms: int) -> str:
-        """Return an id that sorts after all that there are, also when the clock went back."""
+        """Return an id that sorts after all existing ones, even if the clock went back."""
         last = max(map(_number, (*self._names(_DONE), *self._names(_PENDING))), default=0)
         return f"{max(time_ms, last + 1):013d}-{secrets.token_hex(4)}"
 
     def begin(self, record: Record) -> None:
-        """Write a record before its change is made.
+        """Write a record before its change.
 
         Raises:
             StorageError: It cannot be written; the change must not be made.
@@ -125,39 +125,39 @@ class History:
         write_atomic(self._path(record.id, _PENDING), _packed(record))
 
     def finish(self, record: Record) -> None:
-        """Note that the change was made; the oldest records go when there are too many."""
+        """Mark a change as made; the oldest records are deleted when there are too many."""
         self._path(record.id, _PENDING).rename(self._path(record.id, _DONE))
         self._prune()
 
     def cancel(self, record: Record) -> None:
-        """Take a record away whose change was not made."""
+        """Delete the record of a change that was not made."""
         self._path(record.id, _PENDING).unlink(missing_ok=True)
 
     def pending(self) -> list[Record]:
-        """Return the changes that something cut off."""
+        """Return the interrupted changes."""
         return [found for name in self._names(_PENDING) if (found := self._read(name, _PENDING)) is not None]
 
     def newest(self) -> Iterable[Record]:
-        """Yield the changes, the newest first."""
+        """Yield the changes, newest first."""
         for name in reversed(self._names(_DONE)):
             if (found := self._read(name, _DONE)) is not None:
                 yield found
 
     def count(self) -> int:
-        """Return how many changes are kept."""
+        """Return the number of stored changes."""
         return len(self._names(_DONE))
 
     def get(self, id: str) -> Record | None:
-        """Return a change; None when there is none of this id."""
+        """Return a change; None for an unknown id."""
         return self._read(id, _DONE) if _ID.fullmatch(id) else None
 
     def mark(self, id: str, *, undone: bool) -> None:
-        """Note whether a change was taken back."""
+        """Mark a change as undone or not."""
         if (found := self.get(id)) is not None:
             write_atomic(self._path(id, _DONE), _packed(replace(found, undone=undone)))
 
     def replacements(self) -> dict[str, set[str]]:
-        """Return, for each entry that was written in place of others, what it replaced; as `fact_key` of each."""
+        """Return, for each replacing entry, what it replaced; as `fact_key` of each."""
         found: dict[str, set[str]] = defaultdict(set)
         for record in self.newest():
             if record.reason != "add":
@@ -171,7 +171,7 @@ class History:
         return found
 
     def scrub(self, lines: Collection[str], paths: Collection[str]) -> None:
-        """Take out of all records what is forgotten.
+        """Remove forgotten text from all records.
 
         Args:
             lines: The lines that it said.
@@ -223,7 +223,7 @@ def _number(id: str) -> int:
 
 
 def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:
-    """Return a record without what is forgotten; the same object when nothing of it is in there."""
+    """Return a record without forgotten text; the same object if it has none."""
     files = tuple(_file_without(file, keys, gone=file.path in paths) for file in record.files)
     # Of a file that was too long to be kept here, its title may be all that is shown of it.
     is_gone = any(file.path in paths for file in record.files) and not record.forgotten

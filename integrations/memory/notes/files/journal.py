@@ -1,4 +1,4 @@
-"""Changes of memory files, each with a record by which it can be shown and taken back. Everything here blocks."""
+"""Changes of memory files, each with a record to show and undo it. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Journal:
     def rework(
         self, make: Callable[[], tuple[Mapping[str, tuple[str | None, str | None]], str]], *, reason: str, who: str
     ) -> Record:
-        """Change files by what is made of them now; made again when somebody else wrote in between.
+        """Change files by a function of their present texts; repeated if somebody else wrote in between.
 
         Args:
             make: Returns old and new text by path, and a line on what that is.
@@ -78,7 +78,7 @@ class Journal:
         raise Unavailable(f"{path} is being written by somebody else; try again", retry_after_s=1.0)
 
     def forget(self, drafts: Sequence[Draft], *, who: str) -> Record:
-        """Change files without keeping what they were.
+        """Change files without keeping their former texts.
 
         Raises:
             Conflict: One of them changed meanwhile; nothing was forgotten.
@@ -91,7 +91,7 @@ class Journal:
             raise Conflict(f"{stale.path} changed meanwhile; nothing in it was forgotten") from stale
 
     def heal(self) -> None:
-        """Take back, once, what was cut off in the middle; files that somebody changed since are left as they are."""
+        """Undo interrupted changes; files that were changed since are left as they are."""
         if self._healed:
             return
         for record in self.history.pending():
@@ -121,7 +121,7 @@ class Journal:
 
 
 def text_before(file: FileChange, now: str | None) -> str | None:
-    """Return what a file was before a change, exactly; `now` is what the change made of it.
+    """Return a file's exact text before a change; `now` is its text after it.
 
     Raises:
         PatchConflict: It is not, or what the change was is not kept any more.

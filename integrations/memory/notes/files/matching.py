@@ -1,4 +1,4 @@
-"""Which entry is meant: by all the words of a query, by its exact words, or because it says the same. Pure."""
+"""Finds the entry that is meant: by all words of a query, its exact words, or an equal meaning. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Term = frozenset[str]
 
 
 def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_asked) -> list[Term]:
-    """Return what a query asks for.
+    """Return the terms of a query.
 
     Args:
         query: The question or name.
@@ -38,7 +38,7 @@ def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_
 
 
 def day_in(path: str, passage: Passage) -> date | None:
-    """Return the day a passage belongs to."""
+    """Return the day of a passage."""
     try:
         return date.fromisoformat(passage.day) if passage.day else day_of(path)
     except ValueError:
@@ -46,7 +46,7 @@ def day_in(path: str, passage: Passage) -> date | None:
 
 
 def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]) -> list[tuple[str, Passage]]:
-    """Return the list items that say exactly `query`; where there is none, those that have every term of it."""
+    """Return the list items that say exactly `query`; if there is none, those with all of its terms."""
     items = [(path, each) for path, each in passages if each.is_item]
     wanted = fact_key(query)
     exact = [(path, each) for path, each in items if wanted and fact_key(each.text) == wanted]
@@ -56,7 +56,7 @@ def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]
 
 
 def has_all(text: str, day: date | None, terms: Sequence[Term]) -> bool:
-    """Whether a text that belongs to a day has one word of each term."""
+    """Whether a text of a day has one word of each term."""
     folded = fold(text)
     if not all(any(word.startswith("@") or may_have(folded, word) for word in term) for term in terms):
         return False
@@ -65,13 +65,13 @@ def has_all(text: str, day: date | None, terms: Sequence[Term]) -> bool:
 
 
 def may_have(folded: str, word: str) -> bool:
-    """Whether taking a text apart may find a word: cheap, and never wrongly no."""
+    """Whether parsing a text may find a word: cheap, and never falsely negative."""
     # A stem is how all forms of its word begin, but for a last y that became i.
     return word.removesuffix("i") in folded or (word[-1].isdecimal() and word in otherwise_written(folded))
 
 
 def for_example(named: Sequence[Passage | Hit]) -> str:
-    """Return how an error names some of these, in the words of this home alone: a model reads errors unquoted."""
+    """Return examples for an error, in trusted words only: a model reads errors unquoted."""
     ours = [each.text[:EXAMPLE_LIMIT] for each in named if each.trusted]
     if not ours:
         return "with more of its words"
@@ -79,7 +79,7 @@ def for_example(named: Sequence[Passage | Hit]) -> str:
 
 
 def passes(passage: Passage, filters: Filters) -> bool:
-    """Whether a passage is what a search asks for, whatever it says."""
+    """Whether a passage passes the filters of a search."""
     return (
         (filters.person is None or passage.person == filters.person)
         and (filters.session is None or passage.session == filters.session)

@@ -1,4 +1,4 @@
-"""The memory files below one workspace: found, read, and replaced several together. Everything here blocks."""
+"""The memory files below one workspace: found, read, and replaced together. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BEING_WRITTEN = ".homarus-"
 
 
 class StaleWrite(Exception):
-    """A file is not what it was when its new text was made; nothing was written."""
+    """A file changed after its new text was made; nothing was written."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -42,7 +42,7 @@ class StaleWrite(Exception):
 
 
 class Draft(Struct, frozen=True):
-    """What a file is to be, and what it was when that was decided; None: no file."""
+    """A file's planned content, and its content at that time; None means no file."""
 
     path: str
     before: str | None
@@ -50,17 +50,17 @@ class Draft(Struct, frozen=True):
 
 
 def hash_of(text: str | None) -> str | None:
-    """Return the hash by which a change of a file is noticed; None for no file."""
+    """Return the hash that detects changes of a file; None for no file."""
     return None if text is None else hashlib.sha256(_bytes(text)).hexdigest()
 
 
 def shown(text: str) -> str:
-    """Return a text as it can be shown: bytes that are no UTF-8 as U+FFFD."""
+    """Return a displayable text: invalid UTF-8 becomes U+FFFD."""
     return _bytes(text).decode("utf-8", "replace")
 
 
 def has_files(root: str, area: str) -> bool:
-    """Whether there may be a file of an area: a look at a name or two."""
+    """Whether there may be a file of an area, judged by a name or two."""
     # Asked before every message, and several times as fast as with paths as objects.
     there = os.path.exists
     if area == PRIVATE_AREA:
@@ -83,7 +83,7 @@ class MemoryFiles:
         self.root = root
 
     def entries(self, areas: Sequence[str] | None = None) -> list[FileEntry]:
-        """Return the memory files, the curated first, then the newest days, then the others by name.
+        """Return the memory files: curated ones first, then the newest days, then the others by name.
 
         Args:
             areas: Only files of these; all without it.
@@ -102,14 +102,14 @@ class MemoryFiles:
         return [each for each, _ in wanted]
 
     def texts(self, areas: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield path and text of the memory files that can be read, as `text` gives it."""
+        """Yield path and text of the readable memory files, as `text` returns it."""
         for each in self.entries(areas):
             with suppress(OSError, HubError):
                 if (text := self.text(each.path)) is not None:
                     yield each.path, text
 
     def text(self, path: str) -> str | None:
-        """Return a file's text, None when there is no such file; bytes that are no UTF-8 are lone surrogates.
+        """Return a file's text, None if it does not exist; invalid UTF-8 becomes lone surrogates.
 
         Raises:
             LimitExceeded, PathRefused, OSError: It cannot be read.
@@ -124,7 +124,7 @@ class MemoryFiles:
         return self.root.stat(CURATED).size_bytes if self.root.is_file(CURATED) else 0
 
     def replace(self, drafts: Sequence[Draft], id: str) -> None:
-        """Replace files: all of them, or none when they cannot be written.
+        """Replace files, all or none.
 
         All new texts are on the disk beside their files before the first of them takes its name; when the system stops
         between two names, `Journal` goes on from there.
@@ -155,7 +155,7 @@ class MemoryFiles:
             raise
 
     def put_back(self, draft: Draft) -> None:
-        """Give a file the text that it had before.
+        """Restore a file's former text.
 
         Raises:
             OSError: It cannot be written.
@@ -167,7 +167,7 @@ class MemoryFiles:
             self.root.write_bytes(draft.path, _bytes(draft.before), parents=True)
 
     def clear(self, drafts: Sequence[Draft], id: str) -> None:
-        """Take away what was being written."""
+        """Delete the drafts of a change."""
         for number, draft in enumerate(drafts):
             with suppress(FileNotFoundError, NotADirectoryError, PathRefused):
                 self.root.unlink(_temporary(draft.path, id, number))

@@ -64,7 +64,7 @@ class NotesNotebook:
         self._zone = zone
 
     async def files(self, *, agent_id: str, scope: MemoryScope) -> list[MemoryFile]:
-        """Return the files that are seen in a scope, the curated first, then the newest days, then the others."""
+        """Return the files visible in a scope: curated ones first, then the newest days, then the others."""
         areas, sources = areas_of(scope), self._sources(agent_id)
 
         def listed(worker: FileWorker) -> list[MemoryFile]:
@@ -83,7 +83,7 @@ class NotesNotebook:
         return await self._workers.look(agent_id, listed) if areas else []
 
     async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
-        """Return a file's text; what is no UTF-8 in it is shown as U+FFFD.
+        """Return a file's text; invalid UTF-8 is shown as U+FFFD.
 
         Raises:
             NotFound: There is no such file within `scope`.
@@ -162,7 +162,7 @@ class NotesNotebook:
         return await self._workers.change(agent_id, write)
 
     async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
-        """Return what was changed, the newest first; a change is seen by who sees all of its files."""
+        """Return the changes, newest first; a change is visible to those who see all of its files."""
         most = max(0, min(limit, CHANGES_LIMIT))
 
         def newest(worker: FileWorker) -> list[Change]:
@@ -177,7 +177,7 @@ class NotesNotebook:
         return await self._workers.look(agent_id, newest)
 
     async def undo(self, change_id: str, *, agent_id: str, scope: MemoryScope, who: str) -> Change:
-        """Take a change back; what others changed in the same files since then stays.
+        """Undo a change; later changes by others in the same files stay.
 
         Raises:
             NotFound: There is no such change within `scope`.
@@ -246,7 +246,7 @@ class NotesNotebook:
 
 
 def no_such_file(path: str) -> NotFound:
-    """Return what is said of a file that is not there, or not there for this session."""
+    """Return the message that a file does not exist, or not for this session."""
     return NotFound(f"there is no memory file {path!r:.200} here; a path is written as the list of files has it")
 
 
@@ -297,7 +297,7 @@ def _is_seen(record: Record, scope: MemoryScope) -> bool:
 
 
 def _free(files: MemoryFiles, name: str) -> str:
-    """Return a path that is not taken."""
+    """Return a free path."""
     for number in range(1, NAMES_TRIED):
         path = f"{name}.md" if number == 1 else f"{name}-{number}.md"
         if not files.root.exists(path):
@@ -306,7 +306,7 @@ def _free(files: MemoryFiles, name: str) -> str:
 
 
 def _imported(origin: str, name: str, taken: Mapping[str, str]) -> str:
-    """Return where a file that comes in is put; its name is made harmless, and never that of another."""
+    """Return the destination of an imported file; its name is made safe and unique."""
     parts = [_NOT_NAME.sub("-", part).strip(".-")[:NAME_LIMIT] for part in name.removesuffix(".md").split("/")]
     plain = "/".join([part for part in parts if part][-DEPTH_LIMIT:]) or "notes"
     return free_name(taken, f"{IMPORTED}/{origin}/{plain}.md")

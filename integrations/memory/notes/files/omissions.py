@@ -1,4 +1,4 @@
-"""What memory leaves out of conversations for good, because it was forgotten: ids alone, and no word of it.
+"""The forgotten parts of conversations, which memory leaves out for good: ids alone, no words.
 
 The transcripts stay as they are: they are the record of what was said. Kept beside them, so that a backup has both.
 """
@@ -42,13 +42,13 @@ class LeftOut(Struct, frozen=True):
     problem: str | None = None
 
     def of(self, session_id: str) -> frozenset[str] | None:
-        """Return the entries of a conversation that are left out; None: all of it is."""
+        """Return the omitted entries of a conversation; None for all of it."""
         if self.problem is not None or session_id in self.whole:
             return None
         return self.entries.get(session_id, frozenset())
 
     def plus(self, more: Ids) -> LeftOut:
-        """Return it with more."""
+        """Return it with further omissions."""
         whole = self.whole | {id_ for id_, entries in more.items() if entries is None}
         entries = {
             id_: self.entries.get(id_, frozenset()) | frozenset(more.get(id_) or ()) for id_ in {*self.entries, *more}
@@ -57,7 +57,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class Omissions:
-    """Keeps what is left out, for each agent.
+    """Keeps the omissions of each agent.
 
     Args:
         home: Paths of the home directory.
@@ -69,7 +69,7 @@ class Omissions:
         self._lock = Lock()
 
     def of(self, agent_id: str) -> LeftOut:
-        """Return what is left out now: the same object until that changes. It blocks when it is asked first."""
+        """Return the present omissions: the same object until they change. Blocks on the first call."""
         known = self._known.get(agent_id)
         if known is None:
             with self._lock:
@@ -77,7 +77,7 @@ class Omissions:
         return known
 
     def with_more(self, agent_id: str, more: Ids) -> LeftOut:
-        """Return what is to be kept, which is not done yet.
+        """Return the extended omissions, without storing them.
 
         Raises:
             LimitExceeded: It would be too much.
@@ -92,7 +92,7 @@ class Omissions:
         return found
 
     def keep(self, agent_id: str, left_out: LeftOut) -> None:
-        """Leave this out from now on; it is on the disk when this returns.
+        """Store omissions; on disk when this returns.
 
         Raises:
             StorageError: It cannot be written; what was left out before still is.

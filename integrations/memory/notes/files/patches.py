@@ -1,4 +1,4 @@
-"""What changed in a file, as lines: enough to show it, to take it back, and to take it back when others changed too.
+"""Line-based patches of a file: to show a change, undo it, and undo it beneath later changes.
 
 Pure: texts in, texts out.
 """
@@ -16,11 +16,11 @@ COMPARED_LIMIT = 4_000
 
 
 class Hunk(Struct, frozen=True):
-    """Some lines in the place of others; lines are without their newlines.
+    """Replaced lines; without newlines.
 
     Attributes:
         before_at, after_at: Where it begins in the old and in the new text, from 0.
-        before, after: What was there, and what is there now.
+        before, after: The old and the new lines.
         above, below: Up to three lines around it, the same in both texts.
     """
 
@@ -33,11 +33,11 @@ class Hunk(Struct, frozen=True):
 
 
 class PatchConflict(Exception):
-    """What is to be taken back is not there any more, or cannot be distinguished from the same elsewhere."""
+    """The change to undo is gone, or ambiguous."""
 
 
 def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
-    """Return what makes the text `after` of `before`, from the top."""
+    """Return the hunks that turn `before` into `after`, from the top."""
     old, new = before.split("\n"), after.split("\n")
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
@@ -66,7 +66,7 @@ def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
 
 
 def taken_back(text: str, hunks: Sequence[Hunk]) -> str:
-    """Return the text without the change, exactly; `text` is what the change made.
+    """Return the text with the change undone exactly; `text` is its result.
 
     Raises:
         PatchConflict: It is not.
@@ -81,7 +81,7 @@ def taken_back(text: str, hunks: Sequence[Hunk]) -> str:
 
 
 def taken_out(text: str, hunks: Sequence[Hunk]) -> str:
-    """Return a text that was changed again without one of its changes; every other line stays.
+    """Return a later text with one earlier change removed; every other line stays.
 
     Raises:
         PatchConflict: What was changed is not there as it was, or it is not clear which of several it is.
@@ -126,7 +126,7 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _place(lines: Sequence[str], hunk: Hunk) -> int:
-    """Return where the new lines of a hunk are now: by what is around them, else by themselves."""
+    """Return the position of a hunk's new lines now: by their context, else by themselves."""
     size = len(hunk.after)
     there = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == hunk.after]
     near = {at: _around(lines, at, hunk) for at in there}
@@ -141,7 +141,7 @@ def _place(lines: Sequence[str], hunk: Hunk) -> int:
 
 
 def _around(lines: Sequence[str], at: int, hunk: Hunk) -> int:
-    """Return how many of the lines around a hunk are there, from the nearest on."""
+    """Return how many of the context lines of a hunk match, from the nearest on."""
     above = lines[max(0, at - CONTEXT) : at][::-1]
     end = at + len(hunk.after)
     return _alike(above, hunk.above[::-1]) + _alike(lines[end : end + CONTEXT], hunk.below)

@@ -1,4 +1,4 @@
-"""Writes an entry where it belongs, and strikes what it replaces. It blocks; texts come from `MemoryFiles`."""
+"""Writes an entry into its place, and strikes the ones it replaces. Blocks; texts come from `MemoryFiles`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Texts = dict[str, tuple[str | None, str | None]]
 
 
 class Remembering(Struct, frozen=True):
-    """An entry that is to be written.
+    """An entry to write.
 
     Attributes:
         entry: The entry.
@@ -42,7 +42,7 @@ class Remembering(Struct, frozen=True):
     zone: tzinfo
 
     def do(self, worker: FileWorker) -> tuple[Added, Sequence[str]]:
-        """Write it, and return where it is and which files were changed.
+        """Write it, and return its place and the changed files.
 
         Raises:
             InvalidRequest: What it replaces is not clear; nothing was written.
@@ -61,7 +61,7 @@ class Remembering(Struct, frozen=True):
         return made[-1], [file.path for file in record.files]
 
     def _made(self, worker: FileWorker) -> tuple[Added, Texts]:
-        """Return what is written, and the old and new texts of the files that change for it."""
+        """Return the written entry, and the old and new texts of the changed files."""
         provenance = self.entry.provenance
         place = place_for(
             self.entry.kind,
@@ -92,7 +92,7 @@ class Remembering(Struct, frozen=True):
         return Added(_hit(place.path, added), struck=hits), texts
 
     def _known(self, texts: Texts) -> tuple[str, Passage] | None:
-        """Return the entry that says the same already, and can be trusted as much."""
+        """Return an existing equal entry that is at least as trusted."""
         wanted, trusted = fact_key(self.entry.text), self.entry.provenance.trusted
         for path, (_, text) in texts.items():
             for passage in passages(text or ""):
@@ -102,7 +102,7 @@ class Remembering(Struct, frozen=True):
         return None
 
     def _replaced(self, worker: FileWorker) -> list[tuple[str, Passage]]:
-        """Return the entries that hold no longer; words from outside strike nothing that people of this home said."""
+        """Return the replaced entries; words from outside never strike what people of this home said."""
         if not self.entry.replaces:
             return []
         trusted, same = self.entry.provenance.trusted, fact_key(self.entry.text)
@@ -129,7 +129,7 @@ class Remembering(Struct, frozen=True):
 
 
 def _found_again(text: str, passage: Passage) -> Passage:
-    """Return a passage where it is after others were struck above it."""
+    """Return a passage at its new position, after others were struck above it."""
     same = [each for each in passages(text) if each.text == passage.text and not each.struck and each.is_item]
     return same[0] if same else replace(passage)
 

@@ -12,7 +12,7 @@ TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 
 
 def undone(file: FileChange, now: str | None) -> Draft:
-    """Return what a file is without a change of it.
+    """Return a file without one of its changes.
 
     Raises:
         Conflict: What was changed is not there as it was.
@@ -41,7 +41,7 @@ def summary_of_undoing(record: Record) -> str:
 
 
 def _without_title(hunk: Hunk) -> Hunk:
-    """Return what was put into a new file, without the headings that stand over all that was added later."""
+    """Return a new file's first content, without the headings that cover later additions."""
     lines = list(hunk.after)
     while lines and (not lines[0].strip() or lines[0].startswith("#")):
         del lines[0]

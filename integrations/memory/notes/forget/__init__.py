@@ -1,4 +1,4 @@
-"""Forgetting: what is to be deleted from files and conversations, and its deletion and redaction.
+"""Forgetting: plans deletions from files and conversations, and carries them out.
 
 Not here: what the index and its cache hold of it; the worker drops that when `notes/memory.py` asks.
 """

@@ -1,4 +1,4 @@
-"""The conversations of agents as forgetting needs them: all of them, who spoke in which run, and what is left out."""
+"""The conversations of agents for forgetting: who spoke in which run, and what is omitted."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Conversations(Struct, frozen=True):
         return self.ground.omissions
 
     def all(self, agent_id: str) -> Source | None:
-        """Return an agent's conversations; None when they are no part of its memory."""
+        """Return an agent's conversations; None if they are not part of its memory."""
         return conversations(self.ground, agent_id) if self.ground.section()["transcripts"] else None
 
     def problem(self, agent_id: str) -> str | None:
-        """Return why none of an agent's conversations is searched though they should be."""
+        """Return why an agent's conversations cannot be searched although configured."""
         return self.omissions.of(agent_id).problem if self.ground.section()["transcripts"] else None
 
     async def runs_of(self, agent_id: str, person: str) -> Runs:

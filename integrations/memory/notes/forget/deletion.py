@@ -1,4 +1,4 @@
-"""Removes what is forgotten from files, their history and conversations. It blocks; a file worker runs it."""
+"""Removes forgotten text from files, their history and conversations. Blocks; run by a file worker."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PORTION = 4_000_000
 
 
 class SearchedConversations(Struct, frozen=True):
-    """The conversations that are looked through.
+    """The conversations to search.
 
     Attributes:
         source: All of them.
         omissions: The omitted parts.
-        runs: Those in which the person spoke that is to be forgotten.
+        runs: The runs in which the forgotten person spoke.
     """
 
     source: Source
@@ -47,22 +47,22 @@ class DeletionResult(Struct, frozen=True):
 
     @property
     def hits(self) -> list[Hit]:
-        """It as results."""
+        """The parts as results."""
         return [hit for each in self.files for hit in each.hits()] + [hit for each in self.said for hit in each.hits]
 
     @property
     def paths(self) -> list[str]:
-        """What the index has to look at."""
+        """The paths to index again."""
         return [each.path for each in self.files] + [each.path for each in self.said]
 
 
 class Deletion(Struct, frozen=True):
-    """Something that is to be forgotten.
+    """A deletion of memories.
 
     Attributes:
         agent_id: By whom.
         what: The request.
-        terms: What its query asks for.
+        terms: The terms of its query.
         scope: The scope of the caller.
         spoken: The conversations; None when they are no part of the memory.
     """
@@ -88,7 +88,7 @@ class Deletion(Struct, frozen=True):
         return gone
 
     def do(self, worker: FileWorker) -> tuple[DeletionResult, Sequence[str]]:
-        """Forget it, and return what it was and which paths the index has to look at.
+        """Delete, and return the deleted parts and the paths to index again.
 
         Raises:
             InvalidRequest, LimitExceeded: It is too much; nothing was forgotten.
@@ -104,7 +104,7 @@ class Deletion(Struct, frozen=True):
         return gone, gone.paths
 
     def _from_files(self, worker: FileWorker, gone: DeletionResult) -> None:
-        """Take it out of the history, then out of the files."""
+        """Delete from the history, then from the files."""
         lines = [line for each in gone.files for line in each.lines]
         if self.what.query:
             lines += [line for each in gone.said for said in each.said or () for line in said.text.split("\n")]
@@ -122,7 +122,7 @@ class Deletion(Struct, frozen=True):
 def embedded(
     gone: DeletionResult, spoken: SearchedConversations | None, settings: Mapping[str, Any]
 ) -> Iterator[list[str]]:
-    """Yield the texts that were embedded of what is forgotten, in portions."""
+    """Yield the embedded texts of the deleted parts, in portions."""
     portion: dict[str, None] = {}
     size = 0
     for text in _embedded(gone, spoken, IndexSettings.from_plain(settings)):

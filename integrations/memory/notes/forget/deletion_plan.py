@@ -1,4 +1,4 @@
-"""What of the memory files is to be forgotten: entries, and files as a whole. Pure."""
+"""Plans which entries and whole files are forgotten. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Replacements = Mapping[str, Collection[str]]
 
 
 class DeletionPlan(Struct, frozen=True):
-    """What of a file is to be forgotten.
+    """The planned deletion in one file.
 
     Attributes:
         path: The file.
@@ -44,20 +44,20 @@ class DeletionPlan(Struct, frozen=True):
 
     @property
     def lines(self) -> list[str]:
-        """What it says, line by line."""
+        """The deleted lines."""
         if self.passages is None:
             return self.text.split("\n")
         return [line for passage in self.passages for line in passage.text.split("\n")]
 
     @property
     def rest(self) -> str | None:
-        """What stays of the file; None: nothing, and it goes."""
+        """The remaining text; None if the file is deleted."""
         if self.passages is None:
             return None
         return without_lines(self.text, [(each.start_line, each.end_line) for each in self.passages])
 
     def hits(self) -> list[Hit]:
-        """Return it as results; without a text when the session does not see it."""
+        """Return it as results; without text that the session may not see."""
         if self.passages is None:
             text = shown(self.text[:SNIPPET_LIMIT]) if self.is_seen else ""
             return [Hit(self.path, 1, self.text.count("\n") + 1, text, 1.0, trusted=front_matter(self.text)[0].trusted)]
@@ -67,7 +67,7 @@ class DeletionPlan(Struct, frozen=True):
 
 
 def areas_searched(what: Forget, scope: MemoryScope) -> tuple[str, ...] | None:
-    """Return the areas in which is looked for what is to be forgotten; None: in all.
+    """Return the areas to search for deletions; None for all.
 
     Forgetting needs no reading: an owner may have forgotten all that came from a person or a session, wherever it is.
     By words only what is seen is looked through, or the answer would tell whether somebody else's memory has them.
@@ -78,12 +78,12 @@ def areas_searched(what: Forget, scope: MemoryScope) -> tuple[str, ...] | None:
 def deletion_plans(
     texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: MemoryScope, replaced: Replacements
 ) -> list[DeletionPlan]:
-    """Return what is to be forgotten, by file.
+    """Return the planned deletions, by file.
 
     Args:
         texts: Path and text of the files that are looked through.
         what: The request.
-        terms: What its query asks for.
+        terms: The terms of its query.
         scope: The scope of the caller.
         replaced: What entries replaced.
     """
@@ -117,7 +117,7 @@ def deletion_plans(
 def older_versions(
     chosen: Sequence[tuple[str, Passage]], there: Sequence[tuple[str, Passage]], replaced: Replacements
 ) -> list[tuple[str, Passage]]:
-    """Return the struck entries that the chosen ones replaced, and those that these had replaced before."""
+    """Return the struck entries that the chosen ones replaced, transitively."""
     found: list[tuple[str, Passage]] = []
     struck = [each for each in there if each[1].struck and each not in chosen]
     newer = [passage for _, passage in chosen]
@@ -131,7 +131,7 @@ def older_versions(
 
 
 def _was_replaced_by(older: Passage, newer: Passage, replaced: Replacements) -> bool:
-    """Whether an entry took the place of another: by the record, or because one was struck for the other that day."""
+    """Whether an entry replaced another: by the record, or because one was struck for the other that day."""
     if fact_key(older.text) in replaced.get(fact_key(newer.text), ()):
         return True
     if older.superseded is None or older.superseded != newer.day:
@@ -140,7 +140,7 @@ def _was_replaced_by(older: Passage, newer: Passage, replaced: Replacements) -> 
 
 
 def within_limit(hits: Sequence[Hit], what: Forget, older: int = 0) -> None:
-    """Refuse words that name too much; older versions of what is named do not count.
+    """Refuse a query that names too much; older versions of named entries do not count.
 
     Raises:
         InvalidRequest: They do.
@@ -162,7 +162,7 @@ def _is_from(path: str, passage: Passage, what: Forget) -> bool:
 
 
 def _is_whole(path: str, text: str, what: Forget) -> bool:
-    """Whether all of a file came from what is asked for: a person's own file, or one that says so of itself."""
+    """Whether a whole file came from the requested source: a person's own file, or by its front matter."""
     front, _ = front_matter(text)
     theirs = area_of(path) == f"{PERSON_AREA}{what.person}"
     person = what.person is None or front.person == what.person or theirs

@@ -1,4 +1,4 @@
-"""What of conversations is to be forgotten: some of what was said, or all of it. It reads transcripts, and blocks."""
+"""Plans which parts of conversations are forgotten. Reads transcripts, and blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _USER = "user"
 
 
 class Redaction(Struct, frozen=True):
-    """What of a conversation is to be forgotten.
+    """The planned deletion in one conversation.
 
     Attributes:
         file: The conversation.
@@ -44,12 +44,12 @@ class Redaction(Struct, frozen=True):
 
     @property
     def entries(self) -> frozenset[str] | None:
-        """Ids of the entries; None: all of them."""
+        """The deleted entries' ids; None for all."""
         return None if self.said is None else frozenset(each.id for each in self.said)
 
 
 def redactions(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, runs: Runs) -> Iterator[Redaction]:
-    """Yield what is to be forgotten, by conversation.
+    """Yield the planned deletions, by conversation.
 
     All of a conversation goes when it is named, or is that person's. Where others speak too, what a person said goes.
     As with files, an owner may have forgotten what came from a person or a session wherever it is; by words only what
@@ -58,7 +58,7 @@ def redactions(source: Source, what: Forget, terms: list[Term], scope: MemorySco
     Args:
         source: The conversations.
         what: The request.
-        terms: What its query asks for.
+        terms: The terms of its query.
         scope: The scope of the caller.
         runs: Those in which the person spoke that is asked for.
     """
@@ -88,7 +88,7 @@ def redactions(source: Source, what: Forget, terms: list[Term], scope: MemorySco
 
 
 def embedded_of(gone: Redaction, source: Source, settings: IndexSettings) -> Collection[str]:
-    """Return the texts that may have been embedded of what is forgotten, and are no passage any more."""
+    """Return deleted texts that may have been embedded and are no longer passages."""
     file = gone.file
     try:
         data = Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES)
@@ -105,7 +105,7 @@ def embedded_of(gone: Redaction, source: Source, settings: IndexSettings) -> Col
 
 
 def _read(source: Source, file: TranscriptSource) -> Conversation | None:
-    """Return what was said without what is forgotten already; nothing when it cannot be read, None without a file."""
+    """Return a transcript without forgotten parts; empty if unreadable, None without a file."""
     root = Root(source.root)
     if not root.is_file(file.path):
         return None

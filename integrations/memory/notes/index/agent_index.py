@@ -127,15 +127,27 @@ class AgentIndex:
         self.leaving_out = leaving_out(job.sources)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run work until it is done or the index is closed, even when no caller waits for it."""
+        """Run work until it is done or the index is closed, even without a waiting caller."""
         return self._work.spawn(work)
 
     async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
         """Run blocking work on the engines."""
         return await self.shared.thread.run(call, urgency)
 
+    async def in_version(self, call: Callable[[IndexVersion], T]) -> T | None:
+        """Run blocking work on the version that is current when its turn comes; return None when there is none.
+
+        Another may take the place of the one that was current when it was asked.
+        """
+
+        def work() -> T | None:
+            version = self.version  # it is closed in this thread, after it was replaced
+            return None if version is None else call(version)
+
+        return await self.in_thread(work)
+
     async def open(self) -> None:
-        """Open the current version, once; what a crash left behind is removed, and the files are looked through.
+        """Open the current version once; leftovers of a crash are removed, and the files are checked.
 
         Raises:
             IndexUnavailable: Another process holds it, or its directory cannot be used.
@@ -201,13 +213,24 @@ class AgentIndex:
             self._lock = None
         for _ in range(LOCK_ATTEMPTS):
             try:
-                found = await self._read(lambda: take_lock(self.directory))
+                found = await self._try_lock()
             except OSError as error:
                 raise IndexUnavailable(f"the index in {self.directory} cannot be used: {text_of(error)}") from error
             if found is not None:
                 return found
             await asyncio.sleep(LOCK_STEP_S)
         raise IndexUnavailable(f"another process uses the index in {self.directory}")
+
+    async def _try_lock(self) -> int | None:
+        taking = asyncio.ensure_future(self._read(lambda: take_lock(self.directory)))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # The thread takes it all the same, and nobody else could have it while this process lives.
+            with contextlib.suppress(OSError):
+                if (found := await taking) is not None:
+                    os.close(found)
+            raise
 
     async def _open_current(self, current: Current | None) -> str | None:
         """Open the current version, and return why another one has to be built."""
@@ -284,7 +307,7 @@ class AgentIndex:
             self.problems[FILES] = " ".join(progress.problems)
 
     async def _vectorize(self, tally: Tally) -> None:
-        """Give vectors to what waits for them in the current version."""
+        """Embed the waiting passages of the current version."""
         why = None
         async with self._vectorizing:
             chosen = await self.shared.embedders.get(self.settings)
@@ -359,14 +382,14 @@ class AgentIndex:
         return tally
 
     async def _delete_damaged(self) -> None:
-        """Delete a damaged version; since it answers nothing, its replacement is not built beside it."""
+        """Delete a damaged version before its replacement is built, since it answers nothing."""
         damaged = self.version
         if damaged is not None and damaged.damage is not None:
             self.version = None
             await self._give_up(damaged)
 
     async def _begin(self) -> IndexVersion:
-        """Create an empty version; nothing is left of one that cannot be created."""
+        """Create an empty version, leaving nothing behind on failure."""
         path = await self._read(lambda: self.directory / next_name(self.directory))
         try:
             return await self.in_thread(lambda: IndexVersion(path, self.engines, is_new=True))

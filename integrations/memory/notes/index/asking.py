@@ -1,4 +1,4 @@
-"""Answers a search in an index: embeds the query while the words are looked up, and reports missing parts."""
+"""Answers a search in an index: embeds the query while words are searched, and reports missing parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """The vector of what is asked, or why there is none that should be."""
+    """The vector of a query, or why it is missing."""
 
     vector: Vector | None = None
     why_not: str | None = None
@@ -52,7 +52,7 @@ async def search(
     today: date,
     within_s: float | None = None,
 ) -> SearchAnswer:
-    """Return the passages of some areas that answer a query best; after `within_s` without what is still missing.
+    """Return the best passages of some areas; after `within_s`, without the parts still missing.
 
     Raises:
         IndexUnavailable: There is no index yet, or it is damaged.
@@ -88,7 +88,7 @@ async def _wait_for_index(index: AgentIndex, until: float | None) -> None:
 
 
 async def _found(index: AgentIndex, asked: Asked, rules: RankingRules, until: float | None) -> SearchResult:
-    """Search in the index in force; once more when another one took its place meanwhile."""
+    """Search in the present index; repeated if another one replaced it meanwhile."""
     meaning: asyncio.Task[_Meaning] | None = None
     try:
         for _ in range(ATTEMPTS):
@@ -134,7 +134,7 @@ async def _by_then(meaning: asyncio.Task[_Meaning], until: float | None) -> _Mea
 
 
 async def _meaning(index: AgentIndex, text: str) -> _Meaning:
-    """Return the vector of a query, never an error."""
+    """Return the vector of a query; never raises."""
     if not index.settings.wants_vectors:
         return _Meaning()
     chosen = index.shared.embedders.known(index.settings)
@@ -156,7 +156,7 @@ async def _meaning(index: AgentIndex, text: str) -> _Meaning:
 
 
 def _fitting(meaning: _Meaning, version: IndexVersion, index: AgentIndex) -> tuple[Vector | None, str | None]:
-    """Return the vector when the index can be asked with it, else why not."""
+    """Return the vector if the index can be searched with it, else why not."""
     if meaning.vector is None:
         return None, meaning.why_not
     chosen = index.shared.embedders.known(index.settings)

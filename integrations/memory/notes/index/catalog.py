@@ -1,4 +1,4 @@
-"""The catalog of an index: the files that were read and the passages they hold. Its ids are those of the engines."""
+"""The catalog of an index: the indexed files and their passages. Engines use the same ids."""
 
 from __future__ import annotations
 
@@ -117,18 +117,18 @@ class Catalog:
     # --- facts ---
 
     def get(self, key: str) -> str | None:
-        """Return a fact about the whole index."""
+        """Return an index-wide fact."""
         with self._file.reading() as connection:
             found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if found is None else str(found[0])
 
     def put(self, key: str, value: str) -> None:
-        """Keep a fact about the whole index."""
+        """Store an index-wide fact."""
         with self._file.changing() as connection:
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
-        """Return what is known of all files, or of some."""
+        """Return the rows of all files, or of some."""
         query = (
             "SELECT path, source, area, mtime_ns, ctime_ns, size_bytes, inode, racy, hash, told, problem, warning "
             "FROM files"
@@ -167,7 +167,7 @@ class Catalog:
     # --- changes ---
 
     def change(self, files: Sequence[ReadFile], gone: Sequence[str] = (), budget: int = UNBOUNDED) -> Portion:
-        """Write what was read, and return what the engines have to take.
+        """Store files that were read, and return the changes for the engines.
 
         A passage that only moved within its file keeps its id, and the engines need not know.
 
@@ -241,7 +241,7 @@ class Catalog:
         return self._passages("id > ? ORDER BY id LIMIT ?", (id_, limit))
 
     def outlines(self, ids: Sequence[int]) -> list[Outline]:
-        """Return what passages are ranked by; they are not checked as closely as those that are shown.
+        """Return the ranking fields of passages; they are checked less closely than shown ones.
 
         Raises:
             IndexDamaged: One cannot be what was written.

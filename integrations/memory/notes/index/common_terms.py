@@ -1,4 +1,4 @@
-"""Which words are so common that they tell passages little apart, learnt from a sample of what is indexed."""
+"""Words that are too common to distinguish passages, learnt from a sample of the index."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CommonTerms:
         return cls({word: times / sampled for word, times in held.items() if times >= least}, count)
 
     def split(self, terms: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the words to look for, and those that only put what is found in order."""
+        """Return the words to search for, and those that only affect the order."""
         rarest_first = sorted(terms, key=lambda term: self.shares.get(term, 0.0))
         sought: list[str] = []
         rows = 0.0
@@ -51,7 +51,7 @@ class CommonTerms:
         return sought, rarest_first[len(sought) :]
 
     def weight(self, term: str, times: float) -> float:
-        """Return what a common word adds to the score of a passage in which it occurs so often."""
+        """Return the score of a common word with this frequency in a passage."""
         share = self.shares.get(term, LEAST_SHARE)
         rarity = math.log((1 - share + 1e-3) / (share + 1e-3))
         return max(0.0, rarity) * times * (_SATURATION + 1) / (times + _SATURATION)

@@ -1,4 +1,4 @@
-"""The seam of the index for who makes vectors. Everything here runs in the worker process."""
+"""The interface of the index to embedders. Everything here runs in the worker process."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class EmbedderId:
 
     @property
     def shown(self) -> str:
-        """Who makes them, for people: `openai` may as well be a server of one's own that speaks its API."""
+        """The embedder for people: `openai` may be a private server with its API."""
         return f"{self.provider} ({self.endpoint})"
 
     @property
     def fingerprint(self) -> str:
-        """What of it must be equal, as one string."""
+        """The identity as one string."""
         return f"{self.maker}|{self.dimensions or ''}"
 
 
@@ -77,7 +77,7 @@ class Embedder(Protocol):
         ...
 
     async def query(self, text: str) -> Vector:
-        """Return the vector of a question.
+        """Return the vector of a query.
 
         Raises:
             EmbeddingFailed: The provider cannot be used now.
@@ -85,5 +85,5 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections and models."""
+        """Close connections and models."""
         ...

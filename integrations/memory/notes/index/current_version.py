@@ -50,7 +50,7 @@ def read_current(directory: Path) -> Current | None:
 
 
 def write_current(directory: Path, current: Current) -> None:
-    """Make a version the current one; when this returns it is, even if the power fails. Blocks.
+    """Make a version the current one; durable when this returns, even against power loss. Blocks.
 
     Raises:
         OSError: It cannot be written; the other one still is current.

@@ -16,7 +16,7 @@ LOOKED_UP = 200
 
 
 async def drop(index: AgentIndex, texts: Sequence[str]) -> int:
-    """Delete every passage from the cache that holds one of these texts, now or a moment ago; return how many.
+    """Delete every passage with one of these texts from the cache; return how many.
 
     Args:
         index: Of the agent that forgets.

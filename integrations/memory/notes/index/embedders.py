@@ -20,7 +20,7 @@ CHOOSE_AGAIN_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The embedder, None for words alone, and why others were passed over."""
+    """The chosen embedder, None for words alone, and why others were skipped."""
 
     embedder: Embedder | None
     notes: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ Choose = Callable[[IndexSettings, Path], Awaitable[Chosen]]
 
 
 async def choose(settings: IndexSettings, cache_path: Path) -> Chosen:
-    """Walk along the chain of providers; see `embeddings.chain`."""
+    """Choose along the chain of providers; see `embeddings.chain`."""
     from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose as walk
 
     wanted = settings.embeddings
@@ -73,7 +73,7 @@ class Embedders:
         self._chosen_at: dict[str, float] = {}
 
     def known(self, settings: IndexSettings) -> Chosen | None:
-        """Return who was chosen, None while it is not known."""
+        """Return the chosen embedder, None while unknown."""
         found = self._chosen.get(settings.embeddings_key)
         if found is None or not found.done() or found.cancelled() or found.exception() is not None:
             return None
@@ -92,7 +92,7 @@ class Embedders:
         return await asyncio.shield(self._chosen[key])
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Close all embedders."""
         chosen, self._chosen = list(self._chosen.values()), {}
         for each in chosen:
             each.cancel()

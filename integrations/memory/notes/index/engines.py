@@ -35,7 +35,7 @@ class Engines:
 
     @property
     def fingerprint(self) -> str:
-        """The settings that an index depends on, apart from its embedder."""
+        """The settings that determine an index, apart from its embedder."""
         wanted = self._settings
         places = "|".join(str(self._section(name).get("url") or "") for name in (wanted.keywords, wanted.vectors))
         rules = f"{FORMAT}|{CUT_VERSION}"
@@ -64,7 +64,7 @@ class Engines:
         return ExactIndex(file, dimensions)
 
     def discard(self, directory: Path) -> None:
-        """Delete what an engine for vectors keeps outside of a directory that is given up.
+        """Delete the external data of an abandoned vector index.
 
         Raises:
             EngineMissing, EngineUnavailable: It cannot be deleted now.
@@ -102,7 +102,7 @@ def engine_module(name: str, engines: Mapping[str, Any]) -> EngineModule:
 
 
 def _custom(name: str, module: str, folder: Path) -> EngineModule:
-    """Import the engine of an integration of one's own, as its files are now.
+    """Import the engine of a custom integration, as its files are now.
 
     Raises:
         EngineMissing: It cannot be imported.

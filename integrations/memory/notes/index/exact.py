@@ -46,7 +46,7 @@ class ExactIndex:
         self._load()
 
     def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
-        """Take passages out and put others in, in one transaction."""
+        """Remove passages and add others, in one transaction."""
         wanted = {id_: (area, checked_vector(vector, self._dimensions)) for id_, area, vector in added}
         with self._file.changing() as connection:
             connection.executemany("DELETE FROM vectors WHERE id = ?", ((id_,) for id_ in {*removed, *wanted}))
@@ -70,24 +70,24 @@ class ExactIndex:
         return sorted(found, key=lambda each: (-each[1], each[0]))[: max(0, limit)]
 
     def cosines(self, vector: Vector, ids: Iterable[int]) -> dict[int, float]:
-        """Return the cosine of each of these that has a vector."""
+        """Return the cosine of each of these passages that has a vector."""
         asked, wanted = checked_vector(vector, self._dimensions), list(ids)
         return {id_: score for matrix in self._areas.values() for id_, score in matrix.cosines(asked, wanted).items()}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, Vector]:
-        """Return copies of the vectors of these, of those that have one."""
+        """Return copies of the vectors of those passages that have one."""
         return {id_: self._areas[self._area_of[id_]].vector(id_) for id_ in ids if id_ in self._area_of}
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         return set(self._area_of)
 
     def purge(self) -> None:
-        """Leave nothing in the file of passages that were taken out."""
+        """Erase removed passages from the file."""
         self._file.fold()
 
     def close(self) -> None:
-        """Let go of the memory; the file is the caller's."""
+        """Release the memory; the file belongs to the caller."""
         self._areas.clear()
         self._area_of.clear()
 

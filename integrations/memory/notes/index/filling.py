@@ -58,7 +58,7 @@ class AdaptiveBatch:
         self._seen: deque[tuple[int, float]] = deque(maxlen=BATCHES_REMEMBERED)
 
     def learn(self, passages: int, seconds: float) -> None:
-        """Take notice of how long a batch took."""
+        """Learn from the duration of a batch."""
         if passages <= 0:
             return
         self._seen.append((passages, seconds))
@@ -88,7 +88,7 @@ class BulkBatch(AdaptiveBatch):
         self.passages = BATCH_MOST
 
     def learn(self, passages: int, seconds: float) -> None:
-        """Stay as it is."""
+        """Do nothing."""
 
 
 class Filling:
@@ -109,7 +109,7 @@ class Filling:
     async def everything(
         self, version: IndexVersion, sources: Sequence[Source], progress: Progress, *, hurry: bool = False
     ) -> None:
-        """Look through all sources and bring in what changed; in a hurry, when nobody can search meanwhile anyway.
+        """Check all sources and index what changed; with the largest batches if no search is possible anyway.
 
         Raises:
             IndexDamaged: The index is damaged.
@@ -128,7 +128,7 @@ class Filling:
     async def some(
         self, version: IndexVersion, sources: Sequence[Source], paths: Collection[str], progress: Progress
     ) -> None:
-        """Bring in single files, by their paths in results; raises as `everything`."""
+        """Index single files, by their paths in results; raises as `everything`."""
         present: list[Present] = []
         gone: list[str] = []
         for path in paths:
@@ -177,7 +177,7 @@ class Filling:
     async def _apply(
         self, version: IndexVersion, files: Sequence[ReadFile], gone: Sequence[str], size: AdaptiveBatch
     ) -> None:
-        """Hand over what was read, in portions."""
+        """Apply what was read, in portions."""
         while files or gone:
             budget = size.passages
             call = partial(version.apply, files, gone, budget)
@@ -188,7 +188,7 @@ class Filling:
     def _some_files(
         self, changed: Sequence[Present], at: int, sources: Sequence[Source], known: Known, size: AdaptiveBatch
     ) -> list[ReadFile | str]:
-        """Read files until there are some passages; at least one file. Those that vanished are given by path."""
+        """Read files until there are enough passages; at least one file. Vanished ones are returned by path."""
         found: list[ReadFile | str] = []
         until = time.monotonic() + READ_S
         count = 0

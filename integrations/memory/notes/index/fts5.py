@@ -90,12 +90,12 @@ class Fts5Index:
         return self._matched(terms, areas, limit, allowed)
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         with self._file.reading() as connection:
             return {id_ for (id_,) in connection.execute("SELECT id FROM passages")}
 
     def purge(self) -> None:
-        """Leave nothing in the file of passages that were taken out: their words stay in FTS5 until all is merged."""
+        """Erase removed passages from the file: their words stay in FTS5 until it is merged."""
         with self._file.changing() as connection:
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
         self._file.fold()
@@ -120,7 +120,7 @@ class Fts5Index:
             return [(int(id_), float(score)) for id_, score in connection.execute(statement, values)]
 
     def _ordered(self, found: Sequence[tuple[int, float]], common: Sequence[str]) -> list[tuple[int, float]]:
-        """Add to scores what common words are worth, best first."""
+        """Add the scores of common words, best first."""
         learnt = self._common()
         scored = []
         with self._file.reading() as connection:

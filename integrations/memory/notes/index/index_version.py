@@ -109,17 +109,17 @@ class IndexVersion:
         return self._vectors
 
     def note_damage(self, error: Exception) -> None:
-        """Do not search it any more, because of what was found."""
+        """Mark the version as damaged, so that it is not searched any more."""
         self.damage = self.damage or str(error)
 
     def lose_vectors(self, error: EngineUnavailable) -> None:
-        """Do without the engine for vectors for a while: it runs elsewhere and does not answer."""
+        """Suspend the vector engine for a while, because its server does not answer."""
         self.away, self._asked_at = error.text, time.monotonic()
         self._close_vectors()
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Note damage that shows inside, and raise it as IndexDamaged."""
+        """Record damage found in this context, and raise it as IndexDamaged."""
         if self.closed or self.damage is not None:
             raise IndexDamaged(self.damage or "the index was closed")
         try:
@@ -131,7 +131,7 @@ class IndexVersion:
     # --- changes ---
 
     def apply(self, files: Sequence[ReadFile], gone: Sequence[str] = (), budget: int = UNBOUNDED) -> Portion:
-        """Bring in files that were read and remove those that are gone; see `Catalog.change` for what is left.
+        """Index files that were read and remove vanished ones; see `Catalog.change` for the rest.
 
         Raises:
             IndexDamaged: The index is damaged.
@@ -157,7 +157,7 @@ class IndexVersion:
             self.catalog.touch(files)
 
     def use_embedder(self, fingerprint: str, dimensions: int) -> bool:
-        """Take vectors of an embedder from now on; return whether this index can hold them beside those it has.
+        """Use the vectors of an embedder from now on; return whether they fit into this index.
 
         Raises:
             EngineMissing, EngineUnavailable, IndexDamaged, OSError: The engine cannot be used.
@@ -187,12 +187,12 @@ class IndexVersion:
                 self.catalog.set_vector(embedded.refused, REFUSED)
 
     def refuse(self, ids: Sequence[int]) -> None:
-        """Note passages of which no vector can be made; raises as `apply`."""
+        """Mark passages that cannot be embedded; raises as `apply`."""
         with self.guarded():
             self.catalog.set_vector(ids, REFUSED)
 
     def purge(self) -> None:
-        """Keep nothing of what was removed, in memory or in any file; raises as `apply`."""
+        """Erase everything removed, in memory and files; raises as `apply`."""
         self._withdrawn.clear()
         with self.guarded():
             self.keywords.purge()
@@ -206,7 +206,7 @@ class IndexVersion:
     # --- queries ---
 
     def without_forgotten(self, rows: Iterable[StoredPassage], leaving_out: Mapping[str, str]) -> list[StoredPassage]:
-        """Return passages without those of conversations that may still hold what was forgotten since.
+        """Return passages without those of conversations that may hold text forgotten since.
 
         Args:
             rows: The passages.
@@ -228,7 +228,7 @@ class IndexVersion:
         return sum(files for files, _ in counts), sum(chunks for _, chunks in counts), waiting
 
     def embed_texts_with(self, texts: Sequence[str]) -> set[str]:
-        """Return what passages were embedded as that hold one of these texts, or have it for a digest.
+        """Return the embedded texts of passages that contain one of these texts, or have it for a digest.
 
         Those that were removed lately are among them.
         """

@@ -1,4 +1,4 @@
-"""The tasks of one index: who owns them, what went wrong, and when failed work is tried again."""
+"""The tasks of one index: their owner, their failures, and their retries."""
 
 from __future__ import annotations
 
@@ -54,14 +54,16 @@ class IndexWork:
         return RETRY_AFTER_S[min(self._failures, len(RETRY_AFTER_S) - 1)]
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that goes on until it is done or the index is closed."""
+        """Start work that goes on until it is done or the index is closed; none begins after that."""
         task = asyncio.get_running_loop().create_task(work)
+        if self.closed:
+            task.cancel()
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def failed(self, concern: str, problem: str, wait_s: float | None = None) -> None:
-        """Keep a problem, and try again after a while."""
+        """Record a failure, and schedule a retry."""
         _log.warning("memory of %s: %s", self._agent_id, problem)
         self.problems[concern] = problem
         wait_s = wait_s or self.next_wait_s
@@ -99,7 +101,7 @@ class IndexWork:
 
 
 def text_of(error: Exception) -> str:
-    """Return what an error says to people."""
+    """Return an error's text for people."""
     if isinstance(error, EngineMissing):
         return error.text
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Pairs of entries that are alike, for tidying up: by their vectors, else by words they share; never of two areas."""
+"""Pairs of similar entries of one area, for tidying: by their vectors, else by common words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Pair = tuple[float, int, int]
 async def similar(
     index: AgentIndex, areas: Sequence[str], threshold: float, limit: int
 ) -> list[tuple[Hit, Hit, float]]:
-    """Return pairs of passages that are alike, with their likeness 0 to 1, most first.
+    """Return pairs of similar passages, with their similarity 0 to 1, highest first.
 
     Raises:
         IndexUnavailable: There is no index.
@@ -64,7 +64,7 @@ def _rows_of(version: IndexVersion, area: str, leaving_out: Mapping[str, str]) -
 
 
 async def _vectors(index: AgentIndex, version: IndexVersion, rows: Sequence[StoredPassage]) -> dict[int, Vector] | None:
-    """Return the vectors of all of them, None when there are not enough to compare by."""
+    """Return all vectors, None if too few exist to compare."""
     ids = [row.id for row in rows]
     found: dict[int, Vector] = {}
     for at in range(0, len(ids), VECTORS_AT_ONCE):
@@ -129,7 +129,7 @@ def _by_words(rows: Sequence[StoredPassage], threshold: float, limit: int) -> li
 
 
 def _apart(pairs: Iterator[tuple[float, StoredPassage, StoredPassage]]) -> Iterator[Pair]:
-    """Leave out neighbours of one file, of which each repeats the end of the other."""
+    """Leave out adjacent passages of one file, which overlap."""
     for likeness, one, other in pairs:
         first, second = one.chunk, other.chunk
         touching = first.start_line <= second.end_line + 1 and second.start_line <= first.end_line + 1

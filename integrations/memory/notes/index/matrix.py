@@ -102,5 +102,5 @@ class Matrix:
 
 
 def _cosine(score: np.float32) -> float:
-    """Return it as a number that rounding has not put outside of -1 to 1."""
+    """Return the value clipped to -1 to 1 against rounding."""
     return min(1.0, max(-1.0, float(score)))

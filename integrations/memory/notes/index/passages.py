@@ -13,7 +13,7 @@ from hub.memory.words import words_of
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What differs when a file was changed; `racy` ones are never equal to what is found later.
+    """File facts that reveal a change; a `racy` stamp never equals a later one.
 
     Attributes:
         mtime_ns, ctime_ns, size_bytes, inode: As the file system has them.
@@ -53,13 +53,13 @@ class Present:
 
     @property
     def told(self) -> str:
-        """What its passages depend on beside its bytes and its place, as one string."""
+        """The further inputs of its passages beside bytes and place, as one string."""
         return told_of(self.person, self.left_out, trusted=self.trusted)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk, and what is worked out of it before it is stored: the words it is compared by, in no order."""
+    """A chunk with its precomputed comparison words, in no order."""
 
     chunk: Chunk
     digest: str
@@ -104,11 +104,11 @@ class ReadFile:
 
 
 def told_of(person: str | None, left_out: Sequence[str], *, trusted: bool) -> str:
-    """Return what the passages of a file depend on beside its bytes and its place; see `Present`."""
+    """Return the further inputs of a file's passages; see `Present`."""
     ids = sha256("\n".join(left_out).encode("utf-8", "replace")).hexdigest() if left_out else ""
     return f"{trusted}|{person or ''}|{ids}"
 
 
 def indexed(chunk: Chunk) -> IndexedChunk:
-    """Work out what is stored of a chunk."""
+    """Return the stored form of a chunk."""
     return IndexedChunk(chunk, chunk.digest, " ".join(sorted(set(words_of(chunk.text)))))

@@ -7,7 +7,6 @@ import os
 import resource
 import sqlite3
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,9 @@ async def status(agent_index: AgentIndex) -> dict[str, Any]:
         IndexUnavailable: It cannot be opened.
     """
     await agent_index.open()
-    version = agent_index.version
     index: dict[str, Any] = {"files": 0, "chunks": 0, "areas": {}, "engines": [], "waiting": 0, "refused": 0}
-    if version is not None:
-        index |= await agent_index.in_thread(partial(_index, version))
+    index |= await agent_index.in_version(_index) or {}
+    version = agent_index.version
     chosen = agent_index.shared.embedders.known(agent_index.settings)
     if not agent_index.settings.wants_vectors or (chosen is not None and chosen.embedder is None):
         index["waiting"] = 0  # for nobody
@@ -65,8 +63,6 @@ def rss_bytes() -> int | None:
 
 
 def _index(version: IndexVersion) -> dict[str, Any]:
-    if version.closed:
-        return {}
     engines = []
     if (vectors := version.vectors) is not None:
         engines.append(f"vectors:{vectors.name}")

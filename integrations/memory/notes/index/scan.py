@@ -1,4 +1,4 @@
-"""Looks for the files of the sources, and reads one: within its root, no symlink followed, never more than a limit."""
+"""Lists the files of the sources, and reads one: within its root, without symlinks, up to a limit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Listing:
 
 
 def list_sources(sources: Sequence[Source]) -> Listing:
-    """Look for all files; blocks."""
+    """List all files; blocks."""
     files: dict[str, Present] = {}
     unread: set[str] = set()
     problems: list[str] = []
@@ -74,7 +74,7 @@ def list_sources(sources: Sequence[Source]) -> Listing:
 
 
 def find(sources: Sequence[Source], path: str) -> Present | None:
-    """Return one file by its path in results, None when it is not there (any longer); blocks.
+    """Return one file by its path in results, None if it does not exist (any more); blocks.
 
     Raises:
         OSError, HubError: It cannot be read.
@@ -95,7 +95,7 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
 
 
 def leaving_out(sources: Sequence[Source]) -> dict[str, str]:
-    """Return of each conversation that something is left out of, by path, its `Present.told`."""
+    """Return the `Present.told` of each conversation with omissions, by path."""
     return {
         f"{TRANSCRIPTS}/{file.id}": told_of(file.person, file.left_out, trusted=source.trusted and file.trusted)
         for source in sources
@@ -192,7 +192,7 @@ def _entry(entry: FolderEntry, path: str, area: str, source: Source) -> Present:
 
 
 def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
-    """Read a file that somebody may be writing to: once more when it changed meanwhile."""
+    """Read a file that may be being written: once more if it changed meanwhile."""
     for _ in range(READ_ATTEMPTS):
         descriptor = root.open(rel)
         try:

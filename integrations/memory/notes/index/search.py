@@ -67,7 +67,7 @@ class IndexUnusable(Exception):
 
 
 def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: date) -> Asked:
-    """Take a question apart."""
+    """Parse a query."""
     rest, dates = asked_for(query, today)
     words = frozenset(words_asked(rest))
     return Asked(rest.strip(), words, tuple(dates), tuple(dict.fromkeys(areas)), filters, limit, today)
@@ -101,7 +101,7 @@ class Search:
         self._by_word: dict[int, float] = {}
 
     def by_word(self) -> None:
-        """Ask the engine for words.
+        """Search the keyword engine.
 
         Raises:
             IndexUnusable: The index is damaged.
@@ -118,7 +118,7 @@ class Search:
             self.found.engines.append(f"keywords:{keywords.name}")
 
     def by_meaning(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
-        """Ask the engine for vectors, put both together and find the best.
+        """Search the vector engine, combine both and rank.
 
         Args:
             vector: Of what is asked; None when there is none.
@@ -176,7 +176,7 @@ class Search:
     def _beside(
         self, rows: Mapping[int, StoredPassage], row: StoredPassage, id_: int | None, shown: Collection[int]
     ) -> str | None:
-        """Return an entry beside a hit, if it is from the same person and as trusted, and no hit itself."""
+        """Return the entry beside a hit, if it has the same person and trust, and is no hit itself."""
         other = rows.get(id_) if id_ is not None and id_ not in shown else None
         if other is None or (self._allowed is not None and other.id not in self._allowed):
             return None
@@ -186,7 +186,7 @@ class Search:
         return its.text if len(its.text) <= BESIDE_LIMIT else f"{its.text[: BESIDE_LIMIT - 1]}…"
 
     def _narrow(self) -> None:
-        """Decide which passages may be searched, and which of them are of the date that was named."""
+        """Decide which passages may be searched, and which match the named date."""
         asked, catalog = self._asked, self._version.catalog
         self._allowed = catalog.allowed(asked.areas, asked.filters)
         of_date: set[int] | None = self._allowed
@@ -197,7 +197,7 @@ class Search:
                 self._of_date = of_date = narrower
 
     def _rounds(self) -> list[set[int] | None]:
-        """Return what engines search: everything that may be, and what is of the date once more on its own."""
+        """Return the sets to search: all allowed passages, and those of the date separately."""
         return [self._allowed, self._of_date] if self._of_date else [self._allowed]
 
     def _near(self, vector: Vector | None, why_not: str | None) -> tuple[list[int], dict[int, float]]:
@@ -222,7 +222,7 @@ class Search:
         return found, cosines
 
     def _is_empty(self) -> bool:
-        """Whether no passage could have a vector yet: then nothing is missed without them."""
+        """Whether no passage can have a vector yet, so that nothing is missed without them."""
         return self._version.embedder is None and not self._version.catalog.waiting(1)
 
     def _latest(self) -> None:
@@ -237,7 +237,7 @@ class Search:
         self.found.engines.append("latest")
 
     def _rows(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
-        """Return what was found, of the areas asked for alone, whatever an engine says."""
+        """Return the found rows, restricted to the requested areas whatever an engine says."""
         areas = set(self._asked.areas)
         rows = self._version.catalog.rows(dict.fromkeys(ids))
         allowed = self._version.without_forgotten(rows.values(), self._leaving_out)
@@ -245,7 +245,7 @@ class Search:
 
 
 def aging_day(path: str, day: str | None) -> date | None:
-    """Return the day from which a passage ages; None for what is in a file that is about no day."""
+    """Return the day from which a passage ages; None for a file without a day."""
     if day is None or (day_of(path) is None and not path.startswith(f"{TRANSCRIPTS}/")):
         return None
     try:

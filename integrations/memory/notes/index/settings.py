@@ -48,7 +48,7 @@ class IndexSettings(Struct, frozen=True):
 
     @property
     def embeddings_key(self) -> str:
-        """What is equal for settings that give the same embedder; holds no key in clear."""
+        """The key of equal embedder settings; holds no key in clear."""
         maker = self.engines.get(str(self.embeddings.get("provider")))
         return hashlib.sha256(orjson.dumps([self.embeddings, maker], option=orjson.OPT_SORT_KEYS)).hexdigest()
 

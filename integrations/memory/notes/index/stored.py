@@ -78,7 +78,7 @@ def passage_of(row: Sequence[object]) -> StoredPassage:
 
 
 def embed_text_of(text: str, title: str, headings: str) -> str:
-    """Return what a passage was embedded as, from three of its columns."""
+    """Return the embedded text of a passage, from three of its columns."""
     return Chunk(1, 1, text, title, tuple(headings.split(_SEPARATOR)) if headings else ()).embed_text
 
 

@@ -104,7 +104,7 @@ def transcript_chunks(
 
 
 def said_in(data: bytes, left_out: Collection[str] = ()) -> Conversation:
-    """Return what a transcript says; whatever its bytes are, nothing is raised.
+    """Return the words of a transcript; never raises, whatever its bytes are.
 
     Nothing without an id is taken for something that was said: it could not be left out.
 

@@ -110,7 +110,7 @@ def _sorted_out(by_text: dict[str, list[StoredPassage]], made: list[Vector | Non
 
 
 async def take_over(thread: EngineThread, old: IndexVersion, fresh: IndexVersion) -> None:
-    """Give passages of a new index the vectors that the same text has in the old one, which is of the same embedder."""
+    """Copy vectors of identical texts from the old index, which has the same embedder."""
     last = 0
     while not (old.closed or fresh.closed):
         last = await thread.run(lambda last=last: _take_over_some(old, fresh, last))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What a worker loads while nobody waits, so that its first answer comes soon; no index is opened for it."""
+"""Preloading of a worker while nobody waits, for a fast first answer; no index is opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VECTORS = "integrations.memory.notes.index.exact"
 
 
 async def prepare(wanted: Iterable[IndexSettings], embedders: Embedders) -> None:
-    """Load what searches with these settings need, and give back what loading took beside it."""
+    """Load what searches with these settings need, and free temporary memory."""
     for settings in wanted:
         chosen = await embedders.get(settings) if settings.wants_vectors else None
         await asyncio.to_thread(_load, settings, chosen)

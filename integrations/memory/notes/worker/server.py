@@ -24,6 +24,7 @@ from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.dropping import drop
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
+from integrations.memory.notes.index.index_version import IndexVersion
 from integrations.memory.notes.index.index_work import IndexUnavailable
 from integrations.memory.notes.index.likeness import similar
 from integrations.memory.notes.index.reporting import rss_bytes, status
@@ -47,7 +48,7 @@ class Server:
 
     Args:
         cache_dir: Where the vectors that were paid for are kept.
-        embedders: Who makes vectors; as configured without it.
+        embedders: The embedders; as configured by default.
     """
 
     def __init__(self, cache_dir: Path, embedders: Embedders | None = None) -> None:
@@ -123,7 +124,7 @@ class Server:
         for _ in range(ATTEMPTS):
             index = await self._index(str(message.get("agent")))
             try:
-                return await operations[op](index, args)
+                result = await operations[op](index, args)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if not index.closed or (task is not None and task.cancelling()):
@@ -131,11 +132,15 @@ class Server:
             except Exception:
                 if not index.closed:
                     raise
-            # It was closed meanwhile, because of other settings: the one that takes its place is asked.
+            else:
+                if not index.closed:
+                    return result
+            # It was closed meanwhile, because of other settings: what it says may be of nothing any more, and the one
+            # that takes its place is asked.
         raise Unavailable("the settings of the memory changed several times while it was asked; try again")
 
     async def _job(self, job: Job) -> None:
-        """Take up what the hub says of an agent; another place or other settings make another index."""
+        """Apply the hub's data about an agent; another place or other settings make another index."""
         self._jobs[job.agent_id] = job
         known = self._indexes.get(job.agent_id)
         if known is None:
@@ -157,7 +162,7 @@ class Server:
             return index
 
     async def _close(self) -> None:
-        """Let go of everything, soon: what is cut off is finished at the next start."""
+        """Close everything soon; interrupted work is finished at the next start."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_LIMIT_S):
                 tasks = list(self._tasks.values())
@@ -181,10 +186,7 @@ async def _search(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
 async def _sync(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
     tally = await index.sync(args.get("paths"), force=bool(args.get("force")))
-    version = index.version
-    files = chunks = waiting = 0
-    if version is not None:
-        files, chunks, waiting = await index.in_thread(version.numbers)
+    files, chunks, waiting = await index.in_version(IndexVersion.numbers) or (0, 0, 0)
     synced = Synced(
         files=files,
         chunks=chunks,

@@ -12,7 +12,6 @@ import pytest
 
 from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
 from integrations.memory.chroma.bounded_thread import BoundedThread
-from integrations.memory.chroma.embedded import EmbeddedCollections
 from integrations.memory.chroma.engine import open_vectors
 from tests.integrations.memory.engines.kinds import DIMENSIONS, vector
 
@@ -43,6 +42,9 @@ def test_after_a_call_that_does_not_come_back_nothing_is_waited_for() -> None:
 
 
 def test_a_store_that_hangs_in_this_process_is_not_opened_once_more(tmp_path: Path) -> None:
+    # It takes a second to load, which each worker would spend that only collects this file.
+    from integrations.memory.chroma.embedded import EmbeddedCollections
+
     release = threading.Event()
     stuck = BoundedThread(f"chroma {tmp_path / 'chroma'}")
     with pytest.raises(TimeoutError):

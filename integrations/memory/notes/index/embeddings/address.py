@@ -34,7 +34,7 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What of it must not be repeated."""
+        """The parts that must not be repeated."""
         parts = urlsplit(self.base_url)
         values = [parts.password, parts.username, *(value for _, value in parse_qsl(parts.query))]
         return tuple(Secret(value) for value in values if value and len(value) > 3)

@@ -1,4 +1,4 @@
-"""Vectors that were made before, so that the same text is never paid for twice: the least recently used go first."""
+"""A cache of vectors, so that no text is paid for twice; least recently used ones are evicted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FAILED = (sqlite3.Error, OSError)
 
 
 def text_hash(text: str) -> bytes:
-    """Return what a text is known by."""
+    """Return the cache key of a text."""
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -67,7 +67,7 @@ class Cache:
             _log.warning("the embedding cache cannot be written: %s", error)
 
     async def dimensions(self) -> int | None:
-        """Return how long the model's vectors are, as far as it was ever asked."""
+        """Return the length of the model's vectors, if known."""
         try:
             return await self._store.run(lambda database: _dimensions(database, self._model))
         except _FAILED as error:
@@ -75,7 +75,7 @@ class Cache:
             return None
 
     async def settle(self, dimensions: int) -> None:
-        """Note how long the vectors are; others are dropped: the model behind the name changed."""
+        """Note the length of the vectors; others are dropped, because the model behind the name changed."""
         try:
             await self._store.run(lambda database: self._settle(database, dimensions))
         except _FAILED as error:

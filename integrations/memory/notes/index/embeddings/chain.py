@@ -1,4 +1,4 @@
-"""Chooses the embedding provider: the first usable one of the chain, with a reason for each that was passed over.
+"""Chooses the embedding provider: the first usable one of the chain, with a reason for each skipped one.
 
 A server of one's own (`base_url`) without `model` is asked which it has: its only one, or the first whose name says
 that it is for embeddings; what was found is kept, so that a server that is away does not change the choice. With
@@ -89,12 +89,12 @@ class EmbeddingSettings:
 async def choose(
     settings: EmbeddingSettings, cache_path: Path, *, retries: RetryPolicy | None = None
 ) -> tuple[Embedder | None, list[str]]:
-    """Return who makes vectors, and why those before it do not; None for words alone.
+    """Return the embedder, and why earlier ones were skipped; None for words alone.
 
     Args:
         settings: What the owner wants.
         cache_path: Database of cache and costs; made when it is missing.
-        retries: After failures that pass.
+        retries: After temporary failures.
 
     Cancelling leaves nothing open.
     """
@@ -212,7 +212,7 @@ class _Choice:
         return OpenAI(name, where, model, secret, settings.dimensions, timeout_s=settings.timeout_s)
 
     async def _model_at(self, where: Endpoint, key: Secret | None) -> str | None:
-        """Return the model that a server has, or had when it was last asked."""
+        """Return the model of a server, or its last known one."""
         kept = await self._kept(where.shown)
         client = Client("The embedding server", "", where, bearer(key), (key,) if key else (), timeout_s=ASK_TIMEOUT_S)
         try:
@@ -251,7 +251,7 @@ class _Choice:
         )
 
     async def _settle_length(self, provider: Provider, cache: Cache) -> None:
-        """Find out how long an unknown model's vectors are; one that is away tells it with its first answer."""
+        """Determine the length of an unknown model's vectors; an unreachable one is measured at its first answer."""
         if provider.id.dimensions is not None:
             return
         length = await cache.dimensions()
@@ -279,7 +279,7 @@ class _Choice:
 
     @property
     def _is_for_any(self) -> bool:
-        """Whether the configured key is of nobody in particular; beside a `base_url` it is the server's."""
+        """Whether the configured key is of no particular provider; with a `base_url` it is the server's."""
         return self._settings.provider == AUTO and not self._settings.base_url
 
     def _pass(self, step: str, reason: str) -> None:
@@ -305,7 +305,7 @@ class _Choice:
 
 
 def _owner_of(model: str | None) -> str | None:
-    """Return the provider that a model's name belongs to; None when it is not specific."""
+    """Return the provider of a model's name; None if it is ambiguous."""
     name = (model or "").lower()
     return next((owner for start, owner in _OWNERS.items() if name.startswith(start)), None)
 
@@ -316,6 +316,6 @@ def _owner_of_key(key: str) -> str:
 
 
 def _cache_name(provider: Provider, settings: EmbeddingSettings) -> str:
-    """Return what vectors in the cache depend on: what is known before anything was asked."""
+    """Return the cache name of a model, made of what is known before the first request."""
     id = provider.id
     return f"{id.provider}|{id.model}|{id.endpoint}|{settings.dimensions or ''}"

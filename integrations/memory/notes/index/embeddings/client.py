@@ -92,11 +92,11 @@ class Client:
             return self._lenient(raw, error)
 
     def failed(self, fault: Fault, what: str, *, retry_after_s: float | None = None, said: str = "") -> ProviderFailed:
-        """Return an error that begins with who failed."""
+        """Return an error that names the provider."""
         return ProviderFailed(fault, f"{self.name} {what}", retry_after_s=retry_after_s, said=said)
 
     def cleaned(self, text: str) -> str:
-        """Return what a provider said, without keys and not too long."""
+        """Return a provider's message, without keys and shortened."""
         return clean_message(text, self._secrets)
 
     async def close(self) -> None:

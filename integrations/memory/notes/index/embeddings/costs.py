@@ -36,13 +36,13 @@ _log = logging.getLogger(__name__)
 
 
 def price_usd(provider: str, model: str, tokens: int) -> float | None:
-    """Return what tokens cost at a provider's own address; None when that is not known."""
+    """Return the price of tokens at a provider's own address; None if unknown."""
     price = _PRICES_USD.get((provider, model))
     return None if price is None else price * tokens / 1_000_000
 
 
 class Costs:
-    """Counts what one embedder takes; a failure of the disk loses counts, never an answer.
+    """Counts the usage of one embedder; disk failures lose counts, never an answer.
 
     Args:
         store: Where.

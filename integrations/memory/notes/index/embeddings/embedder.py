@@ -1,4 +1,4 @@
-"""The embedder that everybody gets: what is in the cache is not asked again, the rest is sent, counted and kept."""
+"""The embedder for all callers: cached texts are reused, the rest is requested, counted and stored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CachingEmbedder:
         store: Of cache and costs; closed with this.
         cache: Of the provider's model.
         parallel: Requests at a time.
-        retries: After failures that pass.
+        retries: After temporary failures.
         notes: Why those before it in the chain are not used.
     """
 
@@ -89,7 +89,7 @@ class CachingEmbedder:
         return [work.vectors.get(text) for text in texts], work.spent
 
     async def query(self, text: str) -> Vector:
-        """Return the vector of a query; see `contract.Embedder`. A provider that failed just now is left alone."""
+        """Return the vector of a query; see `contract.Embedder`. A provider that just failed is not called again."""
         if not text.strip():
             raise EmbeddingFailed("a query without words has no vector")
         if (known := self._queries.get(text)) is not None:
@@ -125,7 +125,7 @@ class CachingEmbedder:
         await self._store.close()
 
     async def _remember(self, work: _Work) -> None:
-        """Take what the cache has, and what fits to the others."""
+        """Take cached vectors, and those of identical texts."""
         found = await self._cache.get(work.missing)
         work.vectors |= found
         length = self.id.dimensions
@@ -134,13 +134,13 @@ class CachingEmbedder:
         work.spent = dataclasses.replace(work.spent, cached=work.spent.cached + len(found))
 
     async def _make(self, work: _Work) -> None:
-        """Make what is missing."""
+        """Request the missing vectors."""
         if rest := work.missing:
             await self._sender.send(rest, lambda part: self._done(work, rest, part))
             self._resting = None
 
     async def _done(self, work: _Work, texts: Sequence[str], part: Part) -> None:
-        """Keep and count what one request gave."""
+        """Store and count the result of one request."""
         sent = [texts[place] for place in part.places]
         made = {text: vector for text, vector in zip(sent, part.vectors, strict=True) if vector is not None}
         self.rejected += len(sent) - len(made)
@@ -166,7 +166,7 @@ class CachingEmbedder:
         )
 
     async def _is_new_length(self, length: int) -> bool:
-        """Note how long vectors are; True when they were of another length before."""
+        """Note the length of vectors; True if it changed."""
         before = self.id.dimensions
         if before == length:
             return False
@@ -176,7 +176,7 @@ class CachingEmbedder:
         return before is not None
 
     def _count(self, texts: Sequence[str], part: Part) -> int:
-        """Count a request; where the provider does not say its tokens, they are estimated."""
+        """Count a request; tokens are estimated if the provider does not report them."""
         tokens = part.tokens if part.tokens is not None else sum(tokens_in(text) for text in texts)
         self._costs.note(part.requests, len(texts), tokens)
         return tokens

@@ -50,7 +50,7 @@ def words_of(raw: bytes) -> tuple[str, str]:
 
 
 def fault_of(status: int, text: str) -> Fault:
-    """Return what a status with these words means; a server that finds a text too long may say so with any."""
+    """Return the fault of a status with these words; servers report too long texts with various statuses."""
     if status not in {401, 402, 403, 404, 429} and (status == 413 or _TOO_LARGE.search(text)):
         return Fault.TOO_LARGE
     if (status in {400, 404} and _NO_MODEL.search(text)) or _NO_EMBEDDINGS.search(text):
@@ -72,7 +72,7 @@ def fault_of(status: int, text: str) -> Fault:
 
 
 def sentence(fault: Fault, model: str, place: str, status: int, said: str) -> str:
-    """Return what happened and what to do, to stand behind the name of who refused."""
+    """Return what happened and what to do, to follow the name of the provider."""
     tail = f" ({status}: {said})" if said else f" ({status})"
     match fault:
         case Fault.KEY:

@@ -51,7 +51,7 @@ class Gemini:
         await self.client.close()
 
     def request(self, text: str, role: EmbeddingRole) -> dict[str, Any]:
-        """Return what is asked for one text."""
+        """Return the request for one text."""
         words = _WORDS[role] if self._in_words else ""
         request: dict[str, Any] = {
             "model": f"models/{self.id.model}",
@@ -62,7 +62,7 @@ class Gemini:
 
 
 def usage_of(answer: dict[str, Any]) -> int | None:
-    """Return the tokens that an answer says it took; None when it says nothing."""
+    """Return the tokens in an answer; None if not reported."""
     usage = answer.get("usageMetadata")
     count = usage.get("promptTokenCount") if isinstance(usage, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53 else None

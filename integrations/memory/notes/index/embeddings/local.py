@@ -124,7 +124,7 @@ class Local:
 
 
 def leave_room() -> None:
-    """Let NumPy use half of the processors at most, one at least; it would take them all."""
+    """Limit NumPy to half of the processors, at least one."""
     setter = _setter_of_threads()
     if setter is None:
         _log.debug("the threads of NumPy's library cannot be set")

@@ -95,7 +95,7 @@ class OpenAI:
         return body
 
     def _adapt(self, error: ProviderFailed) -> bool:
-        """Leave out what was refused; False when there is nothing to leave out."""
+        """Leave out what was refused; False if nothing can be left out."""
         if error.fault is not Fault.REFUSED and not (error.fault is Fault.BUSY and "base64" in error.said):
             return False
         if self._base64 and re.search(r"encoding_format|base64|extra (?:fields|inputs)|unrecognized", error.said):
@@ -173,7 +173,7 @@ def rows_of(client: Client, answer: Any, count: int) -> list[Any]:
 
 
 def tokens_of(answer: Any) -> int | None:
-    """Return the tokens that an answer says it cost."""
+    """Return the tokens reported in an answer."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     for name in ("prompt_tokens", "total_tokens"):
         value = usage.get(name) if isinstance(usage, dict) else None

@@ -11,14 +11,14 @@ from integrations.memory.notes.index.contract import EmbedderId, EmbeddingFailed
 
 
 class EmbeddingRole(StrEnum):
-    """What a text is; some models make other vectors for what is asked than for what is found."""
+    """The role of a text; some models embed queries and documents differently."""
 
     DOCUMENT = "document"
     QUERY = "query"
 
 
 class Fault(StrEnum):
-    """What went wrong, as far as it decides what to do next."""
+    """The kind of a failure, which decides the next step."""
 
     KEY = "key"
     CREDIT = "credit"
@@ -87,7 +87,7 @@ class Provider(Protocol):
     """Whether it is the provider's own address, so that its list prices hold."""
 
     async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
-        """Return what the provider makes of the texts, in their order.
+        """Return the vectors of the texts, in order.
 
         Raises:
             ProviderFailed: It did not; cancelling closes the connection.
@@ -95,5 +95,5 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections and models."""
+        """Close connections and models."""
         ...

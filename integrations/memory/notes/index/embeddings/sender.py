@@ -1,4 +1,4 @@
-"""Gets many texts through a provider: in groups, several at a time, again after what passes, smaller when too large."""
+"""Embeds many texts with a provider: in concurrent groups, with retries, and smaller groups when too large."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Sender:
     Args:
         provider: Whom.
         parallel: Requests at a time.
-        retries: After failures that pass.
+        retries: After temporary failures.
     """
 
     def __init__(self, provider: Provider, parallel: int, retries: RetryPolicy) -> None:
@@ -146,7 +146,7 @@ class Sender:
         return Part(places, [*left.vectors, *right.vectors], left.requests + right.requests, tokens)
 
     async def _alone_again(self, text: str, place: int, error: ProviderFailed) -> Part:
-        """What to do with a single text that is refused: make it shorter, or leave it out."""
+        """Decide about a single refused text: shorten it, or leave it out."""
         cut = self._cut(text)
         if error.fault is Fault.TOO_LARGE:
             for _ in range(SHORTENINGS_LIMIT):
@@ -170,7 +170,7 @@ class Sender:
         return Part([place], [None], 1, None)
 
     async def _takes_any(self) -> bool:
-        """Whether anything at all is taken, so that it is the text that is refused, and not everything."""
+        """Whether the provider accepts anything at all, so that a text and not everything is refused."""
         if not self._any_taken:
             try:
                 await self._provider.embed(["ping"], EmbeddingRole.DOCUMENT)
@@ -181,7 +181,7 @@ class Sender:
         return True
 
     async def _patient(self, texts: Sequence[str]) -> EmbeddingBatch:
-        """Send one group of documents, again while the failure is one that passes."""
+        """Send one group of documents, retrying temporary failures."""
         clock = asyncio.get_running_loop().time
         for attempt in range(1, self._retries.tries + 1):
             await asyncio.sleep(max(0.0, self._open_at - clock()))

@@ -73,12 +73,12 @@ class Store:
                 return self._transacted(work)
 
     def checkpoint(self) -> None:
-        """Bring what was deleted out of the log as well, as far as nobody else reads it."""
+        """Checkpoint deleted data out of the log, as far as no other reader prevents it."""
         with self._lock:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def remove_damaged(self) -> None:
-        """Delete what was set aside: it may hold what is to be forgotten."""
+        """Delete damaged copies, which may hold forgotten text."""
         for part in _PARTS:
             Path(f"{self._path}.damaged{part}").unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""From what a provider sends to vectors that can be compared. Pure."""
+"""Converts provider answers to comparable vectors. Pure."""
 
 from __future__ import annotations
 

@@ -1,0 +1,111 @@
+"""The real hub in the process of a test, without what the test does not need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hub.agent.component.agents import AgentsComponent
+from hub.core.clock import Clock
+from hub.core.component import Component
+from hub.gateway.access.devices import Devices
+from hub.gateway.component.access import AccessComponent
+from hub.gateway.log_tail import LogTail
+from hub.hub import Hub
+from hub.security.hub_token import hub_token
+from hub.security.redaction import Redactor
+from hub.security.tokens import TokenStore
+from hub.storage.homedir import Home
+
+Part = TypeVar("Part", bound=Component)
+
+
+def scripted_model(base_url: str) -> dict[str, Any]:
+    """Return a `models:` section whose default is a model on a scripted server."""
+    provider = {"api": "openai", "base_url": base_url}
+    return {"default": "test/model", "providers": {"test": provider}}
+
+
+class HubFixture(Hub):
+    """A hub over a scripted model server, in a home of its own.
+
+    Args:
+        folder: Its home directory, which may be that of an earlier one.
+        base_url: Of the model server.
+        sections: Sections of the configuration; `models` replaces the scripted one.
+        files: Texts of files in the home directory; `configuration.yaml` goes before the sections.
+        integrations: Those that may be set up; the hub finds no others.
+        without: Names of components that are not started.
+        clock: A real one without it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        base_url: str,
+        *,
+        sections: Mapping[str, Any] | None = None,
+        files: Mapping[str, str] | None = None,
+        integrations: Collection[str] = ("openai_compatible", "webchat"),
+        without: Collection[str] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        home = Home(folder)
+        home.create()
+        texts = {"configuration.yaml": "", **(files or {})}
+        for name, value in {"models": scripted_model(base_url), **(sections or {})}.items():
+            texts["configuration.yaml"] += f"{name}: {json.dumps(value)}\n"  # JSON is YAML
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        redactor = Redactor()
+        self.log = LogTail(redactor)
+        super().__init__(home, redactor=redactor, port=0, clock=clock, log=self.log)
+        found = self.integrations.catalog
+        self.integrations.use({domain: found[domain] for domain in integrations})
+        unknown = set(without) - {each.name for each in self.components}
+        assert not unknown, f"the hub has no components {unknown}"
+        self.components = tuple(each for each in self.components if each.name not in without)
+
+    async def __aenter__(self) -> HubFixture:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.component(AgentsComponent).tasks.cancel_all()  # a stop would wait for runs that a test holds up
+        await self.stop()
+
+    def component(self, kind: type[Part]) -> Part:
+        """Return the component of a class."""
+        return next(each for each in self.components if isinstance(each, kind))
+
+    @property
+    def tokens(self) -> TokenStore:
+        """The tokens of its clients."""
+        return self.component(AccessComponent).tokens
+
+    @property
+    def devices(self) -> Devices:
+        """The devices that may connect."""
+        return self.component(AccessComponent).devices
+
+    @property
+    def token(self) -> str:
+        """The hub token."""
+        return hub_token(self.home).reveal()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return self.gateway.url
+
+    @property
+    def port(self) -> int:
+        """The port on which it listens."""
+        return self.gateway.address[1]
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header with which its owner asks."""
+        return {"Authorization": f"Bearer {self.token}"}
