@@ -45,6 +45,7 @@ from hub.sessions.component import SessionMethodsComponent, SessionsComponent
 from hub.skills.component import SkillsComponent
 from hub.storage.component import StorageComponent
 from hub.storage.homedir import Home
+from hub.timeline.component import TimelineComponent
 from hub.tools.component import ToolMethodsComponent, ToolsComponent
 
 
@@ -190,6 +191,9 @@ class Hub(Lifecycle):
             subagents=self.subagents,
             tasks=self.tasks,
         )
+        timeline = TimelineComponent(
+            base, storage, self.sessions, self.runner, self.automation, people=people, broadcast=self.gateway.broadcast
+        )
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,
@@ -237,6 +241,7 @@ class Hub(Lifecycle):
             ChannelsComponent(base, self.channels, self.integrations, self.apply),
             automation,
             skills,
+            timeline,
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )
 

@@ -18,7 +18,19 @@ CHECKOUT = Path(__file__).parents[1]
 # From the ground up; a part may import those before it. In the roof, `web` stands on the hub and bootstrap starts it.
 PARTS = (
     *("core", "security", "storage", "config", "template", "integration", "models", "tools", "memory", "entities"),
-    *("nodes", "sessions", "sandbox", "skills", "hooks", "agent", "messaging", "automation", "discovery", "gateway"),
+    *(
+        "nodes",
+        "sessions",
+        "sandbox",
+        "skills",
+        "hooks",
+        "agent",
+        "messaging",
+        "automation",
+        "discovery",
+        "timeline",
+        "gateway",
+    ),
     "doctor",
 )
 ROOF = ("sections", "foundation", "lifecycle", "host", "hub", "web", "bootstrap", "cli", "testing", "__main__")

@@ -37,7 +37,10 @@ PARTS = [
     "models",
     "sign-ins",
 ]
-MESSAGES = ["remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"]
+MESSAGES = [
+    *("remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"),
+    "timeline",
+]
 LAST = ["watch of the configuration"]
 
 

@@ -449,7 +449,7 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
     taint = conversation.taint()
     run.heard_outside = run.heard_outside or info.program or taint.is_heard(config.speaker)
     run.tainted = run.tainted or taint.restricts(config.speaker, run.request.run_id)
-    run.trace.sent(run.context_tokens)
+    on_sent = run.trace.sent(run.context_tokens)
     specs = _specs(parts, run, resolved.ref)
     _publish_input(parts, run, resolved.ref, window.messages, specs)
     request = ModelRequest(
@@ -463,6 +463,7 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
         tool_choice=run.request.tool_choice,
         form=run.request.form,
         extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
+        on_sent=on_sent,
     )
     return _for_program(run, request) if info.program else request
 

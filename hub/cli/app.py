@@ -32,6 +32,7 @@ COMMANDS = {
     "logs": "hub.gateway.cli.logs",
     "sessions": "hub.sessions.cli",
     "context": "hub.agent.cli.context",
+    "timeline": "hub.timeline.cli",
     "trace": "hub.agent.cli.trace",
     "memory": "hub.memory.cli.memory",
     "skills": "hub.skills.cli.skills",

@@ -29,7 +29,7 @@ class EntitiesComponent(Component):
         self._history = history
         self._file = VersionedFile(base.home.path / FILE, VERSION)
         self.registry = HomeRegistry(self._file, base.bus, base.states, base.tasks)
-        self.entities = HomeEntities(self.registry, base.states, base.bus)
+        self.entities = HomeEntities(self.registry, base.states, base.bus, base.clock.monotonic)
         self.targets = Targets(self.registry, base.states)
         self._services = EntityServices(self.entities, self.targets, services)
 

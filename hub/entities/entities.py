@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from hub.entities.registry import HomeRegistry
 
 UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
+ECHO_S = 5.0
+"""What a device says so soon after a command is because of that command."""
 
 Command = Callable[[Mapping[str, Any]], Awaitable[None]]
 """Does a service of the domain for one entity; takes the valid data without the target."""
@@ -41,6 +44,7 @@ class EntityHandle:
         self._attributes: Mapping[str, Any] = {}
         self._is_available = True
         self._is_shown = False
+        self._commanded: tuple[Context, float, str | None] | None = None
         self.on_removed: Callable[[], Any] = bool
         """Called when it is removed."""
         self._describe(entry, description)
@@ -65,6 +69,10 @@ class EntityHandle:
         """Set whether its device can be reached; the last state is shown again when it can."""
         self._is_available = is_available
         self._write()
+
+    def commanded(self, cause: Context) -> None:
+        """A service does something to it: what its device says next is because of that."""
+        self._commanded = (cause, self._owner.monotonic(), self._state)
 
     def update(self, description: EntityDescription, commands: Mapping[str, Command]) -> None:
         """Replace its description; the domain and the unique id stay the same.
@@ -109,6 +117,13 @@ class EntityHandle:
         if not self._is_shown:
             return
         context = Context(self._authority)
+        if self._commanded is not None:
+            cause, when, before = self._commanded
+            if self._owner.monotonic() - when >= ECHO_S:
+                self._commanded = None
+            elif self._state != before:  # and not gone back to what it was, which nobody commanded
+                # Without its chain: a device that answers is not a loop of whoever commanded it.
+                context = Context(self._authority, cause.id, cause.parent_id)
         if not self._is_available:
             self._owner.states.set(self.entity_id, UNAVAILABLE, self._fixed, context)
             return
@@ -124,10 +139,17 @@ class HomeEntities:
         registry: Their ids, names and places.
         states: Where their states are.
         bus: Says when a registry changes.
+        monotonic: Seconds on a clock that never jumps.
     """
 
-    def __init__(self, registry: HomeRegistry, states: StateMachine, bus: EventBus) -> None:
-        self.registry, self.states = registry, states
+    def __init__(
+        self,
+        registry: HomeRegistry,
+        states: StateMachine,
+        bus: EventBus,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.registry, self.states, self.monotonic = registry, states, monotonic
         self._handles: dict[tuple[str, str], EntityHandle] = {}
         bus.listen("entity_registry_updated", self._entity_changed)
         bus.listen("device_registry_updated", self._device_changed)

@@ -157,6 +157,7 @@ class EntityServices:
         async def one(handle: EntityHandle, state: EntityState) -> None:
             async with gate:
                 command, fitting = _command(handle, call.service, state, data)
+                handle.commanded(call.context)
                 await handle.commands[command](fitting)
 
         async with asyncio.TaskGroup() as group:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -163,6 +163,7 @@ class ModelRequest(Struct, frozen=True):
         form: The form of the answer, for providers that can keep to one.
         said, context, session_id, run_id: For a program (`ModelInfo.program`), in a run of a kept conversation: the
             message to answer, whose words they are, the conversation until it is begun again, and the run.
+        on_sent: Called by a provider with the bytes of each body that it sends over the network.
     """
 
     model: str
@@ -181,6 +182,7 @@ class ModelRequest(Struct, frozen=True):
     context: Context | None = None
     session_id: str | None = None
     run_id: str | None = None
+    on_sent: Callable[[int], object] | None = None
 
 
 class TextDelta(Struct, frozen=True):

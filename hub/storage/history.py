@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -45,6 +45,8 @@ MADE_LATER_LIMIT = 500
 """So many traces may wait in the form that a run left; further ones are made at once, which takes less memory."""
 Redact = Callable[[str], str]
 
+T = TypeVar("T")
+
 
 class UsageNumbers(Protocol):
     """The usage of a model call; `hub.models.contract.Usage` is one."""
@@ -59,6 +61,21 @@ class UsageNumbers(Protocol):
     def cache_write_tokens(self) -> int: ...
     @property
     def cost_usd(self) -> float | None: ...
+
+
+class NotedChange(NamedTuple):
+    """A change of a device that people care about.
+
+    Attributes:
+        before: What it was.
+        parent_id: What led to the context of the change.
+        principal, person: Who did it.
+    """
+
+    before: str
+    parent_id: str | None
+    principal: str
+    person: str | None
 
 
 class HistoryStore:
@@ -94,6 +111,8 @@ class HistoryStore:
         self._open = False
         self.off: str | None = "it is not open"
         """Why nothing is recorded now; None while it is."""
+        self.on_noted: Callable[[], object] | None = None
+        """Called when something is recorded that the timeline has a row for."""
         self.dropped = 0
         """How many entries were not recorded."""
 
@@ -124,15 +143,42 @@ class HistoryStore:
         if self._open:
             self._db.post(self._purge)
 
-    def record_event(self, type: str, data: Mapping[str, Any], context_id: str | None, time: float) -> None:
-        """Record an event; `time` in seconds since the epoch. The data must not be changed afterwards."""
-        self._record(EVENT_INSERT, (int(time * 1000), type, context_id, data))
+    def record_event(
+        self,
+        type: str,
+        data: Mapping[str, Any],
+        context_id: str | None,
+        time: float,
+        *,
+        parent_id: str | None = None,
+        noted: bool = False,
+    ) -> None:
+        """Record an event; the data must not be changed afterwards.
+
+        Args:
+            time: Seconds since the epoch.
+            parent_id: What led to its context.
+            noted: Whether the timeline has a row for it.
+        """
+        self._record(EVENT_INSERT, (int(time * 1000), type, context_id, parent_id, noted, data))
+        if noted and self.on_noted is not None:
+            self.on_noted()
 
     def record_state(
-        self, entity_id: str, state: str | None, attributes: Mapping[str, Any], context_id: str | None, time: float
+        self,
+        entity_id: str,
+        state: str | None,
+        attributes: Mapping[str, Any],
+        context_id: str | None,
+        time: float,
+        *,
+        noted: NotedChange | None = None,
     ) -> None:
         """Record a new state of an entity; None when it was removed. `time` in seconds since the epoch."""
-        self._record(STATE_INSERT, (int(time * 1000), entity_id, state, context_id, attributes))
+        why = (0, None, None, None, None) if noted is None else (1, *noted)
+        self._record(STATE_INSERT, (int(time * 1000), entity_id, state, context_id, *why, attributes))
+        if noted is not None and self.on_noted is not None:
+            self.on_noted()
 
     def record_usage(
         self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: UsageNumbers, time: float
@@ -345,17 +391,21 @@ class HistoryStore:
         if not self._flush_posted:
             self._flush_posted = self._db.post(self._flush)
 
-    async def _read(self, query: str, arguments: tuple[Any, ...]) -> list[Any]:
+    async def read(self, work: Callable[[SqlConnection], T], otherwise: T) -> T:
+        """Run `work` in a reader thread, over all that was recorded; return `otherwise` when history is off."""
         if not self._open:
-            return []
+            return otherwise
         try:
             if (self._buffer or self._traces) and self.off is None:
                 await self._db.write(self._flush)
-            rows: list[Any] = await self._db.read(lambda connection: connection.execute(query, arguments).fetchall())
+            return await self._db.read(work)
         except (HubError, sqlite3.Error) as error:
             _log.warning("history could not be read: %s", error)
-            return []
-        return rows
+            return otherwise
+
+    async def _read(self, query: str, arguments: tuple[Any, ...]) -> list[Any]:
+        nothing: list[Any] = []
+        return await self.read(lambda connection: connection.execute(query, arguments).fetchall(), nothing)
 
     # --- below: in the writer's thread ---
 

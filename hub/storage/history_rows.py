@@ -18,8 +18,11 @@ RUN_BYTES_LIMIT = 131_072
 """Of the trace of one agent's run."""
 PREVIEW_CHARACTERS = 1_000
 
-EVENT_INSERT = "INSERT INTO events(time_ms, type, context_id, data) VALUES(?, ?, ?, ?)"
-STATE_INSERT = "INSERT INTO states(time_ms, entity_id, state, context_id, attributes) VALUES(?, ?, ?, ?, ?)"
+EVENT_INSERT = "INSERT INTO events(time_ms, type, context_id, parent_id, noted, data) VALUES(?, ?, ?, ?, ?, ?)"
+STATE_INSERT = (
+    "INSERT INTO states(time_ms, entity_id, state, context_id, noted, before, parent_id, principal, person, attributes)"
+    " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 USAGE_INSERT = (
     "INSERT INTO usage(time_ms, agent_id, session_key, run_id, model, input_tokens, output_tokens, cache_read_tokens, "
     "cache_write_tokens, cost_usd) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

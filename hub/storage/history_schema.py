@@ -57,5 +57,31 @@ def third(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HISTORY_MIGRATIONS = (first, second, third)
+_FOURTH = (
+    """ALTER TABLE events ADD COLUMN parent_id TEXT""",
+    """ALTER TABLE events ADD COLUMN noted INTEGER NOT NULL DEFAULT 0""",
+    """UPDATE events SET noted = 1 WHERE type IN ('automation_triggered', 'hub_started', 'config_changed',
+        'config_refused', 'budget_reached', 'message_dead', 'pairing_decided')""",
+    """CREATE INDEX events_noted ON events(id) WHERE noted = 1""",
+    """CREATE INDEX events_context ON events(context_id)""",
+    """CREATE INDEX events_parent ON events(parent_id) WHERE parent_id IS NOT NULL""",
+    """ALTER TABLE states ADD COLUMN noted INTEGER NOT NULL DEFAULT 0""",
+    """ALTER TABLE states ADD COLUMN before TEXT""",
+    """ALTER TABLE states ADD COLUMN parent_id TEXT""",
+    """ALTER TABLE states ADD COLUMN principal TEXT""",
+    """ALTER TABLE states ADD COLUMN person TEXT""",
+    """CREATE INDEX states_noted ON states(id) WHERE noted = 1""",
+    """CREATE INDEX states_noted_entity ON states(entity_id, id) WHERE noted = 1""",
+    """CREATE INDEX states_noted_context ON states(context_id) WHERE noted = 1""",
+    """CREATE INDEX states_noted_parent ON states(parent_id) WHERE noted = 1""",
+)
+
+
+def fourth(connection: sqlite3.Connection) -> None:
+    """Add what caused an event, and who caused a change of a device that people care about."""
+    for statement in _FOURTH:
+        connection.execute(statement)
+
+
+HISTORY_MIGRATIONS = (first, second, third, fourth)
 """In order; one that was released is never changed, only followed by another."""

@@ -268,5 +268,10 @@ def tenth(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX inbox_place ON inbox(channel, account, peer, position)")
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth)
+def eleventh(connection: sqlite3.Connection) -> None:
+    """Find what was received and no run answers, which the timeline lists."""
+    connection.execute("CREATE INDEX inbox_unanswered ON inbox(position) WHERE state = 'command' OR state = 'rejected'")
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh)
 """In order; one that was released is never changed, only followed by another."""

@@ -10,9 +10,10 @@ import orjson
 from hub.core.events import Event, EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
+from hub.core.services import EVENT_SERVICE_CALLED
 from hub.core.stages import Stage
 from hub.core.states import EVENT_STATE_CHANGED
-from hub.storage.history import HistoryStore
+from hub.storage.history import HistoryStore, NotedChange
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "message_received": (
@@ -27,8 +28,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "tool_finished": ("run_id", "session_key", "agent_id", "name", "status", "duration_ms"),
     "service_called": ("domain", "service"),
     "webhook_received": ("webhook_id", "method"),
-    "automation_triggered": ("automation_id", "run_id"),
-    "automation_finished": ("automation_id", "run_id", "outcome"),
+    "automation_triggered": ("automation_id", "run_id", "told"),
+    "automation_finished": ("automation_id", "run_id", "outcome", "duration_ms"),
     "automation_judged": ("run_id", "automation_id", "agent_id", "model", "answered"),
     "node_connected": ("node_id", "name", "platform"),
     "node_disconnected": ("node_id", "name", "platform"),
@@ -52,6 +53,22 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "hub_stopping": (),
 }
 """Event types that are kept, and the keys of their data that are."""
+
+CAUSED = ("automation_triggered", "run_started")
+"""Of these it is kept too what led to them."""
+CHAIN_KEPT = 8
+NOTED = frozenset(
+    {
+        *("automation_triggered", "budget_reached", "config_changed", "config_refused", "hub_started"),
+        *("integration_changed", "message_dead", "pairing_decided"),
+    }
+)
+"""Each is a row of the timeline."""
+UNTOLD = frozenset({"set_up", "retrying", "unloaded", "disabled"})
+"""States of an integration that are no news."""
+NOT_DEVICES = frozenset({"automation", "script", "heartbeat", "sun", "weather", "event", "button", "scene", "camera"})
+"""Domains whose states are no news by themselves: something else tells of them, or nobody did anything."""
+NO_NEWS = frozenset({"unknown", "unavailable"})
 
 EVENT_CUSTOM = "custom_event_fired"
 """Fired with `{event_type, event_data}` behind an event that a person or an automation made up; that is kept too."""
@@ -87,7 +104,15 @@ class Recorder:
 
     def _event(self, event: Event) -> None:
         data = {key: event.data[key] for key in KEPT[event.type] if key in event.data}
-        self._history.record_event(event.type, data, event.context.id, event.time_fired)
+        context, parent_id = event.context, None
+        if event.type in CAUSED:
+            parent_id = context.parent_id
+            if context.chain:
+                data["chain"] = context.chain[-CHAIN_KEPT:]
+        elif event.type == EVENT_SERVICE_CALLED:
+            data |= {"principal": context.authority.principal, "person": context.authority.person}
+        noted = event.type in NOTED and data.get("state") not in UNTOLD
+        self._history.record_event(event.type, data, context.id, event.time_fired, parent_id=parent_id, noted=noted)
 
     def _custom(self, event: Event) -> None:
         type, data = str(event.data["event_type"]), event.data["event_data"]
@@ -101,10 +126,21 @@ class Recorder:
         self._history.record_event(type, kept, event.context.id, event.time_fired)
 
     def _state(self, event: Event) -> None:
+        old: Any = event.data["old_state"]
         new: Any = event.data["new_state"]
         attributes = dict(new.attributes) if new is not None else {}
         state = new.state if new is not None else None
-        self._history.record_state(event.data["entity_id"], state, attributes, event.context.id, event.time_fired)
+        entity_id, context, noted = event.data["entity_id"], event.context, None
+        if (
+            old is not None
+            and state not in (None, old.state, *NO_NEWS)
+            and old.state not in NO_NEWS
+            and "unit_of_measurement" not in attributes
+            and entity_id.partition(".")[0] not in NOT_DEVICES
+        ):
+            who = context.authority
+            noted = NotedChange(old.state, context.parent_id, who.principal, who.person)
+        self._history.record_state(entity_id, state, attributes, context.id, event.time_fired, noted=noted)
 
 
 def history_stage(history: HistoryStore, bus: EventBus, repairs: Repairs) -> Stage:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hub.agent.methods.run_rows import RunSurroundings, StoredRun
-from hub.agent.methods.run_timeline import RunWords, timeline
 from hub.agent.run_request import RunRequest
+from hub.agent.runs.run_rows import RunSurroundings, StoredRun
+from hub.agent.runs.run_timeline import RunWords, timeline
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
 from hub.models.contract import user_message

@@ -190,6 +190,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "subagents.list",
         "system-event",
         "template.render",
+        "timeline.get",
+        "timeline.list",
         "token.create",
         "token.list",
         "token.revoke",

@@ -284,6 +284,7 @@ NOT_INTO_CONVERSATIONS = {
         *("models.test", "models.scan", "models.fallbacks", "models.aliases", "models.auth.list", "models.auth.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
         *("runs.list", "runs.get", "subagents.list", "subagents.kill"),
+        *("timeline.list", "timeline.get"),
         "runs.replay",  # its run keeps nothing
         *("sandbox.recreate", "sandbox.prune"),
     },

@@ -10,7 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.agent.methods.run_rows import (
+from hub.agent.runner import AgentRunner
+from hub.agent.runs.replay import replay_request
+from hub.agent.runs.run_rows import (
     STATES,
     RunSurroundings,
     StoredRun,
@@ -18,18 +20,16 @@ from hub.agent.methods.run_rows import (
     list_runs,
     surroundings,
 )
-from hub.agent.methods.run_timeline import RunWords, timeline
-from hub.agent.runner import AgentRunner
-from hub.agent.runs.replay import replay_request
+from hub.agent.runs.run_timeline import RunWords, timeline
 from hub.agent.runs.store import state_of
+from hub.agent.runs.visible import is_visible
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer
 from hub.core.surfaces import ADMIN, Method, MethodCall
 from hub.security.people import People
 from hub.security.redaction import Redactor
-from hub.sessions.keys import SessionKey, SessionKind
-from hub.sessions.privacy import is_private
+from hub.sessions.keys import SessionKey
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript import Transcript
 from hub.storage.database import Database
@@ -182,11 +182,7 @@ class RunMethods:
         return redacted
 
     def _is_visible(self, run: StoredRun, authority: Authority) -> bool:
-        kind = SessionKey.parse(run.session_key).kind
-        if kind is SessionKind.DIRECT:
-            return is_private(run.session_key, authority, self._people())
-        # What somebody's subagent does is as private as the conversation that it works for.
-        return authority.owner and (kind is not SessionKind.SUBAGENT or run.is_of(authority.person))
+        return is_visible(run.session_key, run.authority, authority, self._people())
 
 
 _COLUMNS = {"agentId": "agent_id", "state": "state"}

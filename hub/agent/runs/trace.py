@@ -5,7 +5,7 @@ What was said is not in it: that is in the transcript, under the run's id, and i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field, to_builtins
@@ -29,6 +29,7 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
         first_ms: Until it began to speak or to think.
         model: `provider/id` of the one that was asked last.
         prompt_tokens: About how many tokens it was sent.
+        sent_bytes: The bytes of each request that went over the network for it.
         failed: The attempts before: `{model, code, message, waited_ms}`.
         error: Code of the error that ended it.
     """
@@ -38,6 +39,7 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
     duration_ms: float | None = None
     first_ms: float | None = None
     prompt_tokens: int = 0
+    sent_bytes: list[int] = field(default_factory=list)
     usage: Mapping[str, Any] | None = None
     failed: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None
@@ -94,10 +96,12 @@ class RunTrace:
                 }
             )
 
-    def sent(self, tokens: int) -> None:
-        """Record the estimated tokens sent to the model."""
-        if self._model is not None:
-            self._model.prompt_tokens = tokens
+    def sent(self, tokens: int) -> Callable[[int], object] | None:
+        """Note about how many tokens the model is sent; return what notes the bytes of each request."""
+        if self._model is None:
+            return None
+        self._model.prompt_tokens = tokens
+        return self._model.sent_bytes.append
 
     def spoke(self) -> None:
         """Record output of the model; only the first time is kept."""

@@ -50,6 +50,11 @@ def explain_trigger(config: Mapping[str, Any]) -> str:
     return phrase("{said} (not enabled)", said=said) if config.get("enabled") is False else said
 
 
+def explain_step(step: Mapping[str, Any]) -> str:
+    """Return in one line what a step does, or the name that it was given."""
+    return str(step["alias"]) if step.get("alias") else next(_step(step, 0))
+
+
 def _automation(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _title(config)
     triggers = [explain_trigger(each) for each in config["triggers"]]

@@ -19,6 +19,7 @@ from hub.automation.running.run import RunState
 from hub.automation.running.start_variables import run_variables
 from hub.automation.running.waiting import Waiting
 from hub.automation.tracing.budgets import tell_budget
+from hub.automation.tracing.told import kind_of
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.context import CHAIN_LIMIT, Authority, Context
 from hub.core.errors import HubError
@@ -307,7 +308,8 @@ class Automation:
         if reason is NotRun.ERROR:
             _log.warning("automation %s was set off and did not run: %s", self.id, text)
         if self._env.traces is not None:
-            self._env.traces.add_not_run(self.id, self.alias, firing.trigger, reason, text, children or {})
+            about = {"kind": kind_of(self.config), "cause": firing.context.id if firing.context is not None else None}
+            self._env.traces.add_not_run(self.id, self.alias, firing.trigger, reason, text, children or {}, about)
         self._parts.bus.fire(
             EVENT_NOT_RUN, {"automation_id": self.id, "reason": reason.value, "text": text}, firing.context
         )

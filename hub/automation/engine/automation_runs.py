@@ -11,6 +11,7 @@ from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.environment import ActiveRun, EngineEnvironment, FiringResult, StartOutcome
 from hub.automation.running.execute import BAD_OUTCOMES, Ended, execute, warn
 from hub.automation.running.run import RunState
+from hub.automation.tracing.told import Beginning
 from hub.core.context import CHAIN_LIMIT, Context
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
@@ -209,6 +210,7 @@ class AutomationRuns:
                 "run_id": run.id,
                 "outcome": ended.outcome.value,
                 "error": ended.error,
+                "duration_ms": round((self._parts.clock.time() - started) * 1000),
                 "conversation_response": ended.conversation_response,
             },
             run.context,
@@ -260,6 +262,7 @@ class AutomationRuns:
                 "entity_id": self._entity_id,
                 "run_id": run.id,
                 "source": run.trace.trigger.get("description"),
+                "told": Beginning(run.trace, self._config),
             },
             run.context,
         )

@@ -34,6 +34,7 @@ OWN_PREFIXES = (
     "session_",
     "standing_intent",
     "subagent_",
+    "timeline_",
 )
 OWN_EVENTS = frozenset(
     {

@@ -219,6 +219,10 @@ class TraceWriter:
         self.error = error
         self.variables = variables if variables is not None else self.variables
 
+    def shown(self, value: Any) -> Any:
+        """Return a bounded plain copy of a value, without the secrets of what runs."""
+        return shown_value(value, self._config)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the trace as plain data, bounded, which shares nothing but `config` with the run."""
         offset, mask = self.started - self._started, self._config

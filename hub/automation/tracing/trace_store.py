@@ -34,6 +34,7 @@ NOT_RUN_KEPT = 20
 MEMORY_BYTES_LIMIT = 8 * 1024 * 1024
 """What is held while history is off, all together."""
 LIST_LIMIT = 500
+NOTHING: Mapping[str, str | None] = {}
 FORMAT = "homarus_trace"
 VERSION = 1
 _BRIEF = (
@@ -114,6 +115,7 @@ class TraceStore:
         reason: NotRun,
         text: str,
         verdicts: Mapping[str, ConditionVerdict],
+        about: Mapping[str, str | None] = NOTHING,
     ) -> None:
         """Store that a trigger fired and nothing ran; returns at once and never raises.
 
@@ -122,6 +124,7 @@ class TraceStore:
             reason: Why nothing ran; each reason of each automation has a bucket of its own.
             text: Why, for people.
             verdicts: Of the conditions that were asked, by their index.
+            about: What else is kept: the `kind` of automation, and the context that was the `cause`.
         """
         now = self._wall_time()
         data = encoded(
@@ -131,6 +134,7 @@ class TraceStore:
                 "time": iso_time(now, self._zone()),
                 "trigger": shown_value(trigger),
                 "reason": reason.value,
+                **about,
                 **shown_value({"text": text}),
                 "steps": verdict_steps({f"condition/{index}": verdict for index, verdict in verdicts.items()}),
             }

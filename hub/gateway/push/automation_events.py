@@ -41,6 +41,7 @@ class AutomationEvents:
         if not self._broadcast.readers:
             return
         payload = {"phase": PHASES[event.type], **event.data, "ts": self._now_ms()}
+        payload.pop("told", None)  # for the history alone
         self._broadcast.push(Push(AUTOMATION, payload, scope=READ, droppable=True))
 
     def _now_ms(self) -> int:

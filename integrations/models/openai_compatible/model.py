@@ -219,6 +219,8 @@ class OpenAIProvider:
         data = self._encoded(request, body)
         again = self._session is not None
         while True:
+            if request.on_sent is not None:
+                request.on_sent(len(data))
             try:
                 async with asyncio.timeout_at(deadline):
                     return await self._opened().post(

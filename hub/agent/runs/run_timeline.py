@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from hub.agent.methods.run_rows import RunSurroundings, StoredRun
+from hub.agent.runs.run_rows import RunSurroundings, StoredRun
 from hub.agent.runs.trace import STEPS_LIMIT
 from hub.models.contract import Message, Role, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry, user_entry_id
@@ -102,11 +102,12 @@ def timeline(run: StoredRun, trace: Mapping[str, Any] | None, words: RunWords, a
 
 def _told(traced: Mapping[str, Any], words: RunWords) -> Step:
     """Return a trace step in the protocol's shape, with the words said in it."""
-    step: Step = {_WIRE.get(name, name): value for name, value in traced.items()}
+    step: Step = {_WIRE.get(name, name): value for name, value in traced.items() if name != "sent_bytes"}
     match step["kind"]:
         case "model":
             said = words.take_spoken() if step["error"] != "CONTEXT_OVERFLOW" else None
-            return step | _said(said.message if said is not None else None)
+            sent = sum(traced.get("sent_bytes") or ()) or None
+            return step | {"sentBytes": sent} | _said(said.message if said is not None else None)
         case "tool":
             return step | words.take_call(step.pop("call_id"))
         case "steered":

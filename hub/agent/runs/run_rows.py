@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from hub.core.context import SYSTEM
 from hub.core.sql import SqlConnection
 
 STATES = ("queued", "running", "answered", "failed", "aborted", "interrupted")
@@ -34,10 +33,6 @@ class StoredRun(Struct, frozen=True):
     usage: Mapping[str, Any]
     error: Mapping[str, Any] | None
     authority: Mapping[str, Any]
-
-    def is_of(self, person: str | None) -> bool:
-        """Whether it was on behalf of this person, or of the hub itself."""
-        return self.authority.get("person") == person or self.authority.get("principal") == SYSTEM.principal
 
     def as_dict(self) -> dict[str, Any]:
         """The run as a row of a list."""

@@ -1,0 +1,186 @@
+"""An automation's run whole, from its trace; and a firing after which nothing ran. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from hub.automation.conditions.logic import explain_condition
+from hub.automation.definition.explain import explain_step
+from hub.automation.tracing.trace import PHRASE
+from hub.core.errors import HubError
+from hub.core.phrases import phrase, restored
+from hub.timeline.detail import Condition, Detail, Lane, Step
+from hub.timeline.happening import Cause, Happening, Outcome
+
+Plain = Mapping[str, Any]
+_LISTS = {"action": "actions", "condition": "conditions", "sequence": "sequence"}
+_NOT_VALUES = frozenset({"holds", "reason", f"reason{PHRASE}"})
+
+
+def automation_detail(row: Happening, trace: Plain | None, children: Sequence[Cause]) -> Detail:
+    """Return an automation's run as one happening.
+
+    Args:
+        row: Its row.
+        trace: Its trace; None when it is not kept any more.
+        children: Runs of agents that it started.
+    """
+    entries = sorted(_entries((trace or {}).get("steps") or {}), key=lambda each: each[2])
+    config = (trace or {}).get("config") or {}
+    steps = [_begun(row)]
+    steps += [_step(path, entry, at, config) for path, entry, at in entries if not _is_condition(path)]
+    steps += [Step(row.at_ms, "model", each.title, data={"id": each.id}) for each in children if not entries]
+    if row.duration_ms is not None:
+        steps.append(_ended(row))
+    lanes = [
+        Lane(step.title, step.kind, step.at_ms, step.duration_ms, step=index)
+        for index, step in enumerate(steps)
+        if step.kind == "action" and step.duration_ms is not None
+    ]
+    actions: list[Mapping[str, Any]] = [
+        {"do": "run_again", "method": "automation.trigger", "params": {"id": row.automation_id}},
+    ]
+    if trace is not None:
+        actions.append({"do": "download", "method": "automation.trace.export", "params": {"run_id": row.run_id}})
+    return Detail(
+        row,
+        facts={
+            "durationMs": row.duration_ms,
+            "model": row.model,
+            "tokens": row.tokens,
+            "costUsd": row.cost_usd,
+            "stepCount": sum(step.kind == "action" for step in steps),
+        },
+        lanes=lanes,
+        steps=steps,
+        conditions=list(_conditions((trace or {}).get("steps") or {}, config)),
+        actions=actions,
+        trace={"method": "automation.trace.get", "runId": row.run_id or ""} if trace is not None else None,
+    )
+
+
+def skipped_detail(row: Happening, data: Plain, config: Plain) -> Detail:
+    """Return a firing after which nothing ran as one happening.
+
+    Args:
+        row: Its row.
+        data: What was kept of it.
+        config: Its automation as it is now; empty when it is gone.
+    """
+    conditions = list(_conditions(data.get("steps") or {}, config))
+    steps = [_begun(row)]
+    steps += [
+        Step(
+            row.at_ms,
+            "condition",
+            each.title or each.reason or each.path,
+            each.reason if each.title else None,
+            tone="good" if each.holds else "bad",
+            data={"path": each.path, "values": dict(each.values) or None},
+        )
+        for each in sorted(conditions, key=lambda each: each.holds is not False)
+    ]
+    steps.append(Step(row.at_ms, "note", phrase("It did not run"), row.reason, tone="bad"))
+    force = {"id": row.automation_id, "skip_conditions": True}
+    return Detail(
+        row,
+        facts={"reason": row.reason_code},
+        steps=steps,
+        conditions=conditions,
+        actions=[{"do": "run_anyway", "method": "automation.trigger", "params": force}],
+    )
+
+
+def _begun(row: Happening) -> Step:
+    before = row.causes[0] if row.causes and not row.causes[0].is_self else None
+    if before is None:
+        return Step(row.at_ms, "note", phrase("It was set off"), icon="zap")
+    return Step(row.at_ms, "note", before.title, icon=before.kind.value, data={"id": before.id})
+
+
+def _ended(row: Happening) -> Step:
+    good = row.outcome is Outcome.DONE
+    title = phrase("It finished") if good else phrase("It ended early")
+    tone = "good" if good else "bad"
+    return Step(row.at_ms + (row.duration_ms or 0), "note", title, row.reason, tone=tone)
+
+
+def _entries(steps: Mapping[str, Sequence[Plain]]) -> Iterator[tuple[str, Plain, float]]:
+    for path, entries in steps.items():
+        for entry in entries:
+            yield path, entry, _moment(entry.get("started"))
+
+
+def _step(path: str, entry: Plain, at_ms: float, config: Plain) -> Step:
+    found, error = _found(config, path), entry.get("error")
+    result = entry.get("result") or {}
+    holds = result.get("holds")
+    is_test = isinstance(holds, bool)
+    return Step(
+        round(at_ms),
+        "condition" if is_test else "action",
+        _explained(found, is_test=is_test) or path,
+        restored(str(result["reason"]), result.get(f"reason{PHRASE}")) if result.get("reason") else error,
+        duration_ms=entry.get("duration_ms"),
+        tone="bad" if error or holds is False else None,
+        data={
+            "path": path,
+            "result": result or None,
+            "changed": entry.get("changed_variables"),
+            "child": entry.get("child"),
+            "error": error,
+            "skipped": entry.get("skipped"),
+        },
+    )
+
+
+def _conditions(steps: Mapping[str, Sequence[Plain]], config: Plain) -> Iterator[Condition]:
+    for path, entries in steps.items():
+        if not _is_condition(path) or not entries:
+            continue
+        result: Plain = entries[-1].get("result") or {}
+        reason = str(result.get("reason") or "") or None
+        yield Condition(
+            path,
+            result.get("holds"),
+            None if reason is None else restored(reason, result.get(f"reason{PHRASE}")),
+            _explained(_found(config, path), is_test=True),
+            {key: value for key, value in result.items() if key not in _NOT_VALUES},
+        )
+
+
+def _is_condition(path: str) -> bool:
+    return path.startswith("condition/")
+
+
+def _found(config: Plain, path: str) -> Plain | None:
+    """Return the step of an automation at a path of its trace; None when it is not found."""
+    node: Any = config
+    for place, name in enumerate(path.split("/")):
+        if isinstance(node, (list, tuple)):
+            node = node[int(name)] if name.isdecimal() and int(name) < len(node) else None
+        elif isinstance(node, Mapping):
+            key = _LISTS.get(name, name) if place == 0 else name
+            # A condition within a step has the path `if/condition/0`: the word in between is no key.
+            node = node.get(key, node if name in ("condition", "conditions") else None)
+    return node if isinstance(node, Mapping) else None
+
+
+def _explained(found: Plain | None, *, is_test: bool) -> str | None:
+    if found is None:
+        return None
+    try:
+        if found.get("alias"):
+            return str(found["alias"])
+        return explain_condition(found) if is_test and "condition" in found else explain_step(found)
+    except (HubError, KeyError, TypeError, ValueError, AttributeError):  # the trace has a cut copy of what ran
+        return None
+
+
+def _moment(iso: Any) -> float:
+    try:
+        return datetime.fromisoformat(iso).timestamp() * 1000
+    except (TypeError, ValueError):
+        return 0.0

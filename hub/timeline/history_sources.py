@@ -1,0 +1,295 @@
+"""What the history knows of happenings: automations that ran or did not, changes of devices, and the hub's own events.
+
+Every function runs in a thread of the database, reads a bounded number of rows, and is given a position to go on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from hub.core.sql import SqlConnection
+from hub.timeline.hub_sources import Span, data_of, marks
+
+BESIDE_LIMIT = 2_000
+"""Rows of one kind that are read beside one page."""
+TRIGGERED = "automation_triggered"
+RUN_STARTED = "run_started"
+_ATTRIBUTE_CHARS = 4_000
+
+
+class Change(Struct, frozen=True):
+    """A change of a device that people care about."""
+
+    position: int
+    at_ms: int
+    entity_id: str
+    before: str
+    state: str
+    context_id: str
+    parent_id: str | None
+    principal: str | None
+    person: str | None
+    name: str
+    device_class: str | None
+
+
+class Told(Struct, frozen=True):
+    """An event of the hub that is a row by itself: an automation that began, or what the hub says of itself."""
+
+    position: int
+    at_ms: int
+    type: str
+    context_id: str
+    parent_id: str | None
+    data: Mapping[str, Any]
+
+
+class Skipped(Struct, frozen=True):
+    """A trigger that fired while nothing ran."""
+
+    position: int
+    at_ms: int
+    automation_id: str
+    reason: str
+    data: Mapping[str, Any]
+
+
+class Begun(Struct, frozen=True):
+    """An agent's run that began: its contexts, and those of what led to it, the nearest last."""
+
+    run_id: str
+    context_id: str
+    chain: Sequence[str]
+
+
+class Around(Struct):
+    """What lies beside rows of the history.
+
+    Attributes:
+        ends: How automations ended, by their context: type and data of the events.
+        begun: Agents' runs, by each of their contexts.
+        changes: Changes of devices, by the context that made them or the one above it.
+        automations: Automations that ran, by their context.
+        errors: Why automations ended as they did, by their context.
+        again: Rows of automations that were taken up again: the first of them tells of the run.
+        callers: Principal and person of calls of services, by their context.
+        set_off: Automations that ran, by the context that set them off.
+        failed: Models that failed, by the run that fell back.
+    """
+
+    ends: dict[str, list[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
+    begun: dict[str, Begun] = field(default_factory=dict)
+    changes: dict[str, list[Change]] = field(default_factory=dict)
+    automations: dict[str, Told] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    again: set[int] = field(default_factory=set)
+    callers: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    set_off: dict[str, list[Told]] = field(default_factory=dict)
+    failed: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+
+
+_EVENT = "id, time_ms, type, context_id, parent_id, data"
+_CHANGE = (
+    "id, time_ms, entity_id, before, state, context_id, parent_id, principal, person,"
+    f" CASE WHEN length(attributes) < {_ATTRIBUTE_CHARS} THEN attributes END"
+)
+
+
+def events(connection: SqlConnection, span: Span) -> list[Told]:
+    """Return events that are rows by themselves."""
+    rest, values = span.where("id", "time_ms", "noted = 1")
+    return [_told(row) for row in connection.execute(f"SELECT {_EVENT} FROM events{rest}", values).fetchall()]  # noqa: S608
+
+
+def changes(connection: SqlConnection, span: Span) -> list[Change]:
+    """Return changes of devices."""
+    rest, values = span.where("id", "time_ms", "noted = 1")
+    return [_change(row) for row in connection.execute(f"SELECT {_CHANGE} FROM states{rest}", values).fetchall()]  # noqa: S608
+
+
+def skipped(connection: SqlConnection, span: Span) -> list[Skipped]:
+    """Return triggers that fired while nothing ran."""
+    rest, values = span.where("id", "time_ms")
+    found = connection.execute(f"SELECT id, time_ms, automation_id, reason, data FROM not_run{rest}", values).fetchall()  # noqa: S608
+    return [Skipped(id, at_ms, of, reason, data_of(data)) for id, at_ms, of, reason, data in found]
+
+
+def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
+    """Return the newest runs in which a model failed."""
+    rows = connection.execute(
+        "SELECT run_id FROM run_traces WHERE instr(data, ?) > 0 ORDER BY id DESC LIMIT ?", (_FAILED, limit)
+    ).fetchall()
+    return [run_id for (run_id,) in rows]
+
+
+def automation_of(connection: SqlConnection, run_id: str, around: Around) -> Told | None:
+    """Return the event with which a run of an automation began, and add what lies beside it."""
+    found = connection.execute(
+        f"SELECT {_EVENT} FROM events WHERE noted = 1 AND type = 'automation_triggered'"  # noqa: S608  constants
+        " AND instr(data, ?) > 0 ORDER BY id LIMIT 1",
+        (f'"run_id":"{run_id}"',),
+    ).fetchone()
+    if found is None:
+        return None
+    told = _told(found)
+    around_automations(connection, [told], around)
+    around_runs(connection, (), {each.run_id for each in around.begun.values()}, around)
+    return told
+
+
+def around_automations(connection: SqlConnection, rows: Sequence[Told], around: Around) -> None:
+    """Add what lies beside automations that ran: how they ended, what set them off, what they did."""
+    if not rows:
+        return
+    own = {row.context_id for row in rows}
+    for context_id, type, data in _in(
+        connection,
+        "SELECT context_id, type, data FROM events WHERE context_id IN ({marks})"
+        " AND type IN ('automation_finished', 'heartbeat')",
+        own,
+    ):
+        around.ends.setdefault(context_id, []).append((type, data_of(data)))
+    ended = {str(data.get("run_id")): id for id, told in around.ends.items() for _, data in told if _is_bad(data)}
+    for run_id, stored in _in(connection, "SELECT run_id, data FROM traces WHERE run_id IN ({marks})", ended):
+        # The trace alone has the error without the secrets of its automation.
+        around.errors[ended[run_id]] = str(data_of(stored).get("error") or "")
+    firsts = dict(
+        _in(
+            connection,
+            "SELECT context_id, MIN(id) FROM events WHERE context_id IN ({marks}) AND type = 'automation_triggered'"
+            " GROUP BY context_id",
+            own,
+        )
+    )
+    around.again |= {row.position for row in rows if firsts.get(row.context_id, row.position) != row.position}
+    _add_automations(connection, {row.parent_id for row in rows if row.parent_id}, around)
+    first, last = min(row.at_ms for row in rows), max(row.at_ms + _lasted(row, around) for row in rows)
+    agents = _begun(
+        connection.execute(
+            "SELECT context_id, data FROM events WHERE type = 'run_started' AND time_ms BETWEEN ? AND ? LIMIT ?",
+            (first - 1_000, last + 1_000, BESIDE_LIMIT),
+        ).fetchall()
+    )
+    mine = [each for each in agents if not own.isdisjoint(each.chain)]
+    _add_begun(around, mine)
+    contexts = own | {each.context_id for each in mine} | {row.parent_id for row in rows if row.parent_id}
+    _add_changes(connection, contexts, around)
+
+
+def around_runs(connection: SqlConnection, contexts: Iterable[str], ids: Iterable[str], around: Around) -> None:
+    """Add what lies beside agents' runs: the automation that led to them, what they did, and models that failed.
+
+    Args:
+        contexts: Those of their rows: the run's own, or the one above it.
+        ids: The runs.
+    """
+    wanted, runs = sorted(set(contexts)), sorted(set(ids))
+    agents = _begun(
+        [
+            *_in(connection, f"{_BEGUN} AND context_id IN ({{marks}})", wanted),
+            *_in(connection, f"{_BEGUN} AND parent_id IN ({{marks}})", wanted),
+        ]
+    )
+    _add_begun(around, agents)
+    _add_automations(connection, {id for each in agents for id in each.chain}, around)
+    _add_changes(connection, {each.context_id for each in agents}, around)
+    for run_id, data in _in(
+        connection,
+        f"SELECT run_id, data FROM run_traces WHERE run_id IN ({{marks}}) AND instr(data, '{_FAILED}') > 0",  # noqa: S608
+        runs,
+    ):
+        steps = data_of(data).get("steps") or ()
+        around.failed[run_id] = [each for step in steps for each in step.get("failed") or ()]
+
+
+def around_changes(connection: SqlConnection, rows: Sequence[Change], around: Around) -> None:
+    """Add what led to changes of devices, and what they set off."""
+    own = {row.context_id for row in rows}
+    above = own | {row.parent_id for row in rows if row.parent_id}
+    _add_automations(connection, above, around)
+    agents = _begun(_in(connection, f"{_BEGUN} AND context_id IN ({{marks}})", above))
+    _add_begun(around, agents)
+    _add_automations(connection, {id for each in agents for id in each.chain}, around)
+    for context_id, data in _in(
+        connection,
+        "SELECT context_id, data FROM events WHERE context_id IN ({marks}) AND type = 'service_called'",
+        own,
+    ):
+        called = data_of(data)
+        around.callers.setdefault(context_id, (called.get("principal"), called.get("person")))
+    for row in _in(
+        connection,
+        f"SELECT {_EVENT} FROM events WHERE parent_id IN ({{marks}}) AND type = 'automation_triggered'",  # noqa: S608  constants
+        own,
+    ):
+        told = _told(row)
+        around.set_off.setdefault(str(told.parent_id), []).append(told)
+
+
+_FAILED = '"failed":[{'
+_BEGUN = "SELECT context_id, data FROM events WHERE type = 'run_started'"
+
+
+def _add_automations(connection: SqlConnection, contexts: Iterable[str], around: Around) -> None:
+    query = f"SELECT {_EVENT} FROM events WHERE context_id IN ({{marks}}) AND type = 'automation_triggered'"  # noqa: S608  constants
+    for row in _in(connection, query, contexts):
+        told = _told(row)
+        around.automations.setdefault(told.context_id, told)
+
+
+def _add_changes(connection: SqlConnection, contexts: Iterable[str], around: Around) -> None:
+    wanted = {*contexts}
+    known: set[int] = set()
+    for column in ("context_id", "parent_id"):
+        query = f"SELECT {_CHANGE} FROM states WHERE noted = 1 AND {column} IN ({{marks}}) ORDER BY id"  # noqa: S608
+        for row in _in(connection, query, wanted):
+            change = _change(row)
+            if change.position not in known:
+                known.add(change.position)
+                of = change.context_id if column == "context_id" else str(change.parent_id)
+                around.changes.setdefault(of, []).append(change)
+
+
+def _add_begun(around: Around, runs: Iterable[Begun]) -> None:
+    for each in runs:
+        for context_id in (each.context_id, *each.chain[-1:]):
+            around.begun.setdefault(context_id, each)
+
+
+def _begun(rows: Iterable[Sequence[Any]]) -> list[Begun]:
+    found = [(context_id, data_of(data)) for context_id, data in rows]
+    return [Begun(str(data.get("run_id")), context_id, data.get("chain") or ()) for context_id, data in found]
+
+
+def _is_bad(data: Mapping[str, Any]) -> bool:
+    return data.get("outcome") not in (None, "finished")
+
+
+def _lasted(row: Told, around: Around) -> int:
+    ends = [data.get("duration_ms") for type, data in around.ends.get(row.context_id, ()) if type != "heartbeat"]
+    return max((each for each in ends if isinstance(each, int)), default=0)
+
+
+def _in(connection: SqlConnection, query: str, values: Iterable[str]) -> list[Any]:
+    wanted = sorted(set(values))
+    if not wanted:
+        return []
+    statement = query.replace("{marks}", marks(wanted))
+    return connection.execute(f"{statement} LIMIT {BESIDE_LIMIT}", wanted).fetchall()
+
+
+def _told(row: Sequence[Any]) -> Told:
+    position, at_ms, type, context_id, parent_id, stored = row
+    data = data_of(stored)
+    return Told(position, at_ms, type, context_id, parent_id, data | (data.get("told") or {}))
+
+
+def _change(row: Sequence[Any]) -> Change:
+    position, at_ms, entity_id, before, state, context_id, parent_id, principal, person, attributes = row
+    shown = data_of(attributes)
+    name = str(shown.get("friendly_name") or entity_id.partition(".")[2].replace("_", " ").capitalize())
+    who = (context_id, parent_id, principal, person)
+    return Change(position, at_ms, entity_id, before, state, *who, name, shown.get("device_class"))

@@ -1,0 +1,162 @@
+"""What a home has kept, written straight into its databases: for many rows, at times that a test chooses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import ManualClock
+from hub.core.context import SCOPES, Authority
+from hub.core.events import EventBus
+from hub.core.tasks import TaskOwner
+from hub.security.people import People
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.storage.history import HistoryStore, NotedChange
+from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.trace_rows import NotRunRow
+from hub.timeline.listing import Timeline, Wanted
+
+NOON = 1_800_000_000.0
+OWNER = Authority("owner", person="ada", scopes=SCOPES, owner=True)
+BOB = Authority("token:bob", person="bob", scopes=SCOPES)
+PEOPLE = People.from_config(
+    [
+        {"id": "ada", "name": "Ada", "owner": True, "identities": []},
+        {"id": "bob", "name": "Bob", "owner": False, "identities": ["telegram:user:7"]},
+    ]
+)
+BOBS = "agent:main:telegram:direct:7"
+
+
+class KeptHome:
+    """The databases of a home, and the timeline over them.
+
+    Args:
+        db, history: Open.
+        sessions: None is named.
+    """
+
+    owner = OWNER
+
+    def __init__(self, db: Database, history: HistoryStore, sessions: SessionStore) -> None:
+        self.db, self.history = db, history
+        self.timeline = Timeline(db, history, sessions, lambda: PEOPLE, 0)
+        self._count = 0
+
+    async def pages(
+        self, wanted: Wanted | None = None, authority: Authority = OWNER, *, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Return all rows, page by page."""
+        found: list[dict[str, Any]] = []
+        cursor = None
+        while True:
+            page = await self.timeline.page(wanted or Wanted(), authority, limit=limit, cursor=cursor)
+            assert len(page.rows) <= limit
+            found += [row.as_dict(self.timeline.names()) for row in page.rows]
+            if (cursor := page.next) is None:
+                return found
+
+    async def run(self, text: str, at: float, *, key: str = "agent:main:main", authority: Authority = OWNER) -> str:
+        """A question that an agent answered."""
+        self._count += 1
+        id, ms, by = f"r{self._count}", int(at * 1000), json.dumps(authority.as_dict())
+        said = {"address": {"channel": "telegram"}, "message_id": id, "sender": "x", "text": text}
+        message = json.dumps(said, separators=(",", ":"))
+
+        def write(connection: Any) -> None:
+            connection.execute(
+                "INSERT INTO runs(id, agent_id, session_key, kind, state, authority, context_id, created_ms,"
+                " started_ms, ended_ms, model, usage)"
+                " VALUES (?, 'main', ?, 'message', 'answered', ?, ?, ?, ?, ?, 'a/b', '{}')",
+                (id, key, by, f"q-{id}", ms, ms, ms + 1_500),
+            )
+            connection.execute(
+                "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state, run_id,"
+                " session_key, principal, person, message)"
+                " VALUES (?, 'telegram', 'a', 'a', '7', ?, ?, 'done', ?, ?, ?, ?, ?)",
+                (f"i{id}", id, ms, id, key, by, authority.person, message),
+            )
+
+        await self.db.write(write)
+        return id
+
+    async def refused(self, sender: str, at: float, chat_type: str = "direct") -> None:
+        """A message of somebody who may not write."""
+        self._count += 1
+        id, ms = f"m{self._count}", int(at * 1000)
+        address = {"channel": "telegram", "chat_type": chat_type}
+        message = json.dumps({"address": address, "sender_name": sender}, separators=(",", ":"))
+        await self.db.write(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state,"
+                    " reason, principal, message)"
+                    " VALUES (?, 'telegram', 'a', 'a', '9', ?, ?, 'rejected', 'not paired', '{}', ?)",
+                    (id, id, ms, message),
+                ).rowcount
+            )
+        )
+
+    async def approval(self, command: str, at: float, run_id: str | None = None, by: Authority = OWNER) -> None:
+        """A command that was denied."""
+        self._count += 1
+        id, ms = f"a{self._count}", int(at * 1000)
+        row = (id, json.dumps({"argv": command.split()}), json.dumps(by.as_dict()), run_id, ms, ms, ms + 9)
+        await self.db.write(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO approvals(id, code, kind, title, text, details, binding, requested_by, run_id,"
+                    " context_id, state, created_ms, expires_ms, decided_ms)"
+                    " VALUES (?, 'C', 'exec', 't', '', ?, '', ?, ?, 'c', 'denied',"
+                    " ?, ?, ?)",
+                    row,
+                ).rowcount
+            )
+        )
+
+    def change(self, name: str, at: float, cause: str | None = None, *, parent: str | None = None) -> str:
+        """A lamp that went on; returns the context of it."""
+        self._count += 1
+        context = cause or f"s{self._count}"
+        noted = NotedChange("off", parent, "device:x", None)
+        attributes = {"friendly_name": name}
+        self.history.record_state(f"light.{name.lower()}", "on", attributes, context, at, noted=noted)
+        return context
+
+    def automation(self, name: str, at: float, cause: str | None = None, entity: str | None = None) -> str:
+        """An automation that ran; returns the context of its run."""
+        self._count += 1
+        id = f"u{self._count}"
+        trigger = {"platform": "state", "description": "a state", **({"entity_id": entity} if entity else {})}
+        told = {"automation_id": name, "run_id": id, "told": {"kind": "automation", "name": name, "trigger": trigger}}
+        self.history.record_event("automation_triggered", told, f"c-{id}", at, parent_id=cause, noted=True)
+        ended = {"automation_id": name, "run_id": id, "outcome": "finished", "duration_ms": 100}
+        self.history.record_event("automation_finished", ended, f"c-{id}", at + 0.1)
+        return f"c-{id}"
+
+    def skipped(self, name: str, at: float) -> None:
+        """An automation that did not run."""
+        told = {"alias": name, "trigger": {"platform": "event", "description": "an event"}, "text": "it is not dark"}
+        data = json.dumps({**told, "steps": {}}).encode()
+        self.history.record_trace(NotRunRow(int(at * 1000), name, "conditions", 1_000_000, data))
+
+
+@asynccontextmanager
+async def kept_home(folder: Path) -> AsyncIterator[KeptHome]:
+    """Open the databases of a home that has kept nothing yet."""
+    home = Home(folder)
+    home.create()
+    db, history = Database(home.storage / "hub.db", HUB_MIGRATIONS), HistoryStore(home.storage / "history.db")
+    sessions = SessionStore(db, home, ManualClock(), EventBus(TaskOwner("test")))
+    await db.open()
+    await history.open()
+    try:
+        yield KeptHome(db, history, sessions)
+    finally:
+        await history.close()
+        await db.close()

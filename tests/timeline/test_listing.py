@@ -1,0 +1,148 @@
+"""The list over what a home has kept: every row once whatever the pages, ten thousand of them, and who sees what."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hub.timeline.happening import Kind
+from hub.timeline.listing import SCAN_LIMIT, Wanted
+from tests.timeline.kept_home import BOB, BOBS, NOON, KeptHome, kept_home
+
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["run", "approval", "lamp", "automation", "motion", "skipped"]),
+        st.integers(min_value=0, max_value=40),
+    ),
+    max_size=30,
+)
+
+
+async def happen(home: KeptHome, what: str, at: float) -> None:
+    match what:
+        case "run":
+            await home.run("A question", at)
+        case "approval":
+            await home.approval("ls -la", at)
+        case "lamp":
+            home.change("Sofa", at)
+        case "automation":
+            home.automation("evening", at)
+        case "motion":
+            home.change("Hall", at, cause=home.automation("motion", at, home.change("Door", at), "light.door"))
+        case _:
+            home.skipped("night", at)
+
+
+def ids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["id"] for row in rows]
+
+
+@settings(max_examples=25, deadline=None)
+@given(EVENTS, st.integers(min_value=1, max_value=7), st.booleans())
+def test_pages_hold_every_row_once_and_the_newest_first(
+    events: list[tuple[str, int]], limit: int, devices: bool
+) -> None:
+    async def look(folder: Path) -> None:
+        async with kept_home(folder) as home:
+            for what, minutes in sorted(events, key=lambda each: each[1]):
+                await happen(home, what, NOON + minutes * 60)
+            wanted = Wanted(kinds=frozenset({Kind.DEVICE})) if devices else Wanted()
+            rows = await home.pages(wanted, limit=limit)
+
+            whole = await home.pages(wanted, limit=200)
+            names = [what for what, _ in events]
+            changes = names.count("lamp") + 3 * names.count("motion") - names.count("motion")
+            assert ids(rows) == ids(whole)
+            assert len({*ids(rows)}) == len(rows) == (changes if devices else len(events))
+            assert [row["at"] for row in rows] == sorted((row["at"] for row in rows), reverse=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(look(Path(folder) / "home"))
+
+
+async def test_what_comes_between_two_pages_is_in_none_of_the_older_ones(tmp_path: Path) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        for minute in range(5):
+            await home.run(f"question {minute}", NOON + minute * 60)
+        first = await home.timeline.page(Wanted(), home.owner, limit=2)
+        await home.run("a new one", NOON + 600)
+        home.change("Sofa", NOON + 601)
+
+        second = await home.timeline.page(Wanted(), home.owner, limit=50, cursor=first.next)
+
+    assert [row.title for row in first.rows] == ["question 4", "question 3"]
+    assert [row.title for row in second.rows] == ["question 2", "question 1", "question 0"]
+    assert second.next is None
+
+
+async def test_a_lamp_of_the_same_call_that_did_not_set_off_an_automation_is_a_row_of_its_own(tmp_path: Path) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        cause = home.change("Door", NOON)
+        home.change("Sofa", NOON, cause=cause)
+        home.automation("motion", NOON + 0.1, cause, "light.door")
+
+        rows = await home.pages()
+
+    assert [row["title"] for row in rows] == ["motion", "Sofa turned on"]
+    assert [each["title"] for each in rows[0]["causes"]] == ["Door turned on", "motion"]
+
+
+async def test_a_stranger_who_was_refused_is_a_row_and_what_is_said_in_a_group_is_none(tmp_path: Path) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        await home.refused("Mallory", NOON)
+        await home.refused("A neighbour", NOON + 1, chat_type="group")
+
+        (found,) = await home.pages()
+
+    assert (found["title"], found["kind"]) == ("Mallory wrote on telegram", "person")
+    assert (found["outcome"], found["reason"]) == ("refused", "not paired")
+
+
+async def test_an_owner_sees_nothing_of_what_others_say_in_private_and_a_person_only_their_own(tmp_path: Path) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        private = await home.run("Bob's secret", NOON, key=BOBS, authority=BOB)
+        await home.run("The owner's question", NOON + 60)
+        await home.approval("rm it", NOON + 61, private, by=BOB)
+        await home.approval("ls", NOON + 62)
+        home.change("Sofa", NOON + 63)
+
+        owner, bob = await home.pages(), await home.pages(authority=BOB)
+
+    assert [row["title"] for row in owner] == ["Sofa turned on", "ls", "rm it", "The owner's question"]
+    assert [row["title"] for row in bob] == ["rm it", "Bob's secret"]
+    (cause, own) = owner[2]["causes"]
+    assert (cause["title"], cause.get("id")) == ("A conversation of somebody else", None)
+    assert own["self"]
+    assert [each["title"] for each in bob[0]["causes"]] == ["Bob's secret", "rm it"]
+
+
+async def test_ten_thousand_happenings_are_listed_and_the_oldest_of_them_is_found(tmp_path: Path) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        await home.run("The oldest question", NOON - 60)
+        for second in range(10_000):
+            home.change("Sofa", NOON + second)
+            if second % 5_000 == 4_999:
+                await home.history.recent_events(1)  # reading writes first what waits
+
+        rows = await home.pages(limit=200)
+        found = await home.pages(Wanted(text="oldest"))
+
+    assert len({*ids(rows)}) == len(rows) == 10_001
+    assert [row["title"] for row in found] == ["The oldest question"]
+    assert SCAN_LIMIT < 10_000  # so it was on a later page than the first, which was empty
+
+
+@pytest.mark.parametrize("cursor", ["r1", "r1.m2.a3.e4.s5.c6", "z9"])
+async def test_a_cursor_of_another_list_goes_on_where_it_can(tmp_path: Path, cursor: str) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        await home.run("A question", NOON)
+
+        page = await home.timeline.page(Wanted(), home.owner, limit=5, cursor=cursor)
+
+    assert len(page.rows) == (1 if cursor == "z9" else 0)
