@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from web.developer.components_page import ComponentsPage
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
-    from web.entities.entities_page import EntitiesPage
+    from web.entities.page_set import EntityPages
     from web.memory.page_set import MemoryPages
     from web.runs.runs_page import RunsPage
     from web.skills.skills_page import SkillsPage
@@ -267,13 +267,16 @@ class Dashboard:
 
     def _load_devices(self) -> Callable[[], DevicesPage]:
         from web.devices.devices_page import DevicesPage
+        from web.devices.reach import HubReach
 
-        return lambda: DevicesPage(self._renderer, self._client)
+        hub = self._hub
+        reach = HubReach(hub.home.path, hub.gateway, hub.config, self._put_into_force)
+        return lambda: DevicesPage(self._renderer, self._client, reach)
 
-    def _load_entities(self) -> Callable[[], EntitiesPage]:
-        from web.entities.entities_page import EntitiesPage
+    def _load_entities(self) -> Callable[[], EntityPages]:
+        from web.entities.page_set import make_entity_pages
 
-        return lambda: EntitiesPage(self._renderer, self._client, self._entity_pulse)
+        return lambda: make_entity_pages(self._renderer, self._client, self._entity_pulse)
 
     def _load_runs(self) -> Callable[[], RunsPage]:
         from web.runs.runs_page import RunsPage

@@ -307,7 +307,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /v1/audio/transcriptions", "POST /v1/embeddings", "POST /api/show"),
         *("POST /entities/accept", "POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
-        "POST /pair-phone/code",
+        *("POST /areas/room", "POST /devices/reach"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),

@@ -1,10 +1,8 @@
-"""The chart of entities: lines with gaps, a scale for each unit, and what is said under the pointer."""
+"""The past of entities as a chart draws it: one axis of times, gaps, states of two words, and sparks."""
 
 from __future__ import annotations
 
-from web.entities.chart import HEIGHT, MARGIN, STYLES, PastOf, past_chart
-
-TOP, BOTTOM = MARGIN, HEIGHT - MARGIN
+from web.entities.chart import JUST_BEFORE_S, LINES_LIMIT, SPARK_SLICES, PastOf, past_chart, spark_points
 
 
 def past(name: str, unit: str, *states: tuple[float, str | None]) -> PastOf:
@@ -12,40 +10,47 @@ def past(name: str, unit: str, *states: tuple[float, str | None]) -> PastOf:
 
 
 def test_a_value_holds_until_the_next_and_what_is_no_number_leaves_a_gap() -> None:
-    power = past("Power", "W", (-50, "4"), (40, "8"), (60, "unavailable"), (70, None), (80, "6"))
-    chart = past_chart([power], 0, 100, lambda time: f"{time:g}")
+    power = past("Power", "W", (-50, "4"), (40, "8"), (60, "unavailable"), (80, "6"))
+
+    chart = past_chart([power], 0, 100)
 
     assert chart is not None
-    (line,) = chart.lines
-    assert line.pieces == [
-        f"0.0,{BOTTOM:.1f} 240.0,{BOTTOM:.1f} 240.0,{TOP:.1f} 360.0,{TOP:.1f}",
-        f"480.0,{HEIGHT / 2:.1f} 600.0,{HEIGHT / 2:.1f}",
-    ]
-    assert (line.low, line.high, chart.times) == ("4", "8", ["0", "50", "100"])
-    assert sum(each.is_gap for each in chart.columns) == 18
-    gap = next(each for each in chart.columns if each.is_gap)
-    assert gap.text.endswith("Power: –")
+    (line,) = chart.series
+    assert chart.times == [0, 40, 60 - JUST_BEFORE_S, 60, 80, 100]
+    assert (line.values, line.unit, line.words) == ([4.0, 8.0, 8.0, None, 6.0, 6.0], "W", [])
 
 
-def test_several_lines_share_the_scale_of_their_unit_and_are_told_apart() -> None:
-    pasts = [past("In", "°C", (0, "20")), past("Out", "°C", (0, "10")), past("Damp", "%", (0, "50"), (99.9, "60"))]
-    chart = past_chart(pasts, 0, 100, lambda time: "now")
+def test_several_lines_share_one_axis() -> None:
+    pasts = [past("In", "°C", (0, "20"), (50, "21")), past("Damp", "%", (10, "50"))]
+
+    chart = past_chart(pasts, 0, 100)
 
     assert chart is not None
-    assert [line.pieces[0].partition(" ")[0] for line in chart.lines] == [
-        f"0.0,{TOP:.1f}",
-        f"0.0,{BOTTOM:.1f}",
-        f"0.0,{BOTTOM:.1f}",
-    ]
-    assert len({(line.colour, line.dashes) for line in chart.lines}) == 3
-    assert chart.columns[0].text == "now\nIn: 20 °C\nOut: 10 °C\nDamp: 50 %"
-    assert chart.columns[-1].text.endswith("Damp: 50 … 60 %")
+    assert chart.times == [0, 10, 50, 100]
+    assert [each.values for each in chart.series] == [[20.0, 20.0, 21.0, 21.0], [None, 50.0, 50.0, 50.0]]
+
+
+def test_what_is_on_or_off_is_drawn_with_its_words() -> None:
+    chart = past_chart([past("Lamp", "", (0, "off"), (50, "on"))], 0, 100)
+
+    assert chart is not None
+    assert (chart.series[0].values, chart.series[0].words) == ([0.0, 1.0, 1.0], ["off", "on"])
 
 
 def test_no_more_lines_are_drawn_than_can_be_told_apart_and_words_are_none() -> None:
     many = [past(str(each), "", (0, str(each))) for each in range(9)]
-    chart = past_chart(many, 0, 10, str)
+    chart = past_chart(many, 0, 10)
 
     assert chart is not None
-    assert len(chart.lines) == len(STYLES)
-    assert past_chart([past("Door", "", (0, "open"))], 0, 10, str) is None
+    assert len(chart.series) == LINES_LIMIT
+    assert past_chart([past("Mode", "", (0, "eco"))], 0, 10) is None
+
+
+def test_a_spark_is_between_nought_and_one_for_each_slice() -> None:
+    points = past("Power", "W", (0, "2"), (50, "6"), (75, None)).points
+
+    drawn = spark_points(points, 0, 100)
+
+    assert len(drawn) == SPARK_SLICES
+    assert (drawn[0], drawn[SPARK_SLICES // 2 + 1], drawn[-1]) == (0.0, 1.0, None)
+    assert spark_points([], 0, 100) == []

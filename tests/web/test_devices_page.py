@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,15 +21,15 @@ async def test_a_node_is_approved_renamed_and_removed_on_the_page(hub: HubProces
     about: dict[str, Any] = NODE_HOST | {"auth": {"token": hub.token}}
     async with client_of(rig) as node, signed_in(hub) as owner:
         await node.connect(device, **about)
-        asking = await (await owner.get("/devices")).text()
+        asking = await (await owner.get("/devices/phones")).text()
         (request,) = hub.rpc("node.pair.list")["pending"]
         fields = {"kind": "node", "id": request["requestId"], "answer": "approve"}
         await owner.post("/devices/answer", data=fields)
         await owner.post("/devices/rename", data={"id": device.id, "name": "Attic"})
-        approved = await (await owner.get("/devices")).text()
+        approved = await (await owner.get("/devices/phones")).text()
         removed = await owner.post("/devices/remove", data={"id": device.id})
         gone = await owner.post("/devices/remove", data={"id": device.id})
-        after = await (await owner.get("/devices")).text()
+        after = await (await owner.get("/devices/phones")).text()
 
     assert "RecNode offers more commands" in asking
     assert "system.run" in asking
@@ -40,10 +41,34 @@ async def test_a_node_is_approved_renamed_and_removed_on_the_page(hub: HubProces
 
 async def test_a_qr_code_pairs_a_phone_and_a_hub_on_loopback_says_what_is_missing(hub: HubProcess) -> None:
     async with signed_in(hub) as owner:
-        refused = await owner.post("/devices/pair", data={"access": "full", "url": ""})
-        shown = await owner.post("/devices/pair", data={"access": "node", "url": "wss://hub.example"})
-        told, page = await refused.text(), await shown.text()
+        missing = await (await owner.get("/devices/phones?add=phone")).text()
+        refused = await owner.post("/devices/pair", data={"add": "app", "url": ""})
+        shown = {
+            kind: await (await owner.post("/devices/pair", data={"add": kind, "url": "wss://hub.example"})).text()
+            for kind in ("phone", "app", "computer")
+        }
+        told = await refused.text()
 
+    assert "Only this computer can reach the hub" in missing
+    assert "Make it reachable with a certificate" in missing
     assert refused.status == 400
     assert "this machine only" in told
-    assert 'src="data:image/png;base64,' in page
+    assert "https://hub.example/p#" in shown["phone"]
+    assert 'src="data:image/svg+xml' in shown["app"]
+    assert "homarus-node --pair " in shown["computer"]
+
+
+async def test_the_hub_is_made_reachable_with_a_certificate(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text("hub:\n  reload: hot\n")
+    with HubProcess(home) as hub:
+        async with signed_in(hub) as owner:
+            page = await (await owner.post("/devices/reach", data={"add": "phone"})).text()
+
+    written = (home / "configuration.yaml").read_text()
+    assert 'host: "0.0.0.0"' in written
+    assert "tls/hub.crt" in written
+    assert (home / "tls" / "ca.crt").is_file()
+    assert "The hub restarts now" in page
+    assert "/devices/phones?add=phone" in page

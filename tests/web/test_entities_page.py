@@ -63,44 +63,72 @@ async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
 async def test_an_entity_is_found_controlled_named_placed_and_hidden_from_agents(
     plain: PlainBrowser, hub: HubProcess
 ) -> None:
-    await plain.goto("/areas")
-    plain.fill("New name", "Office")
-    await plain.press("Add")
+    await plain.goto("/devices/rooms?add=yes")
+    plain.fill("Name", "Office")
+    await plain.press("Add", within="#add-room-form, #add-room")
+    assert plain.text("h1") == "Office"
     await plain.goto("/entities?q=plug")
     assert "Desk <b>plug</b>" in plain.text("#e-switch-desk_b_plug_b")
 
-    await plain.press("Turn on: Desk <b>plug</b>")
-    assert "on" in plain.texts("#e-switch-desk_b_plug_b .badge")
-    await plain.goto("/entities?entity=switch.desk_b_plug_b")
+    await plain.goto("/devices/all?entity=switch.desk_b_plug_b")
+    await plain.press("Turn on")
+    assert plain.text("#entity-live .big") == "On"
     plain.fill("Name", "Kettle")
     plain.fill("Entity id", "switch.kettle")
-    plain.fill("Area", "office")
-    plain.fill("Seen and controlled by agents", "no")
+    plain.fill("Room", "office")
+    for each in plain.page.select("[name=exposed]"):
+        each.attrs.pop("checked", None)
+    plain.check("No")
     await plain.press("Save")
 
-    assert "Kettle" in plain.text("#entity-live h2")
+    assert plain.text("h1") == "Kettle"
     [found] = hub.rpc("entities.list", {"area_id": "office"})["entities"]
     assert (found["entity_id"], found["is_exposed"], found["state"]) == ("switch.kettle", False, "on")
+    await plain.goto("/devices/rooms")
+    assert "Kettle On" in plain.text("#room-office")
 
 
-async def test_the_past_of_a_number_is_drawn_and_downloaded(plain: PlainBrowser) -> None:
+async def test_devices_are_put_into_a_room_that_is_renamed_and_removed(plain: PlainBrowser, hub: HubProcess) -> None:
+    room = hub.rpc("areas.create", {"kind": "area", "name": "Attic"})["area"]["id"]
+    gate = next(each["id"] for each in hub.rpc("areas.list")["devices"] if each["shown_name"] == "Gate")
+
+    await plain.goto(f"/devices/rooms?area={room}")
+    plain.fill("Name", "Loft")
+    plain.fill("Devices in this room", gate)
+    await plain.press("Save")
+
+    assert "Gate" in plain.text(f"#room-{room}")
+    assert "Loft" in plain.text(f"#room-{room}")
+    await plain.goto(f"/devices/rooms?area={room}")
+    plain.fill("Name", "")
+    await plain.press("Save")
+    assert plain.status == 400
+    await plain.goto(f"/devices/rooms?area={room}")
+    await plain.press("Remove")
+    assert room not in {each["id"] for each in hub.rpc("areas.list")["areas"]}
+
+
+async def test_the_past_of_a_number_is_shown_and_downloaded(plain: PlainBrowser) -> None:
     await plain.goto("/entities?entity=sensor.desk_b_plug_b_power&hours=1")
 
-    assert "From 3 to 17.5 W" in plain.text("#entity-live")
-    assert "Power: 3 … 17.5 W" in plain.text("#entity-live")
+    assert "17.5 W" in plain.text("main table")
+    chart = json.loads(plain.text("#chart-data"))
+    assert [each["name"] for each in chart["series"]] == ["Desk <b>plug</b> Power"]
     await plain.goto("/entities?entity=sensor.desk_b_plug_b_power&hours=24&also=sensor.desk_b_plug_b_voltage")
-    assert "Voltage : From 229 to 231 V" in plain.text("#lines")
+    assert [each["unit"] for each in json.loads(plain.text("#chart-data"))["series"]] == ["W", "V"]
     await plain.goto("/entities.csv?entity=sensor.desk_b_plug_b_power&hours=1")
     assert plain.status == 200
 
 
-async def test_what_is_refused_is_said_where_it_was_asked(plain: PlainBrowser, hub: HubProcess) -> None:
+async def test_what_is_refused_is_said_at_its_field_and_what_was_typed_stays(plain: PlainBrowser) -> None:
     await plain.goto("/entities?entity=sensor.desk_b_plug_b_power")
     plain.fill("Entity id", "light.kettle")
+    plain.fill("Name", "Power of the desk")
     await plain.press("Save")
 
     assert plain.status == 400
-    assert "is not an entity id such as sensor.desk_plug" in plain.text("[role=alert]")
+    assert "is not an entity id such as sensor.desk_plug" in plain.text("#f-new_entity_id-wrong")
+    assert (plain.value("Entity id"), plain.value("Name")) == ("light.kettle", "Power of the desk")
 
 
 async def test_the_assistant_is_let_use_a_new_device(plain: PlainBrowser, hub: HubProcess) -> None:
@@ -110,7 +138,7 @@ async def test_the_assistant_is_let_use_a_new_device(plain: PlainBrowser, hub: H
     await until(lambda: bool(told()))
     await plain.goto("/entities")
     assert "2 new devices" in plain.text("#new-devices")
-    assert "new, not seen by agents yet" in plain.text("#e-light-gnome")
+    assert "New" in plain.text("#e-light-gnome")
     assert told()[0].startswith("Gnome, Gate: the assistant can use them once you say")
 
     await plain.press("Let the assistant use Gnome")

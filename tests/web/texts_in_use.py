@@ -24,7 +24,10 @@ from web.automations.trigger_texts import TRIGGER_TEXTS
 from web.core import texts
 from web.core.navigation import ADDED, GROUPS, IN_RECOVERY, Tab
 from web.core.preferences import THEMES
+from web.devices.devices_page import ACCESS
+from web.devices.reach import NOT_ENCRYPTED, ONLY_HERE
 from web.entities.entities_page import BUTTONS
+from web.entities.state_texts import ATTRIBUTE_VALUES, BY_CLASS, DOMAINS, SLIDER_TEXTS, STATES
 
 WEB_DIR = Path(web.__file__).parent
 _PYTHON_CALL = re.compile(r"\b(?:n?gettext|RenderedPage|phrase)\(")
@@ -56,6 +59,13 @@ def texts_of_modules() -> Iterator[str]:
         *FIELD_LABELS.values(),
         *SERVICE_FIELD_LABELS.values(),
         *BUTTONS.values(),
+        *ACCESS.values(),
+        *(NOT_ENCRYPTED, ONLY_HERE),
+        *STATES.values(),
+        *DOMAINS.values(),
+        *SLIDER_TEXTS.values(),
+        *(text for two in BY_CLASS.values() for text in two),
+        *(label for _, label, _ in ATTRIBUTE_VALUES.values()),
         *KIND_NAMES.values(),
         *texts_of_the_grammar(),
     )

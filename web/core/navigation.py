@@ -162,7 +162,7 @@ MOVED = {
     "/mcp-servers": "/tools/mcp",
     "/browser": "/tools/browser",
     "/canvas": "/tools/canvas",
-    "/pair-phone": "/devices/pair-phone",
+    "/pair-phone": "/devices/phones?add=phone",
     "/discovered": "/devices/found",
     "/config": "/settings/files",
     "/config/history": "/settings/files/history",

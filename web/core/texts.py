@@ -236,6 +236,9 @@ MEMORY_TOLD = {
 }
 
 SCRIPT_TEXTS = (
+    "That did not work",
+    "The hub cannot be reached now.",
+    "Time",
     "1 change",
     "{count} changes",
     "Copied",

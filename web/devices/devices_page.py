@@ -1,11 +1,13 @@
-"""The page of devices: pairing requests, paired devices with their permitted commands, and a QR code for a phone."""
+"""The page *Phones and computers*: who asks to be paired, who is, what they may be asked, and adding one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
+from msgspec.structs import asdict
 
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
@@ -14,16 +16,28 @@ from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.devices.reach import HubReach
 
 PATH = "/devices/phones"
 
 _ID = All(string, Length(min=1, max=128))
+KINDS = ("phone", "app", "computer")
+ACCESS: Mapping[str, str] = {
+    "full": "Everything",
+    "limited": "All but settings",
+    "node": "Only be asked",
+}
+"""What a device may do, and what it is called."""
+EMPTY: Mapping[str, Any] = {"adding": "", "made": None, "opened": "", "error": None, "url": ""}
+USUAL = {"phone": "limited", "app": "full", "computer": "node"}
 PAIR = Schema(
     {
-        Optional("access", default="full"): In(["full", "limited", "node"]),
+        Optional("add", default="app"): In(KINDS),
+        Optional("access", default=""): In(["", *ACCESS]),
         Optional("url", default=""): All(string, Length(max=512)),
     }
 )
+REACH = Schema({Optional("add", default="phone"): In(KINDS)})
 ANSWER = Schema(
     {
         Required("kind"): In(["device", "node"]),
@@ -40,31 +54,62 @@ class DevicesPage:
 
     Args:
         client: Where devices and nodes are listed, approved and changed.
+        reach: Knows how devices reach the hub.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, reach: HubReach) -> None:
         self._renderer = renderer
         self._client = client
+        self._reach = reach
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /devices`: pending requests, and all devices."""
-        return await self._show(call, {})
+        """`GET /devices/phones[?add=phone|app|computer]`: who waits, all devices, and how one is added."""
+        add = call.request.query.get("add", "")
+        return await self._show(call, {"adding": add if add in KINDS else ""})
 
     async def pair(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /devices/pair`: show a QR code that lets one device in."""
+        """`POST /devices/pair`: show a code that lets one device in."""
         fields = read_fields(call, PAIR)
-        params = {"bootstrapProfile": fields["access"]} | ({"publicUrl": fields["url"]} if fields["url"] else {})
+        kind, access = fields["add"], fields["access"] or USUAL[fields["add"]]
+        url = fields["url"].strip() or self._reach.here(call)
+        params = {"bootstrapProfile": access, "includeQr": False} | ({"publicUrl": url} if url else {})
+        asked = {"adding": kind, "chosen": access, "url": fields["url"]}
         try:
             made = await self._client.ask(call, "device.pair.setupCode", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return await self._show(call, {"error": error.message, "url": fields["url"]}, status=error.http_status)
+            return await self._show(call, {**asked, "error": error.message}, status=error.http_status)
         if wants_json(call.request):
             return json_response(made)
-        return await self._show(
-            call, {"made": {"accessDowngraded": False, **made, "until": self._renderer.when(made["expiresAtMs"])}}
-        )
+        return await self._show(call, {**asked, "made": self._made(kind, made)})
+
+    async def open(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /devices/reach`: make the hub reachable in the home's network, with a certificate."""
+        kind = read_fields(call, REACH)["add"]
+        try:
+            address = await self._reach.open()
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, {"adding": kind, "error": error.message}, status=error.http_status)
+        if wants_json(call.request):
+            return json_response({"url": address})
+        return await self._show(call, {"adding": kind, "opened": f"{address}{PATH}?add={kind}"})
+
+    def _made(self, kind: str, made: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is shown of a code: a link for a browser, the code for the app, a command for a computer."""
+        import segno
+
+        parts = urlsplit(made["gatewayUrl"])
+        page = f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}/p#{made['setupCode']}"
+        commands = {"phone": page, "app": made["setupCode"], "computer": f"homarus-node --pair {made['setupCode']}"}
+        return {
+            "text": commands[kind],
+            "qr": segno.make(commands[kind], error="l").svg_data_uri(scale=4, border=3, light="#fff"),
+            "until": self._renderer.when(made["expiresAtMs"]),
+            "accessDowngraded": made.get("accessDowngraded", False),
+        }
 
     async def answer(self, call: HttpCall) -> web.StreamResponse:
         """`POST /devices/answer`: approve or refuse a device, or a node's commands."""
@@ -118,8 +163,16 @@ class DevicesPage:
 
     async def _show(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
         listed, nodes = await self._client.ask(call, "device.pair.list"), await self._client.ask(call, "node.list")
-        data = {**self._shown(listed, nodes), "made": None, "error": None, "url": "", **asked}
-        return await self._renderer.respond(call, RenderedPage("devices", "Devices", data, PATH, status, secret=True))
+        data: dict[str, Any] = {
+            **self._shown(listed, nodes),
+            **EMPTY,
+            "access": list(ACCESS.items()),
+            **asked,
+        }
+        data |= {"chosen": data.get("chosen") or USUAL.get(data["adding"], ""), "reach": asdict(self._reach.look(call))}
+        return await self._renderer.respond(
+            call, RenderedPage("devices", "Phones and computers", data, PATH, status, secret=True)
+        )
 
     def _shown(self, listed: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Any]:
         """Return pending requests and one entry for each device, whether paired by a key, a node, or both."""

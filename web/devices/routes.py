@@ -28,6 +28,7 @@ def routes(pages: LazyPages[DevicesPage]) -> list[Route]:
     return [
         page("/devices/phones", pages.handler(lambda each: each.show), ADMIN),
         form("/devices/pair", pages.handler(lambda each: each.pair), ADMIN),
+        form("/devices/reach", pages.handler(lambda each: each.open), ADMIN),
         form("/devices/answer", pages.handler(lambda each: each.answer), ADMIN),
         form("/devices/rename", pages.handler(lambda each: each.rename), ADMIN),
         form("/devices/remove", pages.handler(lambda each: each.remove), ADMIN),

@@ -1,17 +1,21 @@
-"""Draws numeric history as lines of one chart. Pure functions."""
+"""The past of entities as numbers that a chart draws. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-WIDTH, HEIGHT, MARGIN = 600, 160, 4
-COLUMNS = 96
-"""Slices of the time, each of which says its values under the pointer."""
-STYLES = (("--accent", ""), ("--focus", "8 4"), ("--good", "2 3"), ("--warn", "10 3 2 3"))
-"""Colour and dashes of each line; so many lines can be shown at once."""
+SPARK_SLICES = 48
+JUST_BEFORE_S = 0.001
+LINES_LIMIT = 4
+"""So many entities can be told apart in one chart."""
+TWO_STATES: Mapping[str, float] = {
+    **dict.fromkeys(("on", "open", "home", "unlocked", "playing", "heat", "cleaning"), 1.0),
+    **dict.fromkeys(("off", "closed", "not_home", "locked", "paused", "idle", "docked"), 0.0),
+}
+"""States that are drawn as one or nought."""
 
 
 class PastOf(Struct, frozen=True):
@@ -22,65 +26,62 @@ class PastOf(Struct, frozen=True):
     points: Sequence[Mapping[str, Any]]
 
 
-class ChartLine(Struct, frozen=True):
-    """The line of an entity.
+class ChartSeries(Struct, frozen=True):
+    """One line, as `chart.js` draws it.
 
     Attributes:
-        pieces: The points of each stretch in which it had a value.
-        low, high: Its least and its greatest value.
+        values: One for each time; None where there was none.
+        words: What nought and one mean; empty for a number.
     """
 
     name: str
     unit: str
-    colour: str
-    dashes: str
-    pieces: Sequence[str]
-    low: str
-    high: str
-
-
-class ChartColumn(Struct, frozen=True):
-    """A time slice; `text` describes the entities, `is_gap` whether none had a value."""
-
-    x: float
-    width: float
-    text: str
-    is_gap: bool
+    values: Sequence[float | None]
+    words: Sequence[str] = ()
 
 
 class PastChart(Struct, frozen=True):
-    """The lines, the slices, and the times below them."""
+    """Times in seconds since the epoch, and the lines."""
 
-    lines: Sequence[ChartLine]
-    columns: Sequence[ChartColumn]
-    times: Sequence[str]
-
-
-_Span = tuple[float, float, float | None]
-"""From, until, and the value between; None where there was none."""
+    times: Sequence[float]
+    series: Sequence[ChartSeries]
 
 
-def past_chart(pasts: Sequence[PastOf], since: float, until: float, when: Callable[[float], str]) -> PastChart | None:
-    """Draw the history of entities; those with the same unit share a scale. None if none had a number.
-
-    Args:
-        when: Writes a time.
-    """
-    known = [(past, list(_spans(past.points, since, until))) for past in pasts[: len(STYLES)]]
-    drawn = [(past, spans) for past, spans in known if any(value is not None for _, _, value in spans)]
+def past_chart(pasts: Sequence[PastOf], since: float, until: float) -> PastChart | None:
+    """Return the lines of entities on one axis. None when none of them can be drawn."""
+    drawn = [found for each in pasts[:LINES_LIMIT] if (found := _drawn(each)) is not None]
     if not drawn or until <= since:
         return None
-    scales: dict[str, list[float]] = {}
-    for past, spans in drawn:
-        scales.setdefault(past.unit, []).extend(value for _, _, value in spans if value is not None)
-    lines = []
-    for (colour, dashes), (past, spans) in zip(STYLES, drawn, strict=False):
-        values, scale = [value for _, _, value in spans if value is not None], scales[past.unit]
-        pieces = _pieces(spans, since, until, min(scale), max(scale))
-        lines.append(ChartLine(past.name, past.unit, colour, dashes, pieces, f"{min(values):g}", f"{max(values):g}"))
-    step = (until - since) / COLUMNS
-    columns = [_column(drawn, since + at * step, step, at, when) for at in range(COLUMNS)]
-    return PastChart(lines, columns, [when(each) for each in (since, (since + until) / 2, until)])
+    # A step reaches to the next value only: where there is none, one is set just before.
+    steps = {time for _, points in drawn for time, _ in points}
+    steps |= {time - JUST_BEFORE_S for _, points in drawn for time, value in points if value is None}
+    times = sorted({since, until, *(time for time in steps if since < time < until)})
+    series = []
+    for past, points in drawn:
+        values: list[float | None] = []
+        at, now = 0, None
+        for time in times:
+            while at < len(points) and points[at][0] <= time:
+                now, at = points[at][1], at + 1
+            values.append(now)
+        words = _words(past)
+        series.append(ChartSeries(past.name, "" if words else past.unit, values, words))
+    return PastChart(times, series)
+
+
+def spark_points(points: Sequence[Mapping[str, Any]], since: float, until: float) -> list[float | None]:
+    """Return the past of a number as points between 0 and 1, one for each slice of the time."""
+    values: list[float | None] = []
+    at, now, step = 0, None, (until - since) / SPARK_SLICES
+    for slice in range(1, SPARK_SLICES + 1):
+        while at < len(points) and points[at]["time"] <= since + slice * step:
+            now, at = number_of(points[at]["state"]), at + 1
+        values.append(now)
+    known = [each for each in values if each is not None]
+    if not known:
+        return []
+    low, high = min(known), max(known)
+    return [None if each is None else (each - low) / (high - low) if high > low else 0.5 for each in values]
 
 
 def number_of(state: Any) -> float | None:
@@ -92,33 +93,15 @@ def number_of(state: Any) -> float | None:
     return value if abs(value) < 1e15 else None
 
 
-def _spans(points: Sequence[Mapping[str, Any]], since: float, until: float) -> Iterator[_Span]:
-    for at, each in enumerate(points):
-        end = points[at + 1]["time"] if at + 1 < len(points) else until
-        if end > since:
-            yield max(each["time"], since), end, number_of(each["state"])
+def _drawn(past: PastOf) -> tuple[PastOf, list[tuple[float, float | None]]] | None:
+    read = TWO_STATES.get if _words(past) else number_of
+    points = [(each["time"], read(each["state"])) for each in past.points]
+    return (past, points) if any(value is not None for _, value in points) else None
 
 
-def _pieces(spans: Sequence[_Span], since: float, until: float, low: float, high: float) -> list[str]:
-    """Return the points of each stretch without a gap, in steps."""
-    pieces: list[list[str]] = [[]]
-    for start, end, value in spans:
-        if value is None:
-            pieces.append([])
-            continue
-        y = HEIGHT - MARGIN - (value - low) / ((high - low) or 1.0) * (HEIGHT - 2 * MARGIN)
-        pieces[-1] += [f"{(time - since) / (until - since) * WIDTH:.1f},{y:.1f}" for time in (start, end)]
-    return [" ".join(piece) for piece in pieces if piece]
-
-
-def _column(
-    drawn: Sequence[tuple[PastOf, Sequence[_Span]]], start: float, step: float, at: int, when: Callable[[float], str]
-) -> ChartColumn:
-    said, is_gap = [when(start + step / 2)], True
-    for past, spans in drawn:
-        values = [value for begin, end, value in spans if value is not None and begin < start + step and end > start]
-        low, high = (f"{min(values):g}", f"{max(values):g}") if values else ("–", "–")
-        said.append(f"{past.name}: {low if low == high else f'{low} … {high}'} {past.unit if values else ''}".rstrip())
-        is_gap = is_gap and not values
-    width = WIDTH / COLUMNS
-    return ChartColumn(round(at * width, 2), round(width, 2), "\n".join(said), is_gap)
+def _words(past: PastOf) -> list[str]:
+    """Return the states that nought and one are, of what never was a number."""
+    if any(number_of(each["state"]) is not None for each in past.points):
+        return []
+    found = {value: each["state"] for each in past.points if (value := TWO_STATES.get(each["state"] or "")) is not None}
+    return [found.get(0.0, ""), found.get(1.0, "")] if found else []

@@ -1,27 +1,31 @@
-"""The pages of entities and areas, and their forms."""
+"""The pages *All* and that of one device, and their forms."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
+from msgspec.structs import asdict
 
-from hub.core.errors import HubError
-from hub.core.schema import All, In, Length, Optional, Required, Schema, string
+from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, describe_error, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
-from web.core.form import read_fields
+from web.core.form import read_fields, read_lists
+from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.entities.chart import HEIGHT, STYLES, WIDTH, PastOf, number_of, past_chart
+from web.entities.chart import LINES_LIMIT, PastOf, number_of, past_chart
+from web.entities.home_tiles import ONE_PATH, HomeTiles
+from web.entities.state_texts import DOMAINS, SLIDER_TEXTS
+from web.entities.tiles import choices_of, command, value_text
 
-PATH, AREAS = "/devices/all", "/devices/rooms"
+PATH = ONE_PATH
 SHOWN_LIMIT = 200
 PAST_SHOWN = 50
-BESIDE_LIMIT = 30
-"""Other numbers that can be drawn beside that of an entity."""
 SPANS = (1, 24, 168, 744)
 """Hours of the past that can be looked at."""
 BUTTONS: Mapping[str, str] = {
@@ -38,12 +42,22 @@ BUTTONS: Mapping[str, str] = {
     "start": "Start",
     "pause": "Pause",
     "return_to_base": "Send home",
+    "media_play_pause": "Play or pause",
+    "media_previous_track": "Previous",
+    "media_next_track": "Next",
 }
 """Services that need no data, and what their buttons say."""
 
 _ID = All(string, Length(min=1, max=255))
 _WORDS = All(string, Length(max=1_000))
-DO = Schema({Required("entity_id"): _ID, Required("service"): In(tuple(BUTTONS)), Optional("back", default=""): _WORDS})
+DO = Schema(
+    {
+        Required("entity_id"): _ID,
+        Optional("do", default="set"): All(string, Length(min=1, max=64)),
+        Optional("value", default=""): _WORDS,
+        Optional("back", default=""): _WORDS,
+    }
+)
 SAVE = Schema(
     {
         Required("entity_id"): _ID,
@@ -54,45 +68,30 @@ SAVE = Schema(
     }
 )
 ACCEPT = Schema({Optional("id", default=""): _WORDS})
-ADD = Schema(
-    {
-        Required("kind"): In(("area", "floor", "label")),
-        Required("name"): All(string, Length(min=1, max=128)),
-        Optional("floor_id", default=""): _WORDS,
-    }
-)
-SAVE_AREA = Schema(
-    {
-        Required("kind"): In(("area", "floor", "label", "device")),
-        Required("id"): _ID,
-        Required("name"): All(string, Length(max=128)),
-        Optional("floor_id"): _WORDS,
-        Optional("area_id"): _WORDS,
-        Optional("aliases"): _WORDS,
-    }
-)
-REMOVE = Schema({Required("kind"): In(("area", "floor", "label", "device")), Required("id"): _ID})
 
 
 class EntitiesPage:
     """The pages and their forms.
 
     Args:
-        client: Where entities and areas are listed, changed and controlled.
+        client: Where entities are listed, changed and controlled.
         pulse: Counts their changes.
+        tiles: Makes their tiles.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient, pulse: PagePulse) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, pulse: PagePulse, tiles: HomeTiles) -> None:
         self._renderer = renderer
         self._client = client
         self._pulse = pulse
+        self._tiles = tiles
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /entities[?q=WORDS][&area=ID]` or `?entity=ID[&hours=24][&also=ID…]`: the list, or one entity."""
-        return await self._show(call, call.request.query.get("entity", ""))
+        """`GET /devices/all[?q=WORDS][&area=ID][&kind=DOMAIN]` or `?entity=ID[&hours=24][&also=ID…]`."""
+        entity_id = call.request.query.get("entity", "")
+        return await (self._one(call, entity_id) if entity_id else self._list(call))
 
     async def table(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /entities.csv?entity=ID[&hours=24]`: the past of an entity."""
+        """`GET /devices/all.csv?entity=ID[&hours=24]`: the past of an entity."""
         past = await self._past(call, call.request.query.get("entity", ""))
         lines = [f"{self._renderer.iso(int(each['time'] * 1000))},{_cell(each['state'])}" for each in past["points"]]
         return web.Response(
@@ -103,17 +102,30 @@ class EntitiesPage:
         )
 
     async def do(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /entities/do`: call a service of an entity."""
+        """`POST /entities/do`: what touching a tile or a button of an entity does."""
         fields = read_fields(call, DO)
         entity_id = fields["entity_id"]
-        service = f"{entity_id.partition('.')[0]}.{fields['service']}"
-        params = {"service": service, "data": {"entity_id": entity_id}}
-        back = f"{PATH}?{fields['back']}" if fields["back"] else _path_of(entity_id)
-        return await self._act(call, "service.call", params, back, entity_id)
+        listed = await self._client.ask(call, "entities.list", {"domain": entity_id.partition(".")[0]})
+        entity = next((each for each in listed["entities"] if each["entity_id"] == entity_id), None)
+        if entity is None:
+            raise NotFound(f"there is no entity {entity_id}", details={"entity_id": entity_id})
+        try:
+            service, data = command(entity, fields["do"], fields["value"])
+            params = {"service": f"{entity['domain']}.{service}", "data": {"entity_id": entity_id, **data}}
+            answer = await self._client.ask(call, "service.call", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._one(call, entity_id, error=error)
+        back = fields["back"] if fields["back"].startswith("/devices/") else _path_of(entity_id)
+        return json_response(answer) if wants_json(call.request) else see_other(back)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /entities/save`: what people decide about an entity."""
-        fields = read_fields(call, SAVE)
+        try:
+            fields = SAVE({name: ", ".join(values) for name, values in read_lists(call).items()})
+        except Invalid as error:
+            raise InvalidRequest(describe_error(error)) from error
         entity_id = fields["entity_id"]
         new_id = fields["new_entity_id"].strip() or entity_id
         params = {
@@ -127,112 +139,147 @@ class EntitiesPage:
             "hidden": bool(fields["hidden"]),
             "disabled": bool(fields["disabled"]),
         }
-        return await self._act(call, "entities.update", params, _path_of(new_id), entity_id)
+        try:
+            answer = await self._client.ask(call, "entities.update", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._one(call, entity_id, error=error, typed=fields)
+        return json_response(answer) if wants_json(call.request) else see_other(_path_of(new_id))
 
     async def accept(self, call: HttpCall) -> web.StreamResponse:
         """`POST /entities/accept`: let agents use a new device, or all of them."""
         id = read_fields(call, ACCEPT)["id"]
-        return await self._act(call, "entities.accept", {"ids": [id]} if id else {}, PATH)
+        answer = await self._client.ask(call, "entities.accept", {"ids": [id]} if id else {})
+        return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
-    async def areas(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /areas`: floors, areas, labels and devices."""
-        return await self._areas(call)
-
-    async def add(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /areas/add`: add an area, a floor or a label."""
-        fields = read_fields(call, ADD)
-        params = {"kind": fields["kind"], "name": fields["name"]}
-        if fields["kind"] == "area" and fields["floor_id"]:
-            params["floor_id"] = fields["floor_id"]
-        return await self._act(call, "areas.create", params, AREAS)
-
-    async def save_area(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /areas/save`: rename or move a place or a device."""
-        fields = dict(read_fields(call, SAVE_AREA))
-        if "aliases" in fields:
-            fields["aliases"] = _parts(fields["aliases"])
-        return await self._act(call, "areas.update", fields, AREAS)
-
-    async def remove(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /areas/remove`: remove a place, or a device that is gone."""
-        return await self._act(call, "areas.remove", read_fields(call, REMOVE), AREAS)
-
-    async def _act(
-        self, call: HttpCall, method: str, params: Mapping[str, Any], back: str, entity_id: str = ""
-    ) -> web.StreamResponse:
-        """Call a method, then go back; a refusal is shown where it was asked."""
-        try:
-            answer = await self._client.ask(call, method, params)
-        except HubError as error:
-            if wants_json(call.request):
-                raise
-            if entity_id:
-                return await self._show(call, entity_id, error=error)
-            return await self._areas(call, error=error)
-        return json_response(answer) if wants_json(call.request) else see_other(back)
-
-    async def _show(self, call: HttpCall, entity_id: str, error: HubError | None = None) -> web.StreamResponse:
+    async def _list(self, call: HttpCall) -> web.StreamResponse:
         query = call.request.query
+        words, area, kind = query.get("q", "").strip(), query.get("area", ""), query.get("kind", "")
         places = await self._client.ask(call, "areas.list")
-        words, area = query.get("q", "").strip(), query.get("area", "")
-        listed = (await self._client.ask(call, "entities.list", {"area_id": area} if area else {}))["entities"]
-        chosen = next((each for each in listed if each["entity_id"] == entity_id), None)
+        known = {each["id"] for each in places["areas"]}
+        narrowed = {"area_id": area} if area in known else {}
+        listed = (await self._client.ask(call, "entities.list", narrowed))["entities"]
         wanted = words.casefold().split()
-        found = [each for each in listed if all(word in _text(each) for word in wanted)]
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        found = [
+            each
+            for each in listed
+            if all(word in _text(each) for word in wanted) and (not kind or each["domain"] == kind)
+        ]
+        found.sort(key=lambda each: each["shown_name"].casefold())
+        shown, kinds = found[:SHOWN_LIMIT], {each["domain"] for each in listed} | ({kind} - {""})
+        tiles = await self._tiles.of(call, shown, sparks=False)
         data: dict[str, Any] = {
-            "entities": [_shown(each) for each in found[:SHOWN_LIMIT]],
+            "entities": [{**each, **tile} for each, tile in zip(shown, tiles, strict=True)],
             "count": len(found),
             "limit": SHOWN_LIMIT,
             "q": words,
             "area": area,
-            "back": urlencode({"q": words, "area": area}),
-            "places": places,
+            "kind": kind,
+            "kind_options": sorted(
+                ((each, gettext(DOMAINS.get(each, each))) for each in kinds), key=lambda each: each[1]
+            ),
+            "area_options": [(each["id"], each["name"]) for each in places["areas"]],
+            "here": f"{PATH}?{urlencode({'q': words, 'area': area, 'kind': kind})}",
+            "gone": [each for each in places["devices"] if not each["entities"]],
             "new": (await self._client.ask(call, "entities.new"))["new"],
-            "chosen": None if chosen is None else await self._chosen(call, chosen, listed),
-            "error": error.message if error is not None else None,
-            "may_change": call.known_caller.authority.has(ADMIN),
-            "may_do": call.known_caller.authority.has(WRITE),
-            "revision": self._pulse.revision,
+            **self._rights(call),
         }
-        status = error.http_status if error is not None else 404 if entity_id and chosen is None else 200
-        return await self._renderer.respond(call, RenderedPage("entities", "Entities", data, PATH, status))
+        return await self._renderer.respond(call, RenderedPage("entities", "All devices", data, PATH))
 
-    async def _chosen(
+    async def _one(
+        self,
+        call: HttpCall,
+        entity_id: str,
+        error: HubError | None = None,
+        typed: Mapping[str, Any] | None = None,
+    ) -> web.StreamResponse:
+        listed = (await self._client.ask(call, "entities.list"))["entities"]
+        entity = next((each for each in listed if each["entity_id"] == entity_id), None)
+        if entity is None:
+            raise NotFound(f"there is no entity {entity_id}", details={"entity_id": entity_id})
+        places = await self._client.ask(call, "areas.list")
+        device = next((each for each in places["devices"] if each["id"] == entity["device_id"]), None)
+        siblings = [each for each in listed if device and each["device_id"] == device["id"] and each is not entity]
+        [tile] = await self._tiles.of(call, [entity], sparks=False)
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        state = await self._state_of(call, entity_id)
+        attributes = state.get("attributes", {})
+        data = {
+            "entity": {**entity, "domain_text": DOMAINS.get(entity["domain"], entity["domain"])},
+            "tile": tile,
+            "buttons": [(name, text) for name, text in BUTTONS.items() if name in entity["commands"]],
+            "choices": [asdict(each) for each in choices_of(entity, attributes, gettext)],
+            "attributes": [(key, value) for key, value in attributes.items() if not isinstance(value, (dict, list))],
+            "slider_text": SLIDER_TEXTS.get(entity["domain"], "Value"),
+            "room": next((each["id"] for each in places["areas"] if each["name"] == entity["area"]), ""),
+            "timeline": urlencode({"kind": "device", "q": entity["shown_name"]}),
+            "device": device,
+            "siblings": await self._tiles.of(call, siblings),
+            "areas": [(each["id"], each["name"]) for each in places["areas"]],
+            "labels": [(each["id"], each["name"]) for each in places["labels"]],
+            "history": await self._history(call, entity, listed),
+            "automations": await self._uses(call, entity),
+            "typed": typed
+            or {
+                "name": entity["name"] or "",
+                "new_entity_id": entity_id,
+                "area_id": entity["area_id"] or "",
+                "aliases": ", ".join(entity["aliases"]),
+                "labels": ", ".join(entity["labels"]),
+                "exposed": {None: "default", True: "yes", False: "no"}[entity["exposed"]],
+                "hidden": entity["hidden"],
+                "disabled": entity["disabled"],
+            },
+            "error": error.message if error is not None else None,
+            "error_at": None if error is None or typed is None else _field_of(error, typed),
+            "here": _path_of(entity_id),
+            **self._rights(call),
+        }
+        status = 200 if error is None else error.http_status
+        return await self._renderer.respond(call, RenderedPage("entity", entity["shown_name"], data, PATH, status))
+
+    async def _state_of(self, call: HttpCall, entity_id: str) -> Mapping[str, Any]:
+        try:
+            found: Mapping[str, Any] = await self._client.ask(call, "state.get", {"entity_id": entity_id})
+        except NotFound:  # disabled, or its integration is not there
+            return {}
+        return found
+
+    async def _history(
         self, call: HttpCall, entity: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        id = entity["entity_id"]
+        """Return the past of an entity, and of those it is compared with, for the chart and as a table."""
+        id, gettext = entity["entity_id"], catalogue(self._renderer.preferences(call).language).gettext
         past = await self._past(call, id)
         hours = round((past["until"] - past["since"]) / 3600)
-        beside = [each for each in listed if each["entity_id"] != id and number_of(each["state"]) is not None]
-        beside.sort(key=lambda each: each["unit"] != entity["unit"])
         asked = call.request.query.getall("also", [])
-        also = [each for each in beside if each["entity_id"] in asked][: len(STYLES) - 1]
+        beside = [each for each in listed if each["entity_id"] != id and number_of(each["state"]) is not None]
+        beside.sort(key=lambda each: (each["unit"] != entity["unit"], each["shown_name"].casefold()))
+        also = [each for each in beside if each["entity_id"] in asked][: LINES_LIMIT - 1]
         pasts = [past, *[await self._past(call, each["entity_id"]) for each in also]]
-        chart = past_chart(
-            [
-                PastOf(each["shown_name"], each["unit"] or "", found["points"])
-                for each, found in zip((entity, *also), pasts, strict=True)
-            ],
-            past["since"],
-            past["until"],
-            lambda time: self._renderer.when(int(time * 1000)),
-        )
+        drawn = [
+            PastOf(each["shown_name"], each["unit"] or "", found["points"])
+            for each, found in zip((entity, *also), pasts, strict=True)
+        ]
+        chart = past_chart(drawn, past["since"], past["until"])
+        chosen = [each["entity_id"] for each in also]
         changes = [
-            {"state": each["state"], "when": self._renderer.when(int(each["time"] * 1000))}
+            {
+                "state": value_text(entity, each["state"], gettext),
+                "when": self._renderer.when(int(each["time"] * 1000)),
+                "iso": self._renderer.iso(int(each["time"] * 1000)),
+            }
             for each in reversed(past["points"][-PAST_SHOWN:])
         ]
-        chosen = [each["entity_id"] for each in also]
         return {
-            **_shown(entity),
-            "aliases_text": ", ".join(entity["aliases"]),
-            "labels_text": ", ".join(entity["labels"]),
             "hours": hours,
             "spans": [{"hours": span, "path": _path_of(id, hours=span, also=chosen)} for span in SPANS],
             "csv": f"{PATH}.csv?{urlencode({'entity': id, 'hours': hours})}",
-            "chart": chart,
-            "beside": [{**each, "is_shown": each["entity_id"] in chosen} for each in beside[:BESIDE_LIMIT]],
-            "width": WIDTH,
-            "height": HEIGHT,
+            "chart": None if chart is None else _translated(asdict(chart), entity, gettext),
+            "also": chosen,
+            "beside": [(each["entity_id"], each["shown_name"]) for each in beside],
             "changes": changes,
         }
 
@@ -241,29 +288,42 @@ class EntitiesPage:
         hours = int(asked) if asked in {str(span) for span in SPANS} else 24
         return await self._client.ask(call, "entities.history", {"entity_id": entity_id, "hours": hours})
 
-    async def _areas(self, call: HttpCall, error: HubError | None = None) -> web.StreamResponse:
-        data = {
-            **await self._client.ask(call, "areas.list"),
-            "error": error.message if error is not None else None,
+    async def _uses(self, call: HttpCall, entity: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the automations whose configuration names an entity."""
+        named = re.compile(rf"(?<![\w.]){re.escape(entity['entity_id'])}(?![\w])")
+        found = []
+        for each in (await self._client.ask(call, "automation.list"))["automations"]:
+            config = (await self._client.ask(call, "automation.get", {"id": each["id"]}))["config"]
+            if config is not None and named.search(str(config)):
+                found.append({"id": each["id"], "name": each["alias"], "state": each["state"]})
+        return found
+
+    def _rights(self, call: HttpCall) -> dict[str, Any]:
+        return {
             "may_change": call.known_caller.authority.has(ADMIN),
+            "may_do": call.known_caller.authority.has(WRITE),
             "revision": self._pulse.revision,
         }
-        status = error.http_status if error is not None else 200
-        return await self._renderer.respond(call, RenderedPage("areas", "Areas", data, AREAS, status))
 
 
 def _path_of(entity_id: str, **more: Any) -> str:
     return f"{PATH}?{urlencode({'entity': entity_id, **more}, doseq=True)}"
 
 
-def _shown(entity: Mapping[str, Any]) -> dict[str, Any]:
-    able = [name for name in BUTTONS if name in entity["commands"]]
-    return {
-        **entity,
-        "path": _path_of(entity["entity_id"]),
-        "key": entity["entity_id"].replace(".", "-"),
-        "buttons": [{"service": name, "text": BUTTONS[name]} for name in able],
-    }
+def _translated(chart: dict[str, Any], entity: Mapping[str, Any], gettext: Any) -> dict[str, Any]:
+    """Return a chart whose two states are in words."""
+    series = [
+        {**asdict(each), "words": [value_text(entity, word, gettext) for word in each.words]}
+        for each in chart["series"]
+    ]
+    return {**chart, "series": series}
+
+
+def _field_of(error: HubError, typed: Mapping[str, Any]) -> str:
+    """Return the field that a refusal is about, as far as it says."""
+    if typed["new_entity_id"] != typed["entity_id"] and typed["new_entity_id"].strip() in error.message:
+        return "new_entity_id"
+    return next((name for name in ("labels", "area_id", "aliases") if name in error.message), "name")
 
 
 def _text(entity: Mapping[str, Any]) -> str:

@@ -13,23 +13,25 @@ from web.core.page_routes import OWNER, form, page
 from web.core.pulse import PagePulse
 
 if TYPE_CHECKING:
-    from web.entities.entities_page import EntitiesPage
+    from web.entities.page_set import EntityPages
 
 CHANGES = tuple(f"{kind}_registry_updated" for kind in ("entity", "device", "area", "floor", "label"))
 
 
-def routes(pages: LazyPages[EntitiesPage]) -> list[Route]:
+def routes(pages: LazyPages[EntityPages]) -> list[Route]:
     """Return the routes."""
+    table = pages.handler(lambda each: each.entities.table)
     return [
-        page("/devices/all", pages.handler(lambda each: each.show)),
-        page("/devices/rooms", pages.handler(lambda each: each.areas)),
-        Route("GET", "/devices/all.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
-        form("/entities/do", pages.handler(lambda each: each.do), WRITE),
-        form("/entities/save", pages.handler(lambda each: each.save), ADMIN),
-        form("/entities/accept", pages.handler(lambda each: each.accept), ADMIN),
-        form("/areas/add", pages.handler(lambda each: each.add), ADMIN),
-        form("/areas/save", pages.handler(lambda each: each.save_area), ADMIN),
-        form("/areas/remove", pages.handler(lambda each: each.remove), ADMIN),
+        page("/devices/rooms", pages.handler(lambda each: each.rooms.show)),
+        page("/devices/all", pages.handler(lambda each: each.entities.show)),
+        Route("GET", "/devices/all.csv", table, OWNER, scope=READ, cookie=True),
+        form("/entities/do", pages.handler(lambda each: each.entities.do), WRITE),
+        form("/entities/save", pages.handler(lambda each: each.entities.save), ADMIN),
+        form("/entities/accept", pages.handler(lambda each: each.entities.accept), ADMIN),
+        form("/areas/add", pages.handler(lambda each: each.rooms.add), ADMIN),
+        form("/areas/save", pages.handler(lambda each: each.rooms.save), ADMIN),
+        form("/areas/room", pages.handler(lambda each: each.rooms.save_room), ADMIN),
+        form("/areas/remove", pages.handler(lambda each: each.rooms.remove), ADMIN),
     ]
 
 

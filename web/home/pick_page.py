@@ -16,27 +16,9 @@ from hub.security.people import People
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import Renderer, json_response
+from web.entities.tiles import icon_of
 
 LIMIT = 50
-ICONS: Mapping[str, str] = {
-    "automation": "zap",
-    "binary_sensor": "radar",
-    "camera": "camera",
-    "climate": "thermometer",
-    "cover": "blinds",
-    "fan": "fan",
-    "light": "lightbulb",
-    "lock": "lock",
-    "media_player": "tv",
-    "person": "user",
-    "scene": "moon",
-    "script": "scroll-text",
-    "sensor": "gauge",
-    "sun": "sun",
-    "switch": "plug",
-    "weather": "cloud-sun",
-}
-"""By domain of an entity."""
 
 
 class Choice(Struct, frozen=True):
@@ -126,7 +108,7 @@ class PickPage:
 def _entity(each: Mapping[str, Any]) -> Choice:
     state = " ".join(str(part) for part in (each["state"], each["unit"]) if part is not None)
     sub = " · ".join(part for part in (each["area"], state) if part)
-    return Choice(each["entity_id"], each["shown_name"], sub, ICONS.get(each["domain"], "puzzle"))
+    return Choice(each["entity_id"], each["shown_name"], sub, icon_of(each))
 
 
 def _model(each: Mapping[str, Any]) -> Choice:

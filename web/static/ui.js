@@ -92,7 +92,10 @@ export function start() {
     const button = event.target.closest?.("[data-copy], [data-dialog], [data-remove]");
     if (!button) return;
     if (button.dataset.copy !== undefined) copy(button);
-    else if (button.dataset.dialog) document.getElementById(button.dataset.dialog)?.showModal();
+    else if (button.dataset.dialog) {
+      event.preventDefault(); // a link leads where the dialog is open, for those without script
+      document.getElementById(button.dataset.dialog)?.showModal();
+    }
     else button.closest(button.dataset.remove)?.remove();
   });
   document.addEventListener("input", (event) => {
@@ -109,4 +112,8 @@ export function start() {
   const watch = () => document.querySelectorAll("form[data-changes]").forEach(watchChanges);
   if (document.querySelector("hm-pick, hm-duration")) import("./fields.js").then(watch); // they bring fields of their own
   else watch();
+  for (const dialog of document.querySelectorAll("dialog[data-open]")) {
+    dialog.close();
+    dialog.showModal();
+  }
 }

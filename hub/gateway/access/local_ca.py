@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hub.core.errors import HubError, InvalidRequest
+from hub.gateway.access.hosts import lan_address, own_names
 from hub.storage.files import write_atomic
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ def issue(folder: Path, names: Sequence[str]) -> None:
     built = built.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     _store(folder, LEAF_FILE, LEAF_KEY_FILE, _signed(built.add_extension(issuer, critical=False), ca_key), key)
+
+
+def own_home_names() -> list[str]:
+    """Return the names and addresses of this machine that the authority may vouch for."""
+    return [each for each in (*sorted(own_names()), lan_address(), "localhost") if is_home_name(each)]
 
 
 def is_home_name(name: str) -> bool:

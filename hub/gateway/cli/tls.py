@@ -8,8 +8,7 @@ import click
 
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
-from hub.gateway.access.hosts import lan_address, own_names
-from hub.gateway.access.local_ca import CA_FILE, LEAF_DAYS, LEAF_FILE, LEAF_KEY_FILE, is_home_name, issue
+from hub.gateway.access.local_ca import CA_FILE, LEAF_DAYS, LEAF_FILE, LEAF_KEY_FILE, issue, own_home_names
 
 
 @click.command("tls", cls=CliCommand)
@@ -25,7 +24,7 @@ def command(names: tuple[str, ...], home: Path, as_json: bool) -> None:
       homarus tls
       homarus tls --name hub.home.arpa --name 192.168.1.5
     """
-    wanted = list(names) or [each for each in (*sorted(own_names()), lan_address(), "localhost") if is_home_name(each)]
+    wanted = list(names) or own_home_names()
     folder = home / "tls"
     issue(folder, wanted)
     if as_json:
@@ -33,4 +32,4 @@ def command(names: tuple[str, ...], home: Path, as_json: bool) -> None:
         return
     click.echo(f"A certificate for {', '.join(wanted)}, for {LEAF_DAYS} days. Put this into configuration.yaml:\n")
     click.echo(f"http:\n  host: 0.0.0.0\n  tls: {{certificate: tls/{LEAF_FILE}, key: tls/{LEAF_KEY_FILE}}}\n")
-    click.echo(f"Other devices trust it once they have {folder / CA_FILE}: the page Pair phone offers it.")
+    click.echo(f"Other devices trust it once they have {folder / CA_FILE}: the page Phones and computers offers it.")

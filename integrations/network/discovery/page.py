@@ -18,23 +18,22 @@ ROUTES, PATH = "/discovered", "/devices/found"
 FORM_LIMIT_BYTES = 16_384
 SECRET_PREFIX = "secret."  # noqa: S105  the beginning of a field's name
 CHINESE = {
-    "Discovered": "已发现",
+    "Found": "发现",
     "Anybody in the network can announce anything, by any name. Nothing is connected to before you set it up.": (
         "网络中的任何人都可以用任何名称发布任何服务。在您设置之前，Homarus 不会连接其中任何一个。"
     ),
     "We found {kind}": "我们发现了 {kind}",
-    "This is written into the configuration:": "以下内容将写入配置：",
+    "What is written into the configuration": "将写入配置的内容",
+    "Known here": "已知的服务",
     "Set up": "设置",
     "Ignore": "忽略",
-    "Name": "名称",
-    "Kind": "类型",
-    "Address": "地址",
-    "State": "状态",
     "new": "新发现",
     "seen": "无需设置",
     "ignored": "已忽略",
     "configured": "已配置",
-    "Nothing has announced itself yet.": "尚无设备或服务发布自己。",
+    "Nothing has announced itself yet. Hue bridges, MQTT brokers and others appear here by themselves.": (
+        "尚未发现任何设备或服务。Hue 网桥、MQTT 代理等会自动出现在这里。"
+    ),
     "Homarus hub": "Homarus 中心",
     "OpenClaw gateway": "OpenClaw 网关",
     "MQTT broker": "MQTT 代理",

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Serve the pages, and send pushes."""
     from integrations.nodes.phone.page import phone_routes
-    from integrations.nodes.phone.pairing_page import PairPhonePage
     from integrations.nodes.phone.push import WebPush
 
     for route in phone_routes(host):
         host.routes.add(route)
-    PairPhonePage(host).add()
     push = WebPush(host, (config or {}).get("contact", CONTACT))
     await push.open()

@@ -1,0 +1,93 @@
+"""What a device looks like as a tile, and what touching it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hub.core.errors import InvalidRequest
+from web.core.i18n import catalogue
+from web.entities.tiles import Tile, choices_of, command, tile_of
+
+GETTEXT = catalogue("en").gettext
+LIGHT = ["toggle", "turn_off", "turn_on"]
+
+
+def entity(id: str, state: str | None, commands: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    known = {"shown_name": "It", "device_class": None, "icon": None, "unit": None, "commands": commands or []}
+    return {"entity_id": id, "domain": id.partition(".")[0], "state": state, **known, **more}
+
+
+def test_a_dimmable_light_that_is_on_has_a_slider_in_percent() -> None:
+    tile = tile_of(entity("light.sofa", "on", LIGHT), {"brightness": 128}, GETTEXT)
+
+    assert tile == Tile("slider", "lightbulb", "On · 50 %", on=True, value=50)
+
+
+def test_a_light_that_only_switches_has_none() -> None:
+    tile = tile_of(entity("light.attic", "off", LIGHT), {"supported_color_modes": ["onoff"]}, GETTEXT)
+
+    assert (tile.kind, tile.state, tile.on) == ("toggle", "Off", False)
+
+
+def test_a_heater_says_what_is_wanted_and_what_is() -> None:
+    heating = entity("climate.hall", "heat", ["set_temperature", "turn_off", "turn_on"])
+
+    tile = tile_of(heating, {"temperature": 21.0, "current_temperature": 20.4, "hvac_action": "idle"}, GETTEXT)
+
+    assert (tile.kind, tile.value, tile.step, tile.state) == ("thermostat", 21, 0.5, "Idle · now 20.4°")
+
+
+@pytest.mark.parametrize(
+    ("id", "state", "device_class", "unit", "said"),
+    [
+        ("sensor.kitchen", "22.8", "temperature", "°C", "22.8 °C"),
+        ("binary_sensor.door", "on", "door", None, "Open"),
+        ("binary_sensor.door", "off", "moisture", None, "Dry"),
+        ("lock.front", "locked", None, None, "Locked"),
+        ("sensor.mode", "very_odd", None, None, "very_odd"),
+        ("switch.plug", None, None, None, "Not reachable"),
+    ],
+)
+def test_a_state_is_in_words(id: str, state: str | None, device_class: str | None, unit: str | None, said: str) -> None:
+    tile = tile_of(entity(id, state, device_class=device_class, unit=unit), {}, GETTEXT)
+
+    assert (tile.kind, tile.state, tile.gone) == ("value", said, state is None)
+
+
+@pytest.mark.parametrize(
+    ("id", "state", "do", "value", "called"),
+    [
+        ("light.sofa", "on", "toggle", "", ("toggle", {})),
+        ("light.sofa", "on", "set", "40", ("turn_on", {"brightness_pct": 40})),
+        ("climate.hall", "heat", "set", "21.5", ("set_temperature", {"temperature": 21.5})),
+        ("media_player.radio", "playing", "set", "30", ("volume_set", {"volume_level": 0.3})),
+        ("cover.blind", "open", "stop", "", ("stop_cover", {})),
+        ("cover.blind", "open", "set", "55", ("set_cover_position", {"position": 55})),
+        ("vacuum.robot", "docked", "run", "", ("start", {})),
+        ("media_player.radio", "idle", "select_source", "Radio", ("select_source", {"source": "Radio"})),
+    ],
+)
+def test_touching_it_calls_the_service_of_its_domain(
+    id: str, state: str, do: str, value: str, called: tuple[str, dict[str, Any]]
+) -> None:
+    assert command(entity(id, state, ["toggle", "select_source"]), do, value) == called
+
+
+@pytest.mark.parametrize(("do", "value", "told"), [("set", "warm", "expected a number"), ("fly", "", "cannot fly")])
+def test_what_it_cannot_do_is_refused(do: str, value: str, told: str) -> None:
+    with pytest.raises(InvalidRequest, match=told):
+        command(entity("light.sofa", "on", LIGHT), do, value)
+
+
+def test_what_can_be_picked_is_in_words_with_what_is_now() -> None:
+    heating = entity("climate.hall", "heat", ["set_hvac_mode"])
+
+    [found] = choices_of(heating, {"hvac_modes": ["off", "heat"]}, GETTEXT)
+
+    assert (found.service, found.options, found.value) == (
+        "set_hvac_mode",
+        [("off", "Off"), ("heat", "Heating")],
+        "heat",
+    )

@@ -1,0 +1,267 @@
+"""What a device looks like as a tile, and what touching it does. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from hub.core.errors import InvalidRequest
+from hub.entities.domains import ONE_OF
+from web.entities.state_texts import ATTRIBUTE_VALUES, BY_CLASS, OFF, STATES
+
+UNREACHABLE = "unavailable"
+DOMAIN_ICONS: Mapping[str, str] = {
+    "automation": "zap",
+    "binary_sensor": "circle",
+    "button": "play",
+    "camera": "camera",
+    "climate": "thermometer",
+    "cover": "blinds",
+    "fan": "fan",
+    "humidifier": "droplets",
+    "light": "lightbulb",
+    "lock": "lock",
+    "media_player": "volume-2",
+    "person": "user",
+    "remote": "tv",
+    "scene": "moon",
+    "script": "scroll-text",
+    "sensor": "gauge",
+    "sun": "sun",
+    "switch": "plug",
+    "vacuum": "bot",
+    "water_heater": "thermometer",
+    "weather": "cloud-sun",
+}
+CLASS_ICONS: Mapping[str, str] = {
+    "temperature": "thermometer",
+    "humidity": "droplets",
+    "moisture": "droplets",
+    "illuminance": "sun",
+    "power": "zap",
+    "energy": "zap",
+    "motion": "radar",
+    "occupancy": "radar",
+    "presence": "radar",
+    "door": "door-open",
+    "garage_door": "door-open",
+    "opening": "door-open",
+    "window": "layout-grid",
+    "smoke": "triangle-alert",
+    "gas": "triangle-alert",
+    "problem": "triangle-alert",
+    "lock": "lock",
+    "battery": "gauge",
+    "tv": "tv",
+}
+_OWN_ICONS = {"mdi:fan": "fan", "mdi:washing-machine": "washing-machine", "mdi:television": "tv"}
+_LIT = frozenset(
+    {"on", "open", "opening", "playing", "paused", "buffering", "cleaning", "heat", "cool", "heat_cool", "auto"}
+)
+_RUN = {"button": "press", "input_button": "press", "scene": "turn_on", "script": "turn_on", "vacuum": "start"}
+"""Services of what is started rather than switched."""
+
+
+class Slider(Struct, frozen=True):
+    """A number that a service sets.
+
+    Attributes:
+        attribute: Where it is now; empty for the state itself.
+        scale: What the attribute has when the slider is at 1.
+    """
+
+    service: str
+    field: str
+    attribute: str
+    scale: float = 1.0
+    low: str = ""
+    high: str = ""
+    step: str = ""
+    unit: str = "%"
+
+
+SLIDERS: Mapping[str, Slider] = {
+    "light": Slider("turn_on", "brightness_pct", "brightness", 2.55),
+    "cover": Slider("set_cover_position", "position", "current_position"),
+    "valve": Slider("set_valve_position", "position", "current_position"),
+    "fan": Slider("set_percentage", "percentage", "percentage"),
+    "media_player": Slider("volume_set", "volume_level", "volume_level", 0.01),
+    "humidifier": Slider("set_humidity", "humidity", "humidity", 1, "min_humidity", "max_humidity"),
+    "climate": Slider("set_temperature", "temperature", "temperature", 1, "min_temp", "max_temp", "", "°"),
+    "water_heater": Slider("set_temperature", "temperature", "temperature", 1, "min_temp", "max_temp", "", "°"),
+    "number": Slider("set_value", "value", "", 1, "min", "max", "step", ""),
+    "input_number": Slider("set_value", "value", "", 1, "min", "max", "step", ""),
+}
+_WARM = frozenset({"climate", "water_heater"})
+_SET = frozenset({"volume_set"})
+"""Services whose field is a share of one, not a percentage."""
+
+
+class Tile(Struct, frozen=True):
+    """What the macro `tile` shows: `kind` says how it is touched, `state` is in words."""
+
+    kind: str
+    icon: str
+    state: str
+    on: bool = False
+    gone: bool = False
+    value: float | None = None
+    min: float = 0
+    max: float = 100
+    step: float = 1
+    unit: str = "%"
+
+
+class Choice(Struct, frozen=True):
+    """One of several words that a service sets."""
+
+    service: str
+    label: str
+    options: list[tuple[str, str]]
+    value: str
+
+
+def icon_of(entity: Mapping[str, Any]) -> str:
+    """Return the icon of an entity, as `entities.list` has it."""
+    known = _OWN_ICONS.get(entity.get("icon") or "") or CLASS_ICONS.get(entity.get("device_class") or "")
+    return known or DOMAIN_ICONS.get(entity["domain"], "puzzle")
+
+
+def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: Callable[..., str]) -> Tile:
+    """Return the tile of an entity.
+
+    Args:
+        entity: As `entities.list` has it.
+        attributes: Of its state.
+        gettext: Translates.
+    """
+    state, domain, can = entity["state"], entity["domain"], frozenset(entity["commands"])
+    icon, said = icon_of(entity), state_text(entity, attributes, gettext)
+    if state in (None, UNREACHABLE):
+        return Tile("value", icon, said, gone=True)
+    on = state in _LIT and domain not in ("binary_sensor", "sensor", "person") and can != frozenset()
+    slider = slider_of(entity, attributes)
+    if domain in _WARM and slider is not None:
+        return Tile("thermostat", icon, said, on, value=slider.value, min=slider.min, max=slider.max, step=slider.step)
+    if domain == "cover":
+        return Tile("cover", icon, said, on, value=None if slider is None else slider.value)
+    if not can & {"turn_on", "turn_off", "toggle"}:
+        return Tile("action" if _RUN.get(domain) in can else "value", icon, said, on)
+    if domain in _RUN:
+        return Tile("action", icon, said, on)
+    if slider is not None:
+        return Tile("slider", icon, said, on, False, slider.value, slider.min, slider.max, slider.step, slider.unit)
+    return Tile("toggle", icon, said, on)
+
+
+class SliderNow(Struct, frozen=True):
+    """A slider as it stands."""
+
+    value: float
+    min: float
+    max: float
+    step: float
+    unit: str
+
+
+def slider_of(entity: Mapping[str, Any], attributes: Mapping[str, Any]) -> SliderNow | None:
+    """Return the number that can be set of an entity and is known now, or None."""
+    slider = SLIDERS.get(entity["domain"])
+    if slider is None or slider.service not in entity["commands"]:
+        return None
+    dims = attributes.get("supported_color_modes")
+    if entity["domain"] == "light" and (dims == ["onoff"] or (dims is None and "brightness" not in attributes)):
+        return None
+    now = attributes.get(slider.attribute) if slider.attribute else entity["state"]
+    try:
+        value = round(float(now) / slider.scale, 2) if now is not None else 0.0
+    except (TypeError, ValueError):
+        return None
+    is_warm = entity["domain"] in _WARM
+    step = attributes.get("target_temp_step", 0.5) if is_warm else attributes.get(slider.step, 1)
+    low, high = attributes.get(slider.low, 5 if is_warm else 0), attributes.get(slider.high, 35 if is_warm else 100)
+    unit = slider.unit or str(entity["unit"] or "")
+    return SliderNow(plain(value if step % 1 or is_warm else round(value)), low, high, step, unit)
+
+
+def choices_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: Callable[..., str]) -> list[Choice]:
+    """Return what else can be picked of an entity: modes, presets, sources."""
+    found = []
+    for field, (service, label, at) in ATTRIBUTE_VALUES.items():
+        options = attributes.get(ONE_OF[field])
+        if service in entity["commands"] and isinstance(options, list | tuple) and options:
+            now = attributes.get(at) if at else entity["state"]
+            texts = [(str(each), gettext(STATES.get(str(each), str(each)))) for each in options]
+            found.append(Choice(service, label, texts, str(now)))
+    return found
+
+
+def command(entity: Mapping[str, Any], do: str, value: str) -> tuple[str, dict[str, Any]]:
+    """Return the service, without its domain, and its data for what was touched.
+
+    Args:
+        do: `toggle`, `run`, `set`, `open`, `stop`, `close`, or a service of its domain.
+
+    Raises:
+        InvalidRequest: It cannot do that, or the value is no number.
+    """
+    domain, can = entity["domain"], entity["commands"]
+    if do == "toggle":
+        back = "turn_off" if entity["state"] not in OFF else "turn_on"
+        return ("toggle" if "toggle" in can else back), {}
+    if do == "run":
+        return _RUN.get(domain, "turn_on"), {}
+    if do in ("open", "stop", "close"):
+        return f"{do}_{domain}", {}
+    if do == "set" and domain in SLIDERS:
+        slider = SLIDERS[domain]
+        try:
+            number = float(value)
+        except ValueError:
+            raise InvalidRequest(f"value: expected a number, not {value!r}") from None
+        if slider.service in _SET:
+            number = round(number * slider.scale, 2)
+        return slider.service, {slider.field: plain(number)}
+    if do not in can:
+        raise InvalidRequest(f"{entity['shown_name']} cannot {do.replace('_', ' ')}")
+    field = next((field for field, (service, _, _) in ATTRIBUTE_VALUES.items() if service == do), None)
+    return do, {field: value} if field else {}
+
+
+def state_text(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: Callable[..., str]) -> str:
+    """Return a state in words, with what matters beside it."""
+    said = value_text(entity, entity["state"], gettext)
+    domain, more = entity["domain"], ""
+    if entity["state"] in (None, UNREACHABLE):
+        return said
+    if domain in _WARM and attributes.get("current_temperature") is not None:
+        said = gettext(STATES.get(str(attributes.get("hvac_action")), "")) if attributes.get("hvac_action") else said
+        more = gettext("now {degrees}°", degrees=plain(attributes["current_temperature"]))
+    elif domain == "light" and entity["state"] == "on" and attributes.get("brightness"):
+        more = f"{round(attributes['brightness'] / 2.55)} %"
+    elif domain == "cover" and 0 < (attributes.get("current_position") or 0) < 100:
+        more = f"{attributes['current_position']} %"
+    elif domain == "media_player" and entity["state"] in ("playing", "paused"):
+        more = str(attributes.get("media_title") or "")
+    elif domain == "vacuum" and attributes.get("battery_level") is not None:
+        more = f"{attributes['battery_level']} %"
+    return f"{said} · {more}" if more else said
+
+
+def value_text(entity: Mapping[str, Any], state: str | None, gettext: Callable[..., str]) -> str:
+    """Return what a state of an entity is in words: `22.8 °C`, `Open`, `Motion`."""
+    if state is None:
+        return gettext("Not reachable")
+    by_class = BY_CLASS.get(entity.get("device_class") or "") if entity["domain"] == "binary_sensor" else None
+    if by_class is not None and state in ("on", "off"):
+        return gettext(by_class[state == "on"])
+    if state in STATES:
+        return gettext(STATES[state])
+    return f"{state} {entity['unit']}" if entity.get("unit") else str(state)
+
+
+def plain(value: float) -> float:
+    """Return a whole number as one, for people."""
+    return int(value) if value == int(value) else value

@@ -1,0 +1,60 @@
+// The past of devices: uPlot draws, drag zooms, double-click shows all, a click in the legend shows one line alone.
+import uPlot from "./vendor/uplot.js";
+import { t } from "./texts.js";
+
+const HEIGHT = 260;
+const place = document.getElementById("chart");
+const { times, series } = JSON.parse(document.getElementById("chart-data").textContent);
+
+/** The colours of the theme, as the page has them now. */
+function colour(name, property = "stroke") {
+  const probe = document.createElement("span"); // `stroke` is inherited by anything
+  probe.className = name;
+  document.body.append(probe);
+  const found = getComputedStyle(probe)[property];
+  probe.remove();
+  return found;
+}
+
+const unitOf = (each) => each.words.length ? "words" : each.unit || "number";
+const written = (each) => (value) => value == null ? "–" : each.words.length ? each.words[value] : `${+value.toFixed(2)} ${each.unit}`.trim();
+
+function draw() {
+  const soft = colour("sub", "color");
+  const line = colour("chart-grid");
+  const units = [...new Set(series.map(unitOf))];
+  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px Inter Variable, system-ui, sans-serif" };
+  const language = document.documentElement.lang;
+  const near = times.at(-1) - times[0] < 2 * 86_400;
+  const stamp = new Intl.DateTimeFormat(language, near ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : { month: "short", day: "numeric" });
+  const full = new Intl.DateTimeFormat(language, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const chart = new uPlot({
+    width: place.clientWidth,
+    height: HEIGHT,
+    focus: { alpha: 0.4 },
+    cursor: { drag: { x: true, y: false, uni: 20 } },
+    legend: { isolate: true },
+    scales: Object.fromEntries(units.map((unit) => [unit, unit === "words" ? { range: [-0.1, 1.1] } : {}])),
+    axes: [
+      { ...axis, grid: { show: false }, space: 70, values: (_, ticks) => ticks.map((each) => stamp.format(each * 1000)) },
+      ...units.map((unit, at) => ({
+        ...axis, scale: unit, side: at % 2 ? 1 : 3, size: 56, grid: at ? { show: false } : axis.grid,
+        ...(unit === "words" ? { splits: () => [0, 1], values: () => series.find((each) => each.words.length).words } : { values: (_, ticks) => ticks.map((each) => `${+each.toFixed(3)}`), label: undefined }),
+      })),
+    ],
+    series: [
+      { label: t("Time"), value: (_, time) => time == null ? "–" : full.format(time * 1000) },
+      ...series.map((each, at) => ({
+        label: each.name, scale: unitOf(each), stroke: colour(`series-${at + 1}`), width: 2, points: { show: false },
+        paths: uPlot.paths.stepped({ align: 1 }), value: (_, value) => written(each)(value),
+      })),
+    ],
+  }, [times, ...series.map((each) => each.values)]);
+  place.replaceChildren(chart.root);
+  return chart;
+}
+
+let chart = draw();
+document.getElementById("chart-help").hidden = false;
+new ResizeObserver(() => place.clientWidth && place.clientWidth !== chart.width && chart.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { chart.destroy(); chart = draw(); });

@@ -1,0 +1,37 @@
+// Tiles act at once: what is touched is posted, and the state comes back by the live socket. Without script they are forms.
+import { t } from "./texts.js";
+import { toast } from "./ui.js";
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches('form[action="/entities/do"]')) return;
+  event.preventDefault();
+  const fields = new URLSearchParams(new FormData(form, event.submitter));
+  const tile = form.closest(".tile");
+  tile?.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(form.action, { method: "POST", body: fields, headers: { Accept: "application/json" } });
+    if (response.ok) return;
+    toast((await response.json()).error?.message ?? t("That did not work"));
+    form.reset();
+  } catch {
+    toast(t("The hub cannot be reached now."));
+    form.reset();
+  } finally {
+    tile?.removeAttribute("aria-busy");
+  }
+});
+
+// What was dragged keeps its own value in the browser; the hub's is the true one, but not under the finger.
+let held = null;
+document.addEventListener("pointerdown", (event) => { held = event.target; });
+document.addEventListener("pointerup", () => { held = null; });
+new MutationObserver((changes) => {
+  for (const { target } of changes) {
+    if (target === held || !target.matches("input[data-submit]")) continue;
+    if (target.type === "checkbox") target.checked = target.defaultChecked;
+    else target.value = target.defaultValue;
+    const output = document.getElementById(target.dataset.output);
+    if (output) output.textContent = `${target.value} ${output.dataset.unit}`.trim();
+  }
+}).observe(document.querySelector("main"), { subtree: true, attributes: true, attributeFilter: ["value", "checked"] });
