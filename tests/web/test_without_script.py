@@ -34,13 +34,13 @@ async def test_one_can_chat_with_forms_alone(plain: PlainBrowser, model_server: 
 async def test_one_can_edit_the_configuration_in_a_plain_text_field(plain: PlainBrowser, hub: HubProcess) -> None:
     file = hub.home / "configuration.yaml"
     before = file.read_text()
-    await plain.follow("Configuration")
+    await plain.goto("/settings/files")
     assert plain.value("Text of configuration.yaml") == before
 
     plain.fill("Text of configuration.yaml", before + "# written without script\n")
     await plain.press("Save")
 
-    assert plain.url == f"{hub.url}/config?file=configuration.yaml"
+    assert plain.url == f"{hub.url}/settings/files?file=configuration.yaml"
     assert file.read_text() == before + "# written without script\n"
     file.write_text(before)
 

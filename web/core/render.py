@@ -120,7 +120,8 @@ class Renderer:
             return json_response(data)
         from jinja2 import TemplateError
 
-        shown = RenderedPage("integration", page.title, path=page.path, secret=True)
+        name = "settings_integration" if page.under == "/settings" else "integration"
+        shown = RenderedPage(name, page.title, path=page.path, secret=True)
         try:
             async with self._loading:
                 content = await asyncio.to_thread(self._templates.read, page.template)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -245,12 +246,19 @@ class DeveloperPage:
     ) -> web.Response:
         wanted = call.request.query.get("q", "").strip().lower()[:100]
         rows = [
-            {"service": key, "description": each["description"], "path": f"{SERVICES}?{urlencode({'service': key})}"}
+            {
+                "service": key,
+                "name": key.partition(".")[2].replace("_", " ").capitalize(),
+                "description": each["description"],
+                "path": f"{SERVICES}?{urlencode({'service': key})}",
+            }
             for key, each in sorted(found.items())
             if wanted in key or wanted in str(each["description"]).lower()
         ]
+        groups = itertools.groupby(rows, key=lambda each: each["service"].partition(".")[0])
         data = {
             "services": rows,
+            "domains": [{"name": name.replace("_", " ").capitalize(), "services": list(each)} for name, each in groups],
             "q": wanted,
             "name": name,
             "service": None if form is None else form.as_dict(),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import difflib
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -11,13 +12,14 @@ from urllib.parse import quote
 from aiohttp import web
 
 from hub.config.errors import ConfigError
+from hub.config.files import SECRETS_FILE
 from hub.core.errors import Conflict, NotFound
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
 from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
 from web.core.i18n import Catalogue, catalogue
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.settings.diff import diff_lines
+from web.settings.diff import DiffLine, diff_lines
 
 if TYPE_CHECKING:
     from hub.config.files_editor import Saved
@@ -78,10 +80,15 @@ class ConfigurationPage:
         if wanted is not None and chosen is None:
             raise NotFound(f"{name} has no version {wanted[:80]!r}; it may have been cleared away")
         diff = [] if chosen is None else diff_lines(self._config.editor.diff(name, chosen.id))
+        words = catalogue(self._renderer.preferences(call).language)
+        changes = await asyncio.to_thread(self._changes, name, versions)
         data = {
             "file": {"name": name, "hash": base_hash, "path": _path(name)},
-            "versions": [self._version(each) for each in versions],
-            "version": None if chosen is None else self._version(chosen),
+            "versions": [
+                self._version(each, words) | _told(change, words)
+                for each, change in zip(versions, changes, strict=True)
+            ],
+            "version": None if chosen is None else self._version(chosen, words),
             "diff": [line.as_dict() for line in diff],
         }
         return await self._renderer.respond(call, RenderedPage("history", "History", data, PATH, secret=True))
@@ -133,7 +140,7 @@ class ConfigurationPage:
                 raise
             told = words.gettext("The file changed meanwhile. Nothing was saved; your text is still here.")
             found = str(conflict.details.get("hash") or "")
-            return await self._editor(call, name, text, found, {"kind": "bad", "text": told}, status=409)
+            return await self._editor(call, name, text, found, {"kind": "danger", "text": told}, status=409)
         told = _outcome(saved, await self._put_into_force(), words)
         if wants_json(call.request):
             return json_response({"hash": saved.hash, "valid": not saved.errors, "message": told})
@@ -180,14 +187,30 @@ class ConfigurationPage:
         shown = RenderedPage("config", "Configuration", data, PATH, status, secret=True)
         return await self._renderer.respond(call, shown)
 
-    def _version(self, version: ConfigVersion) -> dict[str, Any]:
-        ts_ms = int(datetime.fromisoformat(version.time).timestamp() * 1000)
+    def _version(self, version: ConfigVersion, words: Catalogue) -> dict[str, Any]:
+        iso = self._renderer.iso(int(datetime.fromisoformat(version.time).timestamp() * 1000))
         file, id = quote(version.file, safe=""), quote(version.id, safe="")
         return version.as_dict() | {
             "path": f"{PATH}/history?file={file}&version={id}",
-            "when": self._renderer.when(ts_ms, seconds=True),
-            "iso": self._renderer.iso(ts_ms),
+            "iso": iso,
+            "date": iso[:10],
+            "day": day_text(iso, words),
+            "clock": iso[11:19],
         }
+
+    def _changes(self, name: str, versions: Sequence[ConfigVersion]) -> list[list[DiffLine]]:
+        """Return what each version, the newest first, was replaced by; secrets are not compared."""
+        if name == SECRETS_FILE:
+            return [[] for _ in versions]
+        history = self._config.editor.history
+        text = self._read(name)[0]
+        found = []
+        for version in versions:
+            older = history.read(name, version.id).decode("utf-8", "replace")
+            pair = (older.splitlines(), text.splitlines())
+            found.append(diff_lines("\n".join(difflib.unified_diff(*pair, n=0, lineterm=""))))
+            text = older
+        return found
 
 
 def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str:
@@ -206,6 +229,28 @@ def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str
     if saved.errors:
         return words.gettext("Saved and in force, except for the parts with problems.")
     return words.gettext("Saved. The change is in force.")
+
+
+def _told(change: Sequence[DiffLine], words: Catalogue) -> dict[str, str]:
+    """Return in words how much a save changed, and the first line of it."""
+    added = [line.text for line in change if line.kind == "add"]
+    removed = [line.text for line in change if line.kind == "remove"]
+    parts = [
+        words.ngettext("{count} line added", "{count} lines added", len(added)) if added else "",
+        words.ngettext("{count} line removed", "{count} lines removed", len(removed)) if removed else "",
+    ]
+    return {
+        "what": ", ".join(filter(None, parts)) or words.gettext("Changed"),
+        "line": next(iter([*added, *removed]), "").strip(),
+    }
+
+
+def day_text(iso: str, words: Catalogue) -> str:
+    """Return the day of a time as people write it: Sun 29 Nov 2026, or 2026年11月29日."""
+    day = datetime.fromisoformat(iso)
+    if words.language == "zh-CN":
+        return f"{day.year}年{day.month}月{day.day}日"
+    return f"{day:%a} {day.day} {day:%b %Y}"
 
 
 def _problem(error: ConfigError, severity: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ const later = (act) => {
 
 // -- states: the words of the filter are the topic that this tab watches ------------------------------------------------
 
-const words = document.getElementById("states-q");
+const words = document.getElementById("states-live") && document.querySelector("[type=search]");
 words?.addEventListener("input", later(() => {
   const query = words.value.trim().toLowerCase().split(/\s+/).join(" ");
   document.getElementById("states-live").dataset.topic = query ? `states:${query}` : "states";
@@ -38,12 +38,16 @@ if (pause) {
 for (const input of document.querySelectorAll("[data-filter]")) {
   input.addEventListener("input", () => {
     const wanted = input.value.toLowerCase().split(/\s+/);
-    for (const row of document.getElementById(input.dataset.filter).children) {
-      row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+    for (const card of document.querySelector(input.dataset.filter).children) {
+      const rows = [...card.querySelectorAll("li")];
+      for (const row of rows) {
+        const text = `${row.dataset.words} ${row.textContent}`.toLowerCase();
+        row.hidden = !wanted.every((word) => text.includes(word));
+      }
+      card.hidden = rows.every((row) => row.hidden);
     }
   });
 }
-document.querySelector("#services [aria-current]")?.scrollIntoView({ block: "nearest" });
 
 // -- templates ----------------------------------------------------------------------------------------------------------
 

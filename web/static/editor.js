@@ -26,7 +26,7 @@ async function ask(path, body) {
 
 async function check(text) {
   const answer = await ask("/config/check", { file, text });
-  if (!answer.ok) { tell(answer.body.message, "bad"); return []; }
+  if (!answer.ok) { tell(answer.body.message, "danger"); return []; }
   showProblems(answer.body.problems);
   host.dataset.checked = String(Number(host.dataset.checked || 0) + 1);
   return answer.body.problems.filter((problem) => problem.file === file);
@@ -35,22 +35,27 @@ async function check(text) {
 function showProblems(problems) {
   list.replaceChildren(...problems.map((problem) => {
     const item = document.createElement("li");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = problem.severity === "warning" ? "warn" : "bad";
-    button.textContent = `${problem.file}:${problem.line} ${problem.message}${problem.hint ? ` · ${problem.hint}` : ""}`;
-    button.addEventListener("click", () => show(problem));
-    item.append(button);
+    const lead = document.createElement("div");
+    lead.className = "lead";
+    const link = document.createElement("a");
+    link.href = `?file=${encodeURIComponent(problem.file)}#L${problem.line}`;
+    link.className = problem.severity === "warning" ? "warn" : "danger";
+    link.textContent = problem.message;
+    link.addEventListener("click", (event) => {
+      if (problem.file !== file) return;
+      event.preventDefault();
+      show(problem);
+    });
+    const where = document.createElement("small");
+    where.textContent = `${problem.file}:${problem.line}${problem.hint ? ` · ${problem.hint}` : ""}`;
+    lead.append(link, where);
+    item.append(lead);
     return item;
   }));
-  list.hidden = problems.length === 0;
+  list.parentElement.hidden = problems.length === 0;
 }
 
 function show(problem) {
-  if (problem.file !== file) {
-    location.assign(`/settings/files?file=${encodeURIComponent(problem.file)}#L${problem.line}`);
-    return;
-  }
   const at = offset(view.state.doc, problem.line, problem.column);
   view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
   view.focus();
@@ -96,9 +101,9 @@ async function store(against) {
   tell(t("Saving…"));
   let answer;
   try { answer = await ask("/config/save", { file, text, base_hash: against }); }
-  catch { tell(t("The hub cannot be reached right now. Your text is kept in this browser."), "bad"); return; }
+  catch { tell(t("The hub cannot be reached right now. Your text is kept in this browser."), "danger"); return; }
   if (answer.status === 409) { conflict(answer.body); return; }
-  if (!answer.ok) { tell(`${answer.body.message || answer.status} ${t("Your text is kept in this browser.")}`, "bad"); return; }
+  if (!answer.ok) { tell(`${answer.body.message || answer.status} ${t("Your text is kept in this browser.")}`, "danger"); return; }
   base = answer.body.hash;
   saved = text;
   keepDraft(view.state.doc.toString());
@@ -109,13 +114,15 @@ async function store(against) {
 function conflict(body) {
   const mine = document.createElement("button");
   mine.type = "button";
+  mine.className = "button";
   mine.textContent = t("Overwrite with mine");
   mine.addEventListener("click", () => store(body.details?.hash));
   const theirs = document.createElement("button");
   theirs.type = "button";
+  theirs.className = "button danger";
   theirs.textContent = t("Discard mine and load the file");
   theirs.addEventListener("click", () => { localStorage.removeItem(DRAFT); location.reload(); });
-  tell(`${t("The file changed meanwhile. Nothing was saved; your text is still here.")} `, "bad");
+  tell(`${t("The file changed meanwhile. Nothing was saved; your text is still here.")} `, "danger");
   state.append(mine, " ", theirs);
 }
 
@@ -125,6 +132,7 @@ function startText() {
     if (!draft || draft.text === original) return original;
     const drop = document.createElement("button");
     drop.type = "button";
+    drop.className = "button";
     drop.textContent = t("Discard");
     drop.addEventListener("click", () => { localStorage.removeItem(DRAFT); location.reload(); });
     tell(`${t("This is your unsaved draft.")} `, "warn");

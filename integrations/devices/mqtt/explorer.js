@@ -4,7 +4,8 @@ const WAIT_S = 20;
 const place = document.getElementById("mqtt-messages");
 const listen = document.getElementById("mqtt-listen");
 const publish = document.getElementById("mqtt-publish");
-const { retained, zone } = document.getElementById("mqtt-explorer").dataset;
+const template = document.querySelector("#mqtt-explorer template");
+const { zone } = document.getElementById("mqtt-explorer").dataset;
 let turn = 0;
 
 async function call(method, params) {
@@ -15,15 +16,23 @@ async function call(method, params) {
   return answer.payload;
 }
 
+/** JSON is easier to read over several lines. */
+function readable(payload) {
+  try {
+    const value = JSON.parse(payload);
+    return value && typeof value === "object" ? JSON.stringify(value, null, 2) : payload;
+  } catch { return payload; }
+}
+
 function show(message) {
-  const row = place.insertRow(0);
-  const texts = [
-    new Date(message.time * 1000).toLocaleTimeString(undefined, { timeZone: zone }),
-    message.topic,
-    message.payload + (message.retain ? ` (${retained})` : ""),
-  ];
-  for (const text of texts) row.insertCell().textContent = text;
-  while (place.rows.length > ROWS) place.deleteRow(-1);
+  const row = template.content.firstElementChild.cloneNode(true);
+  row.querySelector("b").textContent = message.topic;
+  row.querySelector(".chip").hidden = !message.retain;
+  const at = new Date(message.time * 1000);
+  row.querySelector("time").textContent = at.toLocaleTimeString(document.documentElement.lang, { timeZone: zone, hourCycle: "h23" });
+  row.querySelector("pre").textContent = readable(message.payload);
+  place.prepend(row);
+  while (place.children.length > ROWS) place.lastElementChild.remove();
 }
 
 async function follow(topic) {
@@ -37,7 +46,10 @@ async function follow(topic) {
       answer.messages.forEach(show);
       after = answer.last;
     } catch (error) {
-      place.insertRow(0).insertCell().textContent = error.message;
+      const row = document.createElement("li");
+      row.className = "danger";
+      row.textContent = error.message;
+      place.prepend(row);
       await new Promise((done) => setTimeout(done, 5000));
     }
   }

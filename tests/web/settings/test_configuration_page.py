@@ -43,7 +43,7 @@ async def test_the_file_is_shown_with_its_comments(editor: Page) -> None:
 async def test_an_error_is_shown_in_place_and_can_be_mended(editor: Page, hub: HubProcess) -> None:
     await add_line(editor, "htpp: {}")
 
-    problem = editor.get_by_role("list", name="Problems").get_by_role("button")
+    problem = editor.get_by_role("list", name="Problems").get_by_role("listitem")
     await expect(problem).to_contain_text("htpp")
     await expect(problem).to_contain_text("http")
     await expect(editor.locator(".cm-lintRange-error")).to_have_text("htpp")
@@ -115,7 +115,9 @@ async def test_an_earlier_version_is_compared_and_restored(editor: Page, hub: Hu
     await expect(editor.get_by_role("status").filter(has_text="Saved")).to_be_visible()
 
     await editor.get_by_role("link", name="History").click()
-    await editor.get_by_role("complementary", name="Versions").get_by_role("link").first.click()
+    versions = editor.get_by_role("region", name="Versions").first
+    await expect(versions.get_by_role("listitem").first).to_contain_text("line added")
+    await versions.get_by_role("link").first.click()
     await expect(editor.locator("ins", has_text="# a line to be taken back")).to_be_visible()
     await editor.get_by_role("button", name="Restore this version").click()
 
