@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from hub.core.events import Event, Unsubscribe
-from hub.core.repairs import EVENT_REPAIRS_CHANGED
+from hub.core.phrases import rewritten
+from hub.core.repairs import EVENT_REPAIRS_CHANGED, Repair
 from hub.core.surfaces import ADMIN, HttpCall, HttpHandler, Route
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.routes import RouteTable
@@ -15,7 +18,6 @@ from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_RE
 from hub.messaging.outbox.approval_messages import question
 from hub.messaging.outbox.question_messages import question_text
 from hub.messaging.outbox.sending import MESSAGE_ENDS
-from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import (
     EVENT_APPROVAL_REQUESTED,
     EVENT_APPROVAL_RESOLVED,
@@ -42,16 +44,15 @@ from web.core.live import Frame, LiveUpdates
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import Renderer
-from web.core.texts import ACTIVITY
 from web.developer import live_topics as developer_topics, routes as developer_routes
 from web.developer.event_log import EventLog
 from web.devices import routes as device_routes
 from web.entities import routes as entity_routes
 from web.home import routes as home_routes
+from web.home.choices import ChoiceStore
 from web.home.find_page import FindPage
+from web.home.home_page import HomePage, HomeSources
 from web.home.login_page import LoginPage
-from web.home.overview_data import OverviewData
-from web.home.overview_page import OverviewPage
 from web.home.pick_page import PickPage
 from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
@@ -80,7 +81,7 @@ STOP_LIMIT_S = 2.0
 
 
 class Dashboard:
-    """The dashboard; in recovery mode it has the overview and the configuration alone.
+    """The dashboard; in recovery mode it has Home and the configuration alone.
 
     Args:
         hub: The hub, started; its gateway has the sign-in routes.
@@ -102,16 +103,17 @@ class Dashboard:
         self._renderer.person_name, self._renderer.recovery = self._person_name, hub.config.current.recovery
         self._live = LiveUpdates(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
-        self._overview = OverviewData(hub, self._started_ms)
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
-        self._pulse, self._run_pulse, self._entity_pulse = (
-            PagePulse(topic, self._live.changed) for topic in ("memory", "runs", "entities")
+        self._home_pulse, self._pulse, self._run_pulse, self._entity_pulse = (
+            PagePulse(topic, self._live.changed) for topic in ("home", "memory", "runs", "entities")
         )
-        self._approvals = ApprovalsPage(self._renderer, hub.approvals, hub.agent_secrets, hub.clock.time)
-        self._live.add_topic("approvals", self._approvals.state, SCOPE)
+        self._live.add_topic(self._home_pulse.topic, self._home_pulse.state)
+        self._approvals = ApprovalsPage(
+            self._renderer, hub.approvals, hub.agent_secrets, lambda: hub.people, hub.clock.time
+        )
         self._pairing = PairingCard(self._renderer, self._client)
-        self._live_chat = None if self._overview.recovery else self._make_live_chat()
+        self._live_chat = None if self._renderer.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         if self._live_chat is not None:
             marks = UnreadMarks(hub.bus, self._live, hub.sessions, self._tasks, hub.channels.is_home)
@@ -119,9 +121,8 @@ class Dashboard:
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
         hub.approvals.translate = lambda text, language: catalogue(language).gettext(text)
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
-        changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
         self._unsubscribe += [
-            *(hub.bus.listen(name, self._changed) for name in changes),
+            *home_routes.keep_true(hub.bus, self._live, self._home_pulse),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
             hub.bus.listen(EVENT_QUESTION_REQUESTED, self._questioned),
@@ -147,7 +148,7 @@ class Dashboard:
         hub, renderer = self._hub, self._renderer
         routes = [
             *frame_routes(renderer, self._assets, self._live),
-            *home_routes.routes(self._make_login(), self._make_overview(), self._make_find(), self._make_pick()),
+            *home_routes.routes(self._make_login(), self._make_home(), self._make_find(), self._make_pick()),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
         if self._live_chat is None:
@@ -193,14 +194,29 @@ class Dashboard:
         sign_in, sign_out = _handler(gateway.routes, "/api/login"), _handler(gateway.routes, "/api/logout")
         return LoginPage(self._renderer, sign_in, sign_out, lambda: gateway.authenticator.mode == "password")
 
-    def _make_overview(self) -> OverviewPage:
-        pairing = None if self._overview.recovery else self._pairing.data
-        overview = OverviewPage(self._renderer, self._overview.overview, self._approvals.data, pairing)
-        self._live.add_topic("overview", overview.state)
-        return overview
+    def _make_home(self) -> HomePage:
+        hub = self._hub
+
+        def repairs() -> list[Repair]:
+            redact = hub.redactor.redact
+            return [
+                replace(each, title=rewritten(each.title, redact), text=rewritten(each.text, redact))
+                for each in hub.repairs.all()
+            ]
+
+        sources = HomeSources(
+            repairs,
+            self._approvals.data,
+            self._pairing.data,
+            (lambda name: False) if self._renderer.recovery else hub.channels.is_home,
+            recovery=self._renderer.recovery,
+        )
+        choices = ChoiceStore(hub.home.storage / "home_page.json")
+        now = lambda: datetime.fromtimestamp(hub.clock.time(), self._zone())  # noqa: E731
+        return HomePage(self._renderer, self._client, sources, choices, self._home_pulse, now)
 
     def _make_find(self) -> FindPage | None:
-        if self._overview.recovery:
+        if self._renderer.recovery:
             return None
         return FindPage(
             self._client,
@@ -210,7 +226,7 @@ class Dashboard:
         )
 
     def _make_pick(self) -> PickPage | None:
-        if self._overview.recovery:
+        if self._renderer.recovery:
             return None
         return PickPage(self._renderer, self._client, lambda: self._hub.people)
 
@@ -325,8 +341,7 @@ class Dashboard:
         return result
 
     async def _asked(self, event: Event) -> None:
-        """Show an approval in the inbox, and in its conversation."""
-        self._live.changed("approvals")
+        """Show what waits in the inbox, and in the conversation that it belongs to."""
         self._live.changed("waiting")
         approval, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
         if approval is not None and key is not None and self._live_chat is not None:
@@ -334,14 +349,12 @@ class Dashboard:
 
     async def _questioned(self, event: Event) -> None:
         """Show a question of an agent in the inbox, and in its conversation, where the next message answers it."""
-        self._live.changed("approvals")
         self._live.changed("waiting")
         asked, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
         if asked is not None and key is not None and self._live_chat is not None:
             self._live_chat.add_note(key, question_text(asked, str(self._setting("language", "en"))))
 
     def _answered(self, event: Event) -> None:
-        self._live.changed("approvals")
         self._live.changed("waiting")
 
     def _sent(self, event: Event) -> None:
@@ -350,9 +363,6 @@ class Dashboard:
     def _paired(self, event: Event) -> None:
         self._live.changed("pairing")
         self._live.changed("waiting")
-
-    def _changed(self, event: Event) -> None:
-        self._live.changed("overview")
 
 
 def _handler(routes: RouteTable, path: str) -> HttpHandler:

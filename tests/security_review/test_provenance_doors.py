@@ -308,6 +308,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /entities/accept", "POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
         *("POST /areas/room", "POST /devices/reach"),
+        *("POST /customise/move", "POST /customise/favourites", "POST /reminder"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),

@@ -63,24 +63,24 @@ async def stranger(hub: HubProcess, who: str) -> str:
 
 
 async def waiting(plain: PlainBrowser, words: str) -> None:
-    """Open the overview once it shows who asks: that is told after the code was sent."""
+    """Open Home once it shows who asks: that is told after the code was sent."""
     async with asyncio.timeout(10):
         while True:
-            await plain.goto("/overview")
+            await plain.goto("/")
             if words in plain.text("#pairing"):
                 return
             await asyncio.sleep(0.02)
 
 
-async def test_a_stranger_is_let_in_by_their_code_from_the_overview(plain: PlainBrowser, hub: HubProcess) -> None:
+async def test_a_stranger_is_let_in_by_their_code_on_home(plain: PlainBrowser, hub: HubProcess) -> None:
     code = await stranger(hub, "per")
     await waiting(plain, "ferry:user:per")
     card, badge = plain.text("#pairing"), plain.text("#waiting-count")
 
     plain.fill("The code that they give you", code.lower())
-    await plain.press("Approve: ferry:user:per")
+    await plain.press("Let them in: ferry:user:per")
 
-    assert "Calls themselves Per" in card
+    assert "Per asks to write to the assistant" in card
     assert badge == "1 waiting for your answer"
     assert "ferry:user:per may write to the assistant now." in plain.text("[role=status].good")
     assert plain.text("#pairing") == ""
@@ -97,7 +97,7 @@ async def test_a_stranger_is_let_in_as_a_person_of_this_home(plain: PlainBrowser
 
     plain.fill("The code that they give you", code)
     plain.fill("Who it is", "nils")
-    await plain.press("Approve: ferry:user:nils")
+    await plain.press("Let them in: ferry:user:nils")
 
     assert "identities:" in (hub.home / "configuration.yaml").read_text()
     call(hub, "land", who="nils", text="/whoami", id="nils-2")
@@ -113,7 +113,7 @@ async def test_a_wrong_code_is_refused_where_it_was_typed(plain: PlainBrowser, h
     await plain.goto("/channels")
 
     plain.fill("The code that they give you", code_of_another)
-    await plain.press("Approve: ferry:user:ida")
+    await plain.press("Let them in: ferry:user:ida")
 
     assert plain.status == 404
     assert "no pairing request" in plain.text("#pairing [role=alert]")
@@ -209,14 +209,14 @@ async def test_who_may_only_read_sees_no_stranger_and_no_number(plain: PlainBrow
     token = hub.rpc("token.create", {"name": "reader", "scopes": ["operator.read"]})["token"]
 
     async with ClientSession(hub.url, headers={"Authorization": f"Bearer {token}"}) as reader:
-        page = await (await reader.get("/overview", headers={"Accept": "text/html"})).text()
-        data = await (await reader.get("/overview?format=json")).json()
+        page = await (await reader.get("/", headers={"Accept": "text/html"})).text()
+        data = await (await reader.get("/?format=json")).json()
         pairing = await reader.post("/channels/pairing", data={"channel": "ferry", "id": "x", "answer": "deny"})
         async with reader.ws_connect("/live") as socket:
-            await socket.send_json({"t": "watch", "topics": ["pairing", "waiting", "channels", "overview"]})
-            while (frame := await socket.receive_json(timeout=10)).get("t") != "html":
+            await socket.send_json({"t": "watch", "topics": ["pairing", "waiting", "channels", "home"]})
+            while (frame := await socket.receive_json(timeout=10)).get("t") != "pulse":
                 pass
 
-    assert ("ferry:user:tor" in page, "waiting-count" in page, data["pairing"]) == (False, False, None)
+    assert ("ferry:user:tor" in page, "waiting-count" in page, data["pairing"]) == (False, False, [])
     assert pairing.status == 403
-    assert frame["id"] == "overview"
+    assert frame.keys() == {"t", "revision"}

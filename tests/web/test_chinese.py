@@ -87,7 +87,7 @@ PAGES = {
     "/": ["/"],
     "/chat": ["/chat", "/chat?session=agent:main:main"],
     "/chat/sessions": ["/chat/sessions"],
-    "/overview": ["/overview"],
+    "/customise": ["/customise"],
     "/channels": ["/channels"],
     "/devices": ["/devices"],
     "/entities": ["/entities"],

@@ -22,6 +22,7 @@ PAGES = [
     "/chat/sessions",
     "/devices/all",
     "/",
+    "/customise",
     "/timeline",
     "/tools/skills",
     "/agents/usage",

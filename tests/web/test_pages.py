@@ -38,6 +38,7 @@ PAGES = [
     "/chat",
     "/chat/sessions",
     "/",
+    "/customise",
     "/tools/skills",
     "/tools/skills?skill=shopping-list",
     "/automations",
@@ -53,7 +54,7 @@ PAGES = [
     "/settings/files/history?file=configuration.yaml",
 ]
 FORMS = {
-    "/approvals/answer": {"id": "none-such", "answer": "approve"},
+    "/approvals/answer": {"id": "none-such", "answer": "once"},
     "/blueprints/import": {"text": "x"},
     "/blueprints/remove": {"path": "none-such.yaml"},
     "/blueprints/update": {"path": "none-such.yaml"},
@@ -75,6 +76,8 @@ FORMS = {
     "/chat/rename": {"session": "agent:main:main", "name": "x"},
     "/chat/place": {"session": "agent:main:main", "place": "pin"},
     "/chat/delete": {"session": "agent:main:webchat:direct:nobody"},
+    "/customise/favourites": {"favourites": "light.none"},
+    "/customise/move": {"card": "week", "move": "hide"},
     "/config/check": {"file": "configuration.yaml", "text": ""},
     "/config/complete": {"file": "configuration.yaml", "text": "", "line": 1, "column": 1},
     "/config/save": {"file": "configuration.yaml", "text": "", "base_hash": "x"},
@@ -105,6 +108,7 @@ FORMS = {
     "/memory/remember": {"text": "x"},
     "/memory/save": {"path": "none-such.txt", "text": ""},
     "/memory/undo": {"id": "none-such"},
+    "/reminder": {"id": "none-such", "do": "done"},
     "/scripts/check": {"text": ""},
     "/scripts/delete": {"id": "none_such"},
     "/scripts/run": {"id": "none_such"},
@@ -174,7 +178,7 @@ async def test_every_page_forbids_inline_code_and_framing(
 
 
 async def test_no_two_pages_share_a_nonce(owner: ClientSession) -> None:
-    policies = {(await owner.get("/overview")).headers["Content-Security-Policy"] for _ in range(5)}
+    policies = {(await owner.get("/")).headers["Content-Security-Policy"] for _ in range(5)}
 
     assert len(policies) == 5
 
@@ -224,7 +228,7 @@ async def test_the_live_socket_wants_a_cookie(stranger: ClientSession, hub: HubP
         "nonsense",
         "[]",
         '{"t":"watch"}',
-        '{"t":"watch","topics":"overview"}',
+        '{"t":"watch","topics":"home"}',
         '{"t":"watch","topics":[[]]}',
         '{"t":"run"}',
     ],
@@ -241,15 +245,15 @@ async def test_a_malformed_frame_closes_the_socket(owner: ClientSession, frame: 
 
 async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) -> None:
     async with owner.ws_connect("/live") as socket:
-        await socket.send_json({"t": "watch", "topics": ["overview", "session:agent:main:main", "no-such-topic"]})
+        await socket.send_json({"t": "watch", "topics": ["home", "session:agent:main:main", "no-such-topic"]})
 
         shown: set[str] = set()
-        while shown < {"overview", "log", "run-state"}:
+        while shown < {"pulse", "log", "run-state"}:
             frame = await socket.receive_json(timeout=10)
-            if frame["t"] == "html":
-                shown.add(frame["id"])
+            if frame["t"] in ("html", "pulse"):
+                shown.add(frame.get("id", frame["t"]))
 
-    assert shown == {"overview", "log", "run-state"}
+    assert shown == {"pulse", "log", "run-state"}
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,10 @@ def texts_of_modules() -> Iterator[str]:
         yield from filter(None, [group.title])
         for entry in group.entries:
             yield from _titles(entry)
-    yield from texts.SUGGESTIONS
-    yield texts.REQUIRED
+    yield from (*texts.SUGGESTIONS, *texts.WEEKDAYS, *texts.MONTHS)
+    yield from (text for ends in texts.APPROVAL_ENDS.values() for text in ends)
+    yield from (text for text, _ in texts.MODEL_STATES.values())
+    yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
     for table in (
         texts.INTEGRATION_STATES,
         texts.CHANNEL_STATES,
@@ -89,7 +91,9 @@ def texts_of_modules() -> Iterator[str]:
         texts.SKILL_SOURCES,
         texts.SKILL_SEVERITIES,
         texts.ACTIVITY,
-        texts.APPROVAL_KINDS,
+        texts.APPROVAL_TITLES,
+        texts.GREETINGS,
+        texts.APPROVAL_DETAILS,
         texts.APPROVAL_STATES,
         texts.AUTOMATION_STATES,
         texts.AUTOMATION_FILTERS,

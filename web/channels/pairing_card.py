@@ -12,7 +12,7 @@ from web.core.render import Renderer
 
 
 class PairingCard:
-    """The card, on the page of channels and on the overview; for administrators.
+    """The card, on the page of channels and on Home; for administrators.
 
     Args:
         client: Where the requests are listed.

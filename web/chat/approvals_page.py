@@ -1,58 +1,62 @@
-"""Pending approvals and questions: exactly what will run, or what is asked, and forms to answer.
+"""What waits for a person's word or answer, as cards: exactly what will run, or what is asked, and forms to answer.
 
 A question that was just answered keeps its place, without buttons, so that nothing moves under a finger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from hub.core.errors import InvalidRequest
-from hub.core.schema import All, In, Length, Required, Schema, secret, string
+from hub.core.schema import All, In, Length, Optional, Required, Schema, secret, string
 from hub.core.surfaces import HttpCall
+from hub.security.people import People
 from hub.tools.agent_secrets import AgentSecrets, asked_for
-from hub.tools.approval import QUESTION, Approval, shown
+from hub.tools.approval import DIFF, QUESTION, Approval, ApprovalState, seen, shown
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import Approvals
 from hub.tools.methods.secrets import GIVEN
 from hub.tools.questions import ANSWER_LIMIT, SECRET, choices_of
 from web.core.form import read_fields
-from web.core.live import Frame
+from web.core.moments import left
+from web.core.preferences import local_path
 from web.core.render import Renderer, json_response, see_other, wants_json
-from web.core.texts import APPROVAL_KINDS, APPROVAL_STATES
+from web.core.texts import APPROVAL_DETAILS, APPROVAL_ENDS, APPROVAL_TITLES
 
-ANSWER = Schema(
-    {Required("id"): All(string, Length(min=1, max=128)), Required("answer"): In(["approve", "always", "deny"])},
-)
-QUESTION_ANSWER = Schema(
-    {
-        Required("id"): All(string, Length(min=1, max=128)),
-        Required("answer"): All(string, Length(min=1, max=ANSWER_LIMIT)),
-    }
-)
-SECRET_ANSWER = Schema({Required("id"): All(string, Length(min=1, max=128)), Required("value"): secret})
+_ONE = {Required("id"): All(string, Length(min=1, max=128)), Optional("back", default="/"): string}
+ANSWER = Schema({**_ONE, Required("answer"): In(["once", "always", "deny"])})
+QUESTION_ANSWER = Schema({**_ONE, Required("answer"): All(string, Length(min=1, max=ANSWER_LIMIT))})
+SECRET_ANSWER = Schema({**_ONE, Required("value"): secret})
 STAYS_MS = 600_000
 DECIDED_SHOWN = 5
 LOOKED_AT = 20
 
 
 class ApprovalsPage:
-    """The card of approvals and questions, and its forms.
+    """The cards, and their forms.
 
     Args:
-        approvals: Has them.
+        approvals: Has what waits.
         secrets: Where what is given in a masked field is kept.
+        people: Returns the people of this home, one of whom may have answered.
     """
 
     def __init__(
-        self, renderer: Renderer, approvals: Approvals, secrets: AgentSecrets, wall_time: Callable[[], float]
+        self,
+        renderer: Renderer,
+        approvals: Approvals,
+        secrets: AgentSecrets,
+        people: Callable[[], People],
+        wall_time: Callable[[], float],
     ) -> None:
         self._renderer = renderer
         self._approvals = approvals
         self._secrets = secrets
+        self._people = people
         self._wall_time = wall_time
 
     def pending(self) -> list[Approval]:
@@ -60,17 +64,16 @@ class ApprovalsPage:
         return [*self._approvals.pending(), *self._approvals.questions()]
 
     async def answer(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /approvals/answer`: approve or deny one."""
+        """`POST /approvals/answer`: allow or deny one."""
         fields = read_fields(call, ANSWER)
         word = fields["answer"]
         ended = await self._approvals.resolve(fields["id"], word != "deny", call.context(), always=word == "always")
-        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/")
+        return _answered(call, ended, fields)
 
     async def answer_question(self, call: HttpCall) -> web.StreamResponse:
         """`POST /questions/answer`: answer a question of an agent."""
         fields = read_fields(call, QUESTION_ANSWER)
-        ended = await self._approvals.answer(fields["id"], fields["answer"], call.context())
-        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/")
+        return _answered(call, await self._approvals.answer(fields["id"], fields["answer"], call.context()), fields)
 
     async def answer_secret(self, call: HttpCall) -> web.StreamResponse:
         """`POST /secrets/answer`: give a secret that an agent asks for."""
@@ -82,52 +85,94 @@ class ApprovalsPage:
             await self._secrets.keep(*asked, fields["value"])
 
         ended = await self._approvals.answer(fields["id"], GIVEN, call.context(), keep=keep)
-        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/")
-
-    async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows the card."""
-        html = self._renderer.fragment("approvals", language, approvals=await self._shown())
-        return ({"t": "html", "id": "approvals", "html": html},)
+        return _answered(call, ended, fields)
 
     async def data(self, call: HttpCall) -> list[dict[str, Any]] | None:
-        """Return the data of the card; None for those who may not answer."""
+        """Return what the cards show; None to those who may not answer."""
         if call.caller is None or not call.caller.authority.has(SCOPE):
             return None
-        return await self._shown()
-
-    async def _shown(self) -> list[dict[str, Any]]:
         pending = self.pending()
         since = int(self._wall_time() * 1000) - STAYS_MS
         decided = [each for each in await self._approvals.latest(LOOKED_AT) if (each.decided_ms or 0) > since]
         waiting = {each.id for each in pending}
         kept = [each for each in decided if each.id not in waiting][:DECIDED_SHOWN]
-        return [self._one(each) for each in sorted([*pending, *kept], key=lambda each: (each.created_ms, each.id))]
+        in_order = sorted([*pending, *kept], key=lambda each: (each.created_ms, each.id))
+        return [self.shown(each, call.caller.authority.principal) for each in in_order]
 
-    def _one(self, approval: Approval) -> dict[str, Any]:
-        if approval.kind == QUESTION:
-            return self._question(approval)
-        return {
+    def shown(self, approval: Approval, viewer: str = "") -> dict[str, Any]:
+        """Return what `fragments/approval.html` shows of an approval or a question.
+
+        Args:
+            viewer: The principal of whoever looks, who is told "you"; empty when many do.
+        """
+        waits = approval.state is ApprovalState.PENDING
+        about = {
             "id": approval.id,
             "code": approval.code,
-            "kind": APPROVAL_KINDS.get(approval.kind, APPROVAL_KINDS["other"]),
-            "title": approval.title,
-            "text": approval.text,
-            "details": shown(approval.details),
-            "may_persist": approval.may_persist,
             "state": approval.state.value,
-            "state_text": APPROVAL_STATES[approval.state.value],
-            "until": self._renderer.when(approval.expires_ms),
-            "iso": self._renderer.iso(approval.expires_ms),
+            "left": left(approval.expires_ms / 1000 - self._wall_time()) if waits else "",
+            "until_ms": approval.expires_ms,
+        }
+        if approval.kind == QUESTION:
+            details = approval.details
+            asked = {"question": details["question"], "choices": choices_of(approval), "secret": details.get(SECRET)}
+            return about | asked
+        return about | {
+            "kind": approval.kind,
+            "title": APPROVAL_TITLES.get(approval.kind, APPROVAL_TITLES["other"]),
+            "what": seen(approval.title),
+            "text": approval.text,
+            "command": command_of(approval),
+            "details": details_of(approval),
+            "diff": shown({DIFF: approval.details[DIFF]}).partition("\n\n")[2] if DIFF in approval.details else "",
+            "may_persist": approval.may_persist,
+            "ended": None if waits else self._ended(approval, viewer),
         }
 
-    def _question(self, question: Approval) -> dict[str, Any]:
+    def _ended(self, approval: Approval, viewer: str) -> dict[str, str]:
+        """Return what became of it, and who said so: a message id and its fields."""
+        by_you, by_other = APPROVAL_ENDS[approval.state.value]
+        by = approval.decided_by or ""
+        people = self._people()
+        person = people.by_id(by) or people.by_identity(by.removeprefix("peer:"))
+        mine = by == viewer or not by
         return {
-            "id": question.id,
-            "code": question.code,
-            "question": question.details["question"],
-            "choices": choices_of(question),
-            "secret": question.details.get(SECRET),
-            "state": question.state.value,
-            "until": self._renderer.when(question.expires_ms),
-            "iso": self._renderer.iso(question.expires_ms),
+            "text": by_you if mine else by_other,
+            "who": person.name if person is not None else by,
+            "time": self._renderer.when(approval.decided_ms),
+            "tone": "good" if approval.state is ApprovalState.APPROVED else "",
         }
+
+
+def command_of(approval: Approval) -> str:
+    """Return the command in one line, as it could be typed; empty when it is about something else."""
+    if approval.kind != "exec":
+        return ""
+    argv = approval.details.get("argv")
+    if isinstance(argv, list):
+        return seen(shlex.join(str(each) for each in argv))
+    return seen(approval.title)
+
+
+def details_of(approval: Approval) -> list[tuple[str, str]]:
+    """Return all that the answer is bound to, as pairs of a message id and a text; nothing in them is invisible."""
+    found: list[tuple[str, str]] = []
+    for key, value in approval.details.items():
+        if value is None or key == DIFF or (key == "argv" and approval.kind == "exec"):
+            continue
+        if key == "program" and isinstance(value, str) and " sha256:" in value:
+            program, _, digest = value.rpartition(" ")
+            found += [(APPROVAL_DETAILS["program"], seen(program)), (APPROVAL_DETAILS["hash"], seen(digest))]
+            continue
+        found.append((APPROVAL_DETAILS.get(key, key), _text(value)))
+    return found
+
+
+def _text(value: object) -> str:
+    return seen(value) if isinstance(value, str) else shown(value) if isinstance(value, Mapping) else seen(str(value))
+
+
+def _answered(call: HttpCall, ended: Approval, fields: Mapping[str, str]) -> web.StreamResponse:
+    if wants_json(call.request):
+        return json_response({"state": ended.state.value})
+    return see_other(local_path(fields["back"]))

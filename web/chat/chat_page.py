@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
-from hub.core.schema import All, In, Length, Match, Required, Schema, string
+from hub.core.schema import All, AnyOf, In, Length, Match, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from hub.messaging.contract import Address, ClientMessage, Receipt
 from hub.messaging.schema import TEXT_LIMIT
@@ -47,7 +47,13 @@ TITLE_LIMIT = 120
 
 KEY = All(string, Match(re.compile(r"^[A-Za-z0-9_.:-]{1,128}$"), msg="expected a key of letters, digits and _.:-"))
 SESSION = All(string, Length(min=1, max=2_048))
-SEND = Schema({Required("session"): SESSION, Required("key"): KEY, Required("text"): All(string, Length(min=1))})
+SEND = Schema(
+    {
+        Optional("session", default="", description="A new conversation without it."): All(string, Length(max=2_048)),
+        Optional("key", default=""): AnyOf("", KEY),
+        Required("text"): All(string, Length(min=1)),
+    }
+)
 NAME = Schema({Required("session"): SESSION, Required("name"): All(string, Length(max=TITLE_LIMIT))})
 ONE = Schema({Required("session"): SESSION})
 PLACES = {"pin": ("pinned", True), "unpin": ("pinned", False)} | {
@@ -136,7 +142,8 @@ class ChatPage:
     async def send(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/send`: send a message; the key makes it one message however often it is posted."""
         fields = read_fields(call, SEND)
-        key = self._key(fields["session"])
+        key = self._key(fields["session"]) if fields["session"] else self._fresh()
+        message_id = fields["key"] or f"web-{new_id()}"
         text = fields["text"].strip()
         if not text:
             raise InvalidRequest("the message is empty")
@@ -144,13 +151,13 @@ class ChatPage:
         channel = self._channels.home
         message = ClientMessage(
             address=Address(channel, key),
-            message_id=fields["key"],
+            message_id=message_id,
             sender=f"{channel}:user:{context.authority.person or context.authority.principal}",
             text=text,
             session_key=key,
-            run_id=fields["key"],
+            run_id=message_id,
         )
-        with self._live_chat.hearing(fields["key"]) as heard:
+        with self._live_chat.hearing(message_id) as heard:
             receipt = await self._inbox.receive(message, context)
             if not receipt.accepted:
                 raise LimitExceeded(receipt.reason or "the message was refused")
@@ -183,8 +190,11 @@ class ChatPage:
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/new`: the page of a fresh conversation; it exists from its first message on."""
-        key = direct_key(self._agents.default().id, new_id(), channel=self._channels.home)
+        key = self._fresh()
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
+    def _fresh(self) -> str:
+        return direct_key(self._agents.default().id, new_id(), channel=self._channels.home)
 
     async def incognito(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/incognito`: the page of a fresh conversation that is deleted when it ends."""

@@ -200,7 +200,6 @@ class LiveChat:
         self._send_turn(key, run.turn)
         self._send_run_state(key)
         self._live.changed_all("sessions")
-        self._live.changed("overview")
 
     def _progress(self, event: Event) -> None:
         run = self._runs.get(event.data["run_id"])
@@ -252,7 +251,6 @@ class LiveChat:
             self._tasks.spawn(self._send_final(key, run), name="show a finished run")
         self._send_run_state(key)
         self._live.changed_all("sessions")
-        self._live.changed("overview")
 
     def _settled(self, event: Event) -> None:
         """Tell tabs that a message was answered together with another one, or is not answered."""

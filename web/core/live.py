@@ -1,6 +1,6 @@
 """The live socket: one WebSocket per tab, over which topics tell what changed.
 
-A topic is named `overview` or `session:<key>`. A watcher gets its whole state at once, then the changes;
+A topic is named `home` or `session:<key>`. A watcher gets its whole state at once, then the changes;
 after a lost connection, or when a client could not keep up, it gets the whole state again: nothing is replayed.
 """
 

@@ -92,12 +92,12 @@ ACTIVITY = {
     "config_changed": "Configuration changed",
 }
 
-APPROVAL_KINDS = {
-    "tool": "Approve the tool",
-    "service": "Approve the service",
-    "automation": "Approve the automation",
-    "exec": "Approve the command",
-    "other": "Approve",
+APPROVAL_TITLES = {
+    "tool": "Use {what}?",
+    "service": "Do {what}?",
+    "automation": "Let the automation {what} go on?",
+    "exec": "Run a command on this machine?",
+    "other": "Allow {what}?",
 }
 APPROVAL_STATES = {
     "pending": "Waiting for you",
@@ -106,6 +106,43 @@ APPROVAL_STATES = {
     "expired": "No answer in time",
     "cancelled": "Withdrawn",
 }
+APPROVAL_ENDS = {
+    "approved": ("Allowed by you, {time}", "Allowed by {who}, {time}"),
+    "denied": ("Denied by you, {time}", "Denied by {who}, {time}"),
+    "expired": ("No answer in time", "No answer in time"),
+    "cancelled": ("Withdrawn", "Withdrawn"),
+}
+"""By the state: when it was the reader, and when it was somebody else."""
+APPROVAL_DETAILS = {
+    "program": "Program",
+    "hash": "Fingerprint",
+    "workdir": "Folder",
+    "folder": "Folder",
+    "host": "Where",
+    "agent": "Agent",
+    "service": "Service",
+    "data": "With",
+    "tool": "Tool",
+    "arguments": "With",
+    "command": "Command",
+}
+
+GREETINGS = {5: "Good morning", 12: "Good afternoon", 18: "Good evening"}
+"""By the hour from which on they are said; the last one until the first."""
+OFFLINE_MODEL = "Offline assistant"
+MODEL_STATES = {
+    "none": ("No model", "warn"),
+    "offline": ("Offline", ""),
+    "down": ("Does not answer", "danger"),
+    "shaky": ("Had trouble", "warn"),
+    "healthy": ("Healthy", "good"),
+}
+"""What its chip says, and in which tone."""
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 AUTOMATION_STATES = {"on": "on", "off": "off", "unavailable": "unavailable"}
 AUTOMATION_FILTERS = {
@@ -239,6 +276,7 @@ SCRIPT_TEXTS = (
     "That did not work",
     "The hub cannot be reached now.",
     "Time",
+    "{time} left",
     "1 change",
     "{count} changes",
     "Copied",

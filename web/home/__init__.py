@@ -1,4 +1,4 @@
-"""The first pages: sign-in and overview.
+"""The first pages: sign-in, Home, and what is found by name.
 
-Not here: what the overview shows in detail.
+Not here: the pages that their cards lead to.
 """

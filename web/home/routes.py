@@ -1,22 +1,57 @@
-"""Routes of the sign-in page and the overview."""
+"""Routes of sign-in, Home and what is found by name, and the live topic that keeps Home true."""
 
 from __future__ import annotations
 
-from hub.core.surfaces import Open, Route
-from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, page
+from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.repairs import EVENT_REPAIRS_CHANGED
+from hub.core.surfaces import ADMIN, Open, Route
+from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
+from hub.tools.approvals import (
+    EVENT_APPROVAL_REQUESTED,
+    EVENT_APPROVAL_RESOLVED,
+    EVENT_QUESTION_REQUESTED,
+    EVENT_QUESTION_RESOLVED,
+)
+from web.core.live import LiveUpdates
+from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, form, page
+from web.core.pulse import PagePulse
 from web.home.find_page import FindPage
+from web.home.home_page import CUSTOMISE, HomePage
 from web.home.login_page import LoginPage
-from web.home.overview_page import OverviewPage
 from web.home.pick_page import PickPage
 
+CHANGES = (
+    *("run_started", "run_finished", "integration_changed", "models_changed", "config_refused", "config_changed"),
+    *(EVENT_REPAIRS_CHANGED, EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED),
+    *(EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, EVENT_QUESTION_REQUESTED, EVENT_QUESTION_RESOLVED),
+)
 
-def routes(login: LoginPage, overview: OverviewPage, find: FindPage | None, pick: PickPage | None) -> list[Route]:
+
+def routes(login: LoginPage, home: HomePage, find: FindPage | None, pick: PickPage | None) -> list[Route]:
     """Return the routes; nothing is found by name in recovery mode."""
     return [
         Route("GET", "/login", login.show, OWNER, scope=Open.PUBLIC, cookie=True),
         Route("POST", "/login", login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("POST", "/logout", login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
-        page("/", overview.show),
+        page("/", home.show),
+        page(CUSTOMISE, home.customise),
+        form(f"{CUSTOMISE}/move", home.move),
+        form(f"{CUSTOMISE}/favourites", home.favourites),
+        form("/reminder", home.remind, ADMIN),
         *([] if find is None else [page("/find", find.find)]),
         *([] if pick is None else [page("/pick", pick.pick)]),
     ]
+
+
+def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
+    """Count what changes on Home while somebody looks at it.
+
+    Returns:
+        Functions that stop listening.
+    """
+
+    def changed(event: Event) -> None:
+        if live.watched(pulse.topic):
+            pulse.beat()
+
+    return [bus.listen(name, changed) for name in CHANGES]

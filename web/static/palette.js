@@ -8,6 +8,12 @@ const KINDS = {
   file: t("Memory file"), memory: t("Memory"), message: t("Message"),
 };
 
+const ICONS = {
+  conversation: "message-circle", automation: "zap", script: "scroll-text", blueprint: "layout-grid", file: "file", memory: "brain", message: "message-circle",
+  entity: "lightbulb", agent: "bot", setting: "settings", ask: "send",
+};
+const sprite = new URL("./vendor/sprite.svg", import.meta.url).pathname;
+const icon = (name) => html`<svg class="icon" aria-hidden="true"><use href="${sprite}#${name}"></use></svg>`;
 const command = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 class Palette extends LitElement {
@@ -68,7 +74,7 @@ class Palette extends LitElement {
       { name: t("Keyboard shortcuts"), run: () => this.open("sheet") },
       { name: t("Sign out"), run: () => post("/logout") },
     ].filter(({ name }) => !acts.some((act) => act.name === name));
-    const found = this.found.map(({ kind, name, path }) => ({ name, kind: KINDS[kind], run: () => location.assign(path) }));
+    const found = this.found.map(({ kind, name, path }) => ({ name, kind: KINDS[kind], icon: ICONS[kind], run: () => location.assign(path) }));
     const wanted = this.query.toLowerCase().split(/\s+/);
     const here = [...places, ...acts, ...own].filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)));
     return [...here, ...found.filter(({ name }) => !here.some((each) => each.name === name))];
@@ -104,7 +110,7 @@ class Palette extends LitElement {
         @input=${(event) => { this.query = event.target.value; this.at = 0; this.ask(this.query); }} @keydown=${this.keydown}><kbd>Esc</kbd></div>
       ${choices.length ? html`<div role="listbox" class="options" id="palette-list" aria-label=${t("Search or do")}>
         ${choices.map((choice, index) => html`<div role="option" id="palette-${index}" aria-selected=${index === this.at}
-          @click=${() => this.choose(choice)}>${choice.icon?.cloneNode(true) ?? ""}<span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
+          @click=${() => this.choose(choice)}>${choice.icon?.cloneNode?.(true) ?? icon(choice.icon ?? "arrow-right")}<span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
       </div>` : html`<p id="palette-list" class="empty">${t("No results.")}</p>`}`;
   }
 

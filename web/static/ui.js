@@ -70,6 +70,29 @@ function place(event) {
   menu.style.top = `${below ? box.bottom + 4 : Math.max(8, box.top - menu.offsetHeight - 4)}px`;
 }
 
+/** Post a form where it stands; what it changes comes by the live socket. A refusal is said, and the form stays. */
+async function postInPlace(form, submitter) {
+  const buttons = [...form.querySelectorAll("button")];
+  const body = new URLSearchParams([...new FormData(form, submitter)]);
+  for (const button of buttons) button.disabled = true;
+  const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => null);
+  if (answer?.ok) return;
+  for (const button of buttons) button.disabled = false;
+  const told = await answer?.json().catch(() => null);
+  toast(told?.error?.message ?? t("The hub cannot be reached right now."));
+}
+
+/** Count down what waits for an answer. */
+function countDown() {
+  for (const place of document.querySelectorAll("[data-until]")) {
+    const seconds = Math.max(0, Math.floor((Number(place.dataset.until) - Date.now()) / 1_000));
+    const [hours, minutes, rest] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, String(seconds % 60).padStart(2, "0")];
+    const time = hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+    const text = t("{time} left", { time });
+    if (place.textContent !== text) place.textContent = text;
+  }
+}
+
 /** Show the save bar of a form when something in it is not as it was, and how much. */
 function watchChanges(form) {
   const bar = form.querySelector(".save-bar");
@@ -87,6 +110,12 @@ function watchChanges(form) {
 }
 
 export function start() {
+  setInterval(countDown, 1_000);
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("[data-live]") || document.documentElement.dataset.live !== "on") return;
+    event.preventDefault();
+    postInPlace(event.target, event.submitter);
+  });
   document.addEventListener("toggle", place, { capture: true });
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-copy], [data-dialog], [data-remove]");

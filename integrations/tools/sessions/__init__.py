@@ -30,7 +30,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
     readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people, settings)
     delegation = DelegationTools(host.subagents)
-    secrets = SecretTool(host.ask, host.agent_secrets, host.sessions, lambda: f"{host.dashboard_url}/overview")
+    secrets = SecretTool(host.ask, host.agent_secrets, host.sessions, lambda: f"{host.dashboard_url}/")
     asking = QuestionTool(host.ask, host.sessions, host.clock)
     sending = SendTool(host.exchanges, host.sessions, host.agents, people=lambda: host.people, settings=settings)
     searching = SearchTool(host.transcript_search, host.sessions, lambda: host.people)

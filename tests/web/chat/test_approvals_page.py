@@ -1,8 +1,9 @@
-"""The inbox of approvals in a real browser: an agent wants to open the door, the owner decides."""
+"""Approvals on Home in a real browser: an agent wants to open the door, the owner decides."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 UNLOCK = {
     "tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "unlock"}, "id": "call-1"}
 }
-WANTS = "Approve the service doorbell.unlock"
+WANTS = "Do doorbell.unlock?"
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +48,18 @@ async def ended(hub: HubProcess, run_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("button", "state", "answer"), [("Approve", "Approved", "front door"), ("Deny", "Denied", "no")]
+    ("button", "state", "answer"), [("Allow", "Allowed by you", "front door"), ("Deny", "Denied by you", "no")]
 )
 async def test_what_waits_appears_by_itself_and_is_answered_with_a_button(
     signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, button: str, state: str, answer: str
 ) -> None:
-    page = await opened(signed_in, "/overview")
+    page = await opened(signed_in, "/")
 
     await wants_to_unlock(hub, model_server, f"press-{button}")
     card = page.locator(".approval[data-state=pending]")
     await expect(card.get_by_role("heading")).to_have_text(WANTS)
-    await expect(card.locator("pre")).to_contain_text('"service": "doorbell.unlock"')
+    await expect(card.get_by_role("definition").first).to_have_text("doorbell.unlock")
+    await expect(card).to_contain_text(re.compile(r"\d+:\d\d left"))
     await card.get_by_role("button", name=button).click()
 
     await expect(page.locator(".approval").last).to_contain_text(state)
@@ -68,12 +70,12 @@ async def test_what_waits_appears_by_itself_and_is_answered_with_a_button(
 async def test_it_goes_by_itself_when_it_was_answered_elsewhere(
     signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer
 ) -> None:
-    page = await opened(signed_in, "/overview")
+    page = await opened(signed_in, "/")
     await wants_to_unlock(hub, model_server, "elsewhere")
     await expect(page.locator(".approval[data-state=pending]")).to_have_count(1)
 
     (waiting,) = hub.rpc("approval.list")["approvals"]
-    in_chinese = await signed_in.request.get("/overview", headers={"Accept-Language": "zh-CN"})
+    in_chinese = await signed_in.request.get("/", headers={"Accept-Language": "zh-CN"})
     assert "助手想调用此服务，每次都需要您的批准。" in await in_chinese.text()
     hub.rpc("approval.resolve", {"id": waiting["id"], "decision": "deny"})
 
@@ -86,12 +88,12 @@ async def test_a_question_of_an_agent_is_answered_with_a_button_or_in_words(
 ) -> None:
     day = {"question": "Which day?", "choices": ["Saturday", "<b>Sunday</b>"]}
     model_server.queue({"tool_call": {"name": "ask_user", "arguments": {"questions": [day, day]}, "id": "q"}}, "done")
-    page = await opened(signed_in, "/overview")
+    page = await opened(signed_in, "/")
 
     params = {"sessionKey": "ask", "message": "plan", "idempotencyKey": "ask"}
     await asyncio.to_thread(hub.rpc, "chat.send", params)
     card = page.locator(".approval[data-state=pending]")
-    await expect(card.get_by_role("heading")).to_have_text("Question Which day?")
+    await expect(card.get_by_role("heading")).to_have_text("Which day?")
     (first,) = (await asyncio.to_thread(hub.rpc, "question.list"))["questions"]
     await card.get_by_role("button", name="<b>Sunday</b>").click()
     await expect(page.locator(f"#a-{first['id']}")).to_have_count(0)
@@ -109,12 +111,12 @@ async def test_a_secret_is_given_in_a_masked_field(
 ) -> None:
     ask = {"name": "BIKE_KEY", "why": "to open the bike"}
     model_server.queue({"tool_call": {"name": "ask_secret", "arguments": ask, "id": "s"}}, "done")
-    page = await opened(signed_in, "/overview")
+    page = await opened(signed_in, "/")
 
     params = {"sessionKey": "secret", "message": "open", "idempotencyKey": "secret"}
     await asyncio.to_thread(hub.rpc, "chat.send", params)
     card = page.locator(".approval[data-state=pending]")
-    await expect(card.get_by_role("heading")).to_have_text("Question BIKE_KEY: to open the bike")
+    await expect(card.get_by_role("heading")).to_have_text("BIKE_KEY: to open the bike")
     field = card.get_by_label("BIKE_KEY")
     await expect(field).to_have_attribute("type", "password")
     await field.fill("a bicycle lock opens")
@@ -146,7 +148,7 @@ async def test_it_works_without_script_and_in_chinese(hub: HubProcess, model_ser
     await asyncio.to_thread(_until_asked, hub)
 
     async with plain_browser(hub, language="zh-CN") as plain:
-        await plain.goto("/overview")
+        await plain.goto("/")
         await plain.press("拒绝")
         answered = plain.texts(".approval")[-1]
 
@@ -166,13 +168,13 @@ async def test_the_form_refuses_whoever_may_not_answer(hub: HubProcess, model_se
     await asyncio.to_thread(_until_asked, hub)
     (waiting,) = hub.rpc("approval.list")["approvals"]
     reader = hub.rpc("token.create", {"name": "reader", "scopes": ["operator.write"]})["token"]
-    answer = {"id": waiting["id"], "answer": "approve"}
+    answer = {"id": waiting["id"], "answer": "once"}
     bearer = {"Authorization": f"Bearer {reader}", "Accept": "application/json"}
 
     async with ClientSession(hub.url) as client:
         nobody = await client.post("/approvals/answer", json=answer)
         writer = await client.post("/approvals/answer", json=answer, headers=bearer)
-        seen = await (await client.get("/overview", headers=bearer)).text()
+        seen = await (await client.get("/", headers=bearer)).text()
 
     assert (nobody.status, writer.status) == (401, 403)
     assert waiting["code"] not in seen

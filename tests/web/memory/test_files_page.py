@@ -174,7 +174,7 @@ async def test_an_open_page_shows_what_is_remembered_elsewhere(signed_in: Browse
 
 
 async def test_letters_and_the_palette_lead_to_the_memory(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/overview")
+    page = await opened(signed_in, "/")
     await page.keyboard.press("g")
     await page.keyboard.press("m")
     await page.wait_for_url("**/memory")

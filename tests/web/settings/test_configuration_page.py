@@ -66,7 +66,7 @@ async def test_a_saved_change_takes_effect_at_once(editor: Page) -> None:
     await editor.get_by_role("button", name="Save").click()
     await expect(editor.get_by_role("status").filter(has_text="Saved")).to_be_visible()
 
-    await editor.goto("/overview")
+    await editor.goto("/")
 
     await expect(editor.get_by_role("link", name="Homestead")).to_be_visible()
 
@@ -126,12 +126,12 @@ async def test_an_earlier_version_is_compared_and_restored(editor: Page, hub: Hu
     assert (hub.home / FILE).read_text() == before
 
 
-async def test_a_problem_on_the_overview_leads_to_its_line(editor: Page, hub: HubProcess) -> None:
+async def test_a_problem_on_home_leads_to_its_line(editor: Page, hub: HubProcess) -> None:
     await add_line(editor, "memory_typo: {}")
     await editor.get_by_role("button", name="Save").click()
     await expect(editor.get_by_role("status").filter(has_text="Saved")).to_be_visible()
 
-    await editor.goto("/overview")
+    await editor.goto("/")
     await editor.get_by_role("link", name=f"Open {FILE}").first.click()
 
     await editor.wait_for_selector("#config-editor[data-ready]")

@@ -1,0 +1,96 @@
+"""What each person chose for their Home: the order of its cards, which are hidden, and their favourite devices."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.storage.versioned_file import VersionedFile
+
+VERSION = 1
+COLUMNS = (("answers", "devices"), ("next", "assistant", "week"))
+"""The cards in the two columns, until a person moves them."""
+CARDS = tuple(card for column in COLUMNS for card in column)
+MOVES = ("up", "down", "across", "hide", "show")
+
+
+class HomeChoices(Struct, frozen=True):
+    """The choices of one person.
+
+    Attributes:
+        columns: The cards of each column, in order; those that are hidden too.
+        favourites: Ids of entities; empty for those that the hub picks.
+    """
+
+    columns: tuple[tuple[str, ...], ...] = COLUMNS
+    hidden: frozenset[str] = frozenset()
+    favourites: tuple[str, ...] = ()
+
+    def moved(self, card: str, move: str) -> HomeChoices:
+        """Return the choices with one card moved: up, down, across to the other column, hidden or shown."""
+        if move in ("hide", "show"):
+            return replace(self, hidden=self.hidden | {card} if move == "hide" else self.hidden - {card})
+        columns = [list(column) for column in self.columns]
+        at = next(number for number, column in enumerate(columns) if card in column)
+        place = columns[at].index(card)
+        columns[at].remove(card)
+        if move == "across":
+            columns[1 - at].append(card)
+        else:
+            columns[at].insert(max(0, place + (-1 if move == "up" else 1)), card)
+        return replace(self, columns=tuple(tuple(column) for column in columns))
+
+    def complete(self) -> HomeChoices:
+        """Return the choices with every card in one column: those that are new where they begin, unknown ones gone."""
+        known = [[card for card in column if card in CARDS] for column in (*self.columns, (), ())[:2]]
+        for column, cards in zip(known, COLUMNS, strict=True):
+            column += [card for card in cards if not any(card in each for each in known)]
+        return replace(self, columns=tuple(tuple(column) for column in known))
+
+
+class ChoiceStore:
+    """Keeps the choices of all persons in one small file.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = VersionedFile(path, VERSION)
+        self._kept: dict[str, HomeChoices] | None = None
+        self._lock = asyncio.Lock()
+
+    async def of(self, person: str) -> HomeChoices:
+        """Return what a person chose.
+
+        Raises:
+            StorageError: The file cannot be read.
+        """
+        async with self._lock:
+            return (await self._read()).get(person, HomeChoices())
+
+    async def put(self, person: str, choices: HomeChoices) -> None:
+        """Keep what a person chose; cancelling it leaves the old or the new choice.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        async with self._lock:
+            kept = {**await self._read(), person: choices}
+            await asyncio.to_thread(self._file.write, msgspec.to_builtins(kept))
+            self._kept = kept
+
+    async def _read(self) -> dict[str, HomeChoices]:
+        if self._kept is None:
+            data: Any = await asyncio.to_thread(self._file.read)
+            try:
+                found = msgspec.convert(data or {}, dict[str, HomeChoices])
+            except msgspec.ValidationError:  # from a version that kept other choices; they are made again
+                found = {}
+            self._kept = {person: each.complete() for person, each in found.items()}
+        return self._kept

@@ -1,0 +1,261 @@
+"""Home: what needs the person who looks, what was answered, the devices they like, what comes next, and how it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+from msgspec import Struct
+
+from hub.core.errors import HubError
+from hub.core.repairs import Repair
+from hub.core.schema import All, In, Length, Required, Schema, string
+from hub.core.surfaces import HttpCall
+from web.core.form import read_fields, read_lists
+from web.core.i18n import Catalogue, catalogue
+from web.core.method_client import MethodClient
+from web.core.moments import moment, weekday
+from web.core.pulse import PagePulse
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import GREETINGS
+from web.home import cards
+from web.home.choices import CARDS, MOVES, ChoiceStore, HomeChoices
+
+CUSTOMISE = "/customise"
+FAVOURITES_LIMIT = 12
+SESSIONS = 12
+PREVIEW = {"limit": 40, "maxChars": 160}
+MOVE = Schema({Required("card"): In(CARDS), Required("move"): In(MOVES)})
+REMINDER = Schema({Required("id"): All(string, Length(min=1, max=128)), Required("do"): In(["done", "later"])})
+LATER_S = 3_600
+
+Inbox = Callable[[HttpCall], Awaitable[Sequence[Mapping[str, Any]] | None]]
+"""Returns what waits for a person's word, or None to those who may not say it."""
+
+
+class HomeSources(Struct, frozen=True):
+    """Where Home looks beside the gateway's methods.
+
+    Attributes:
+        repairs: Returns the open repairs, without secrets.
+        approvals: What `fragments/approval.html` shows.
+        pairing: Who asks to write.
+        home_channel: Whether a channel is the dashboard's own.
+        recovery: Whether the hub is in recovery mode.
+    """
+
+    repairs: Callable[[], Sequence[Repair]]
+    approvals: Inbox
+    pairing: Inbox
+    home_channel: Callable[[str], bool]
+    recovery: bool
+
+
+class HomePage:
+    """The page and its forms.
+
+    Args:
+        client: Where the cards ask, in the name of whoever looks.
+        choices: What each person chose.
+        pulse: Counts the changes of what is shown.
+        now: Returns the time in the home's zone.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        sources: HomeSources,
+        choices: ChoiceStore,
+        pulse: PagePulse,
+        now: Callable[[], dt.datetime],
+    ) -> None:
+        self._renderer = renderer
+        self._client = client
+        self._sources = sources
+        self._choices = choices
+        self._pulse = pulse
+        self._now = now
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /`."""
+        texts = catalogue(self._renderer.preferences(call).language)
+        revision = self._pulse.revision
+        repairs = [_repair(each) for each in self._sources.repairs()]
+        data: dict[str, Any] = {
+            "recovery": self._sources.recovery,
+            "repairs": repairs,
+            "revision": revision,
+            "approvals": [],
+            "pairing": [],
+            "pending_count": 0,
+            "columns": [[], []],
+            "cards": {},
+        }
+        if not self._sources.recovery:
+            data |= await self._cards(call, texts)
+        return await self._renderer.respond(call, RenderedPage("home", "Home", data | self._greeting(call, texts), "/"))
+
+    async def customise(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /customise`: the cards of Home in their order, and the favourite devices."""
+        choices = await self._choices.of(_person(call))
+        found = await self._try(call, "entities.list")
+        names = {each["entity_id"]: each["shown_name"] for each in (found or {"entities": []})["entities"]}
+        data = {
+            "columns": choices.columns,
+            "hidden": sorted(choices.hidden),
+            "favourites": [{"value": id, "text": names.get(id, id)} for id in choices.favourites],
+            "entities": sorted(names.items(), key=lambda each: each[1].casefold()),
+        }
+        return await self._renderer.respond(call, RenderedPage("customise", "Customise Home", data, CUSTOMISE))
+
+    async def move(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /customise/move`: move, hide or show a card."""
+        fields = read_fields(call, MOVE)
+        choices = await self._choices.of(_person(call))
+        return await self._keep(call, choices.moved(fields["card"], fields["move"]))
+
+    async def favourites(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /customise/favourites`: choose the devices; none for those that the hub picks."""
+        ids = [id for text in read_lists(call).get("favourites", ()) for id in re.split(r"[,\s]+", text) if id]
+        choices = await self._choices.of(_person(call))
+        chosen = tuple(dict.fromkeys(ids))[:FAVOURITES_LIMIT]
+        return await self._keep(call, HomeChoices(choices.columns, choices.hidden, chosen))
+
+    async def remind(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /reminder`: a reminder is done, or comes an hour later."""
+        fields = read_fields(call, REMINDER)
+        if fields["do"] == "done":
+            await self._client.ask(call, "cron.remove", {"id": fields["id"]})
+        else:
+            job = await self._client.ask(call, "cron.get", {"id": fields["id"]})
+            at = dt.datetime.fromtimestamp(job["state"]["nextRunAtMs"] / 1000, dt.UTC) + dt.timedelta(seconds=LATER_S)
+            patch = {"schedule": {"kind": "at", "at": at.isoformat()}}
+            await self._client.ask(call, "cron.update", {"id": fields["id"], "patch": patch})
+        self._pulse.beat()
+        return json_response({"ok": True}) if wants_json(call.request) else see_other("/")
+
+    async def _keep(self, call: HttpCall, choices: HomeChoices) -> web.StreamResponse:
+        await self._choices.put(_person(call), choices)
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(CUSTOMISE)
+
+    def _greeting(self, call: HttpCall, texts: Catalogue) -> dict[str, str]:
+        now, name = self._now(), self._renderer.person_name(call)
+        hello = texts.gettext(GREETINGS[max((hour for hour in GREETINGS if hour <= now.hour), default=max(GREETINGS))])
+        greeting = texts.gettext("{greeting}, {name}", greeting=hello, name=name) if name else hello
+        return {"greeting": greeting, "date": weekday(now.date(), texts)}
+
+    async def _cards(self, call: HttpCall, texts: Catalogue) -> dict[str, Any]:
+        choices = await self._choices.of(_person(call))
+        wanted = {card for column in choices.columns for card in column} - choices.hidden
+        makers = {
+            "answers": self._answers,
+            "next": self._next_up,
+            "assistant": self._assistant,
+            "week": self._week,
+        }
+        approvals, pairing, *made = await asyncio.gather(
+            self._sources.approvals(call),
+            self._sources.pairing(call),
+            *(self._part(call, texts, make, shown=card in wanted) for card, make in makers.items()),
+        )
+        shown = dict(zip(makers, made, strict=True))
+        pending = [each for each in approvals or () if each["state"] == "pending"]
+        return {
+            "approvals": approvals or [],
+            "pairing": pairing or [],
+            "pending_count": len(pending) + len(pairing or ()),
+            "columns": [[card for card in column if shown.get(card) is not None] for column in choices.columns],
+            "cards": shown,
+        }
+
+    async def _part(
+        self,
+        call: HttpCall,
+        texts: Catalogue,
+        make: Callable[[HttpCall, Catalogue], Awaitable[dict[str, Any] | None]],
+        *,
+        shown: bool,
+    ) -> dict[str, Any] | None:
+        """Return a card; what fails says so in its place, and the rest of the page is there."""
+        if not shown:
+            return None
+        try:
+            return await make(call, texts)
+        except HubError as error:
+            return {"error": error.message}
+
+    async def _answers(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
+        listed = (await self._client.ask(call, "sessions.list", {"limit": SESSIONS}))["sessions"]
+        keys = [each["key"] for each in listed]
+        previews = await self._client.ask(call, "sessions.preview", {"keys": keys, **PREVIEW}) if keys else None
+        names = {each["id"]: each["alias"] for each in await self._list(call, "automation.list", "automations")}
+        rows = cards.answers(
+            listed, (previews or {"previews": ()})["previews"], names, self._told(texts), self._sources.home_channel
+        )
+        return {"rows": rows} if rows else None
+
+    async def _next_up(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
+        jobs, automations = await asyncio.gather(
+            self._list(call, "cron.list", "jobs", {"limit": 200}), self._list(call, "automation.list", "automations")
+        )
+        rows = cards.next_up(jobs, automations, self._now().timestamp() * 1000, self._told(texts))
+        return {"rows": rows} if rows else None
+
+    async def _assistant(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
+        models = await self._client.ask(call, "models.status")
+        status, known, asking, parts = await asyncio.gather(
+            self._client.ask(call, "channels.status"),
+            self._list(call, "models.list", "models"),
+            self._list(call, "pairing.list", "requests"),
+            self._list(call, "integration.list", "integrations"),
+        )
+        failed = [each for each in parts if each["state"] in ("failed", "retrying")]
+        names = {f"{each['provider']}/{each['id']}": each.get("name") or "" for each in known}
+        return {"model": cards.model(models, names), "channels": cards.channels(status, asking), "failed": failed}
+
+    async def _week(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
+        rows = await self._list(call, "models.usage", "rows", {"days": cards.WEEK})
+        status = await self._client.ask(call, "models.status")
+        shown = cards.week(rows, status["budgets"], self._now().date())
+        if not shown["used"]:
+            return None
+        return {**shown, "days": [weekday(day, texts) for day in shown["days"]]}
+
+    async def _list(
+        self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return what a method lists; nothing to those who may not ask."""
+        answer = await self._try(call, method, params)
+        return () if answer is None else answer[key]
+
+    async def _try(self, call: HttpCall, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return await self._client.ask(call, method, params)
+        except HubError:
+            return None
+
+    def _told(self, texts: Catalogue) -> cards.Told:
+        now = self._now()
+        return lambda ms: moment(dt.datetime.fromtimestamp(ms / 1000, now.tzinfo), now, texts)
+
+
+def _person(call: HttpCall) -> str:
+    """Return whose Home it is; all who are not known by name share one."""
+    return call.known_caller.authority.person or ""
+
+
+def _repair(repair: Repair) -> dict[str, Any]:
+    shown = repair.as_dict()
+    file = (repair.location or {}).get("file")
+    line = (repair.location or {}).get("line")
+    return shown | {
+        "key": re.sub(r"[^A-Za-z0-9_-]", "_", f"{repair.source}-{repair.id}"),
+        "place": f"{file}:{line}" if line else file,
+        "fix_path": f"/settings/files?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
+    }
