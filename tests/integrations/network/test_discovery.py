@@ -123,7 +123,7 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
     with running_in(cable.second, neighbour.run):
         until(lambda: len(found(client)) >= 2 and len(neighbour.heard) >= 2)
         seen = found(client)
-        page = get(hub, "/discovered")
+        page = get(hub, "/devices/found")
         home = CheckContext(Home(hub), lambda: checked_home(hub), needed_domains, client.call)
         warned = [each.what for each in CHECKS["second_hub"].look(home)]
         before = neighbour.connections
@@ -142,7 +142,7 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
     assert before == 0
     assert "We found Ollama server" in page
     assert "&lt;b&gt;Our place&lt;/b&gt;" in page
-    assert '<b class="badge warn">1<' in page
+    assert '<b class="count">1</b>' in page
     assert ignored["Study"] == "ignored"
     written = (hub / "configuration.yaml").read_text()
     assert f"http://{OTHERS}:{neighbour.port}/v1" in written
