@@ -160,13 +160,14 @@ class Dashboard:
         self._live.add_topic(self._run_pulse.topic, self._run_pulse.state, ADMIN)
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
+        self._skill_pulse = PagePulse("skills", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
         self._unsubscribe += [
             *automation_topics.serve_topics(hub.bus, self._live, automations),
             *memory_topics.serve_topics(hub.bus, self._live, self._pulse),
             *developer_topics.serve_topics(hub.bus, self._live, developer),
             *channel_routes.serve_topic(hub.bus, self._live, channels),
-            *skill_routes.serve_topic(hub.bus, self._live, skills),
+            *skill_routes.serve_topic(hub.bus, self._live, self._skill_pulse),
             *device_routes.serve_topic(hub.bus, self._live, devices),
             *entity_routes.serve_topic(hub.bus, self._live, self._entity_pulse),
         ]
@@ -279,7 +280,7 @@ class Dashboard:
     def _load_skills(self) -> Callable[[], SkillsPage]:
         from web.skills.skills_page import SkillsPage
 
-        return lambda: SkillsPage(self._renderer, self._client)
+        return lambda: SkillsPage(self._renderer, self._client, self._skill_pulse)
 
     def _load_devices(self) -> Callable[[], DevicesPage]:
         from web.devices.devices_page import DevicesPage

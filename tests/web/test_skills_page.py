@@ -55,7 +55,7 @@ async def test_a_skill_in_quarantine_says_why_and_is_enabled_only_in_spite_of_th
 
     assert "in quarantine" in plain.text("#skill")
     assert "Danger" in plain.text("#findings")
-    assert "SKILL.md:6 tells the assistant to set its instructions aside" in plain.text("#findings")
+    assert "tells the assistant to set its instructions aside SKILL.md:6" in plain.text("#findings")
     await plain.press("Enable")  # a browser would ask for the tick first
     assert plain.status == 409
     assert "is in quarantine" in plain.text("[role=alert]")
@@ -105,7 +105,7 @@ async def test_a_zip_file_with_hidden_letters_is_in_quarantine(plain: PlainBrows
 
 
 async def test_the_bundled_skills_are_listed_and_switched_off_and_on(plain: PlainBrowser) -> None:
-    assert plain.texts("#skills h2")[0].endswith("home-maintenance")
+    assert plain.texts("#skills h2")[0] == "Home maintenance"
 
     await plain.goto("/skills?skill=meal-plan")
     await plain.press("Switch off")

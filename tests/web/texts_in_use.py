@@ -78,6 +78,7 @@ def texts_of_modules() -> Iterator[str]:
     yield from (text for ends in texts.APPROVAL_ENDS.values() for text in ends)
     yield from (text for text, _ in texts.MODEL_STATES.values())
     yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
+    yield from texts.SKILL_NAMES
     for table in (
         texts.INTEGRATION_STATES,
         texts.CHANNEL_STATES,

@@ -53,6 +53,17 @@ SKILL_STATES = {
     "shadowed": "another comes first",
 }
 """Those that need a look first."""
+SKILL_NAMES = (
+    "Home maintenance",
+    "Home troubleshooting",
+    "Meal plan",
+    "Meeting notes",
+    "Morning briefing",
+    "Shopping list",
+    "Study helper",
+    "Travel packing",
+)
+"""Those that come with Homarus."""
 SKILL_SOURCES = {
     "workspace": "Workspace of an agent",
     "home": "Installed",

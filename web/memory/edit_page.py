@@ -150,7 +150,7 @@ class MemoryEditPage:
         params = {
             "text": fields["text"].replace("\r\n", "\n").strip(),
             "kind": fields["kind"],
-            "shared": fields["shared"] == "true",
+            "shared": fields["shared"] in ("true", "on"),
             **self._tools.whose(fields["agent"]),
         }
         if fields["replaces"].strip():
@@ -290,7 +290,6 @@ class MemoryEditPage:
             **choice,
             "fields": dict(fields),
             "conversations": self._tools.names.conversations(choice["chosen"]),
-            "people": self._tools.names.people(),
             "conversation": self._tools.names.conversation(fields["session"]),
             "may_write": may_write(call),
             "error": "",

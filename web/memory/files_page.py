@@ -98,6 +98,7 @@ class MemoryPageTools(Struct, frozen=True):
                 name: memory_place(name, agent) for name in ("new", "search", "intents", "history", "index", "forget")
             },
             "kinds": MEMORY_KINDS,
+            "people": self.names.people(),
         }
 
     def moment(self, ts_ms: int | None) -> dict[str, str]:

@@ -22,6 +22,7 @@ SHOWN_LIMIT = 200
 """As many as are kept."""
 OPENINGS = {"add": "remembered in ", "edit": "Edited ", "forget": "forgot something in ", "undo": "took back: "}
 """What the hub begins its own summary with; the page says that already, in the language of its reader."""
+ICONS = {"add": "notebook-pen", "edit": "pencil", "tidy": "list-checks", "import": "download", "undo": "undo-2"}
 
 UNDO = Schema({Required("id"): All(string, Length(min=1, max=128)), Optional("agent", default=""): string})
 
@@ -98,6 +99,7 @@ class MemoryHistoryPage:
             **kept,
             "summary": change["summary"].removeprefix(OPENINGS.get(change["reason"], "")),
             "reason_text": MEMORY_REASONS.get(change["reason"], change["reason"]),
+            "icon": ICONS.get(change["reason"], "brain"),
             "who": self._tools.names.person(change["who"]) or change["who"],
             "path": memory_place("history", agent, change=change["id"]),
             **self._tools.moment(change["time_ms"]),

@@ -45,7 +45,6 @@ class MemorySearchPage:
         data = {
             **choice,
             "asked": asked,
-            "people": self._tools.names.people(),
             "trust": MEMORY_TRUST,
             "limits": LIMITS,
             "conversation": self._tools.names.conversation(asked["session"]),

@@ -10,11 +10,11 @@ from hub.skills.registry import EVENT_SKILLS_CHANGED
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import form, page
+from web.core.pulse import PagePulse
 
 if TYPE_CHECKING:
     from web.skills.skills_page import SkillsPage
 
-TOPIC = "skills"
 UPLOAD_LIMIT_BYTES = 17_825_792
 """Bytes of a form that holds an archive of the largest size."""
 
@@ -29,11 +29,11 @@ def routes(pages: LazyPages[SkillsPage]) -> list[Route]:
     ]
 
 
-def serve_topic(bus: EventBus, live: LiveUpdates, pages: LazyPages[SkillsPage]) -> list[Unsubscribe]:
+def serve_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
     """Serve the live topic and keep it up to date.
 
     Returns:
         Functions that stop listening.
     """
-    live.add_topic(TOPIC, pages.state(lambda each: each.state))
-    return [bus.listen(EVENT_SKILLS_CHANGED, lambda _: live.changed(TOPIC))]
+    live.add_topic(pulse.topic, pulse.state)
+    return [bus.listen(EVENT_SKILLS_CHANGED, lambda _: pulse.beat())]

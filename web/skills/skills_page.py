@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,14 +12,19 @@ from aiohttp import web
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, HttpCall
+from hub.skills.skill_file import body_of
+from web.chat.markdown import Markdown
 from web.core.form import read_fields
-from web.core.live import Frame
 from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import SKILL_SEVERITIES, SKILL_SOURCES, SKILL_STATES
 
 PATH = "/tools/skills"
 ROOM_FOR_TEXT = 300_000
+ON = ("ready", "missing", "shadowed")
+"""States of what is switched on."""
+TONES = {"ready": "good", "missing": "warn", "quarantined": "danger", "changed": "danger", "broken": "danger"}
 
 _ID = All(string, Length(min=1, max=1_500))
 CHANGE = Schema(
@@ -28,6 +33,7 @@ CHANGE = Schema(
         Required("do"): In(["enable", "disable"]),
         Optional("digest", default=""): All(string, Length(max=64)),
         Optional("accept", default=False): boolean,
+        Optional("back", default=""): In(["", "list"]),
     }
 )
 REMOVE = Schema({Required("id"): _ID})
@@ -46,11 +52,14 @@ class SkillsPage:
 
     Args:
         client: Where skills are listed, looked at and changed.
+        pulse: Told of changes.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, pulse: PagePulse) -> None:
         self._renderer = renderer
         self._client = client
+        self._pulse = pulse
+        self._markdown = Markdown()
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /skills[?skill=ID]`: the list, or one skill."""
@@ -68,7 +77,9 @@ class SkillsPage:
             if wants_json(call.request):
                 raise
             return await self._show(call, fields["id"], {"error": error.message}, status=error.http_status)
-        return json_response(answer) if wants_json(call.request) else see_other(path_of(answer["skill"]["id"]))
+        if wants_json(call.request):
+            return json_response(answer)
+        return see_other(PATH if fields["back"] else path_of(answer["skill"]["id"]))
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
         """`POST /skills/remove`: delete a skill of the home, or a proposal."""
@@ -95,17 +106,19 @@ class SkillsPage:
             return await self._show(call, "", {"error": error.message, **fields}, status=error.http_status)
         return json_response(answer) if wants_json(call.request) else see_other(path_of(answer["skill"]["id"]))
 
-    async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows the list."""
-        skills = _listed(await self._client.read("skills.status"))
-        return ({"t": "html", "id": "skills", "html": self._renderer.fragment("skills", language, skills=skills)},)
-
     async def _show(
         self, call: HttpCall, chosen: str, asked: Mapping[str, Any], *, status: int = 200
     ) -> web.StreamResponse:
+        look = _looked_at(await self._client.ask(call, "skills.info", {"name": chosen})) if chosen else None
+        if look is not None:
+            body = body_of(look["text"])
+            await self._markdown.prepare([body])
+            look["html"] = self._markdown.render_kept(body)
         data: dict[str, Any] = {
+            "topic": self._pulse.topic,
+            "revision": self._pulse.revision,
             "skills": _listed(await self._client.ask(call, "skills.status")),
-            "chosen": _looked_at(await self._client.ask(call, "skills.info", {"name": chosen})) if chosen else None,
+            "chosen": look,
             "asked": {"url": "", "path": "", "text": "", **asked},
             "error": asked.get("error"),
             "may_change": call.known_caller.authority.has(ADMIN),
@@ -118,6 +131,12 @@ def path_of(id: str) -> str:
     return f"{PATH}?{urlencode({'skill': id})}"
 
 
+def title_of(name: str) -> str:
+    """Return what a skill is called: its name in words."""
+    words = name.replace("-", " ").replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
 def _listed(status: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the skills, those that need attention first."""
     order = list(SKILL_STATES)
@@ -126,13 +145,19 @@ def _listed(status: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _shown(skill: Mapping[str, Any]) -> dict[str, Any]:
+    needs_look = skill["source"] not in ("bundled", "integration")
+    is_on = skill["state"] in ON
     return {
         **skill,
+        "title": title_of(skill["name"]),
+        "tone": TONES.get(skill["state"], ""),
+        "on": is_on,
+        "switchable": is_on or (skill["state"] == "disabled" and not needs_look),
         "path": path_of(skill["id"]),
         "state_text": SKILL_STATES[skill["state"]],
         "source_text": SKILL_SOURCES[skill["source"]],
         "removable": skill["source"] in ("home", "proposed"),
-        "needs_look": skill["source"] not in ("bundled", "integration"),
+        "needs_look": needs_look,
     }
 
 

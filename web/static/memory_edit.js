@@ -13,7 +13,7 @@ function begin() {
   let saving = false;
 
   const tell = (message, kind = "", ...more) => {
-    state.className = kind;
+    state.className = `grow small ${kind}`;
     state.replaceChildren(message, ...more);
   };
   const drop = () => { try { localStorage.removeItem(kept); } catch { /* there is no store */ } };
@@ -28,6 +28,7 @@ function begin() {
     form.elements.base_hash.value = draft.base; // saving against what it was made from finds a change made meanwhile
     const button = document.createElement("button");
     button.type = "button";
+    button.className = "button";
     button.textContent = t("Discard");
     button.addEventListener("click", () => { drop(); location.reload(); });
     tell(`${t("This is your unsaved draft.")} `, "warn", button);
@@ -69,17 +70,17 @@ function begin() {
         headers: { "Content-Type": "application/json", Accept: "application/json" },
       });
     } catch {
-      tell(t("The hub cannot be reached right now. Your text is kept in this browser."), "bad");
+      tell(t("The hub cannot be reached right now. Your text is kept in this browser."), "danger");
       return;
     }
     if (response.status === 409) { form.submit(); return; } // the hub shows both texts
     if (response.status === 401) {
-      tell(`${t("You are signed out. Sign in in another tab, then save again. Your text is kept in this browser.")} `, "bad", signIn());
+      tell(`${t("You are signed out. Sign in in another tab, then save again. Your text is kept in this browser.")} `, "danger", signIn());
       return;
     }
     if (!response.ok) {
       const answer = await response.json().catch(() => ({}));
-      tell(`${answer.error?.message || response.status} ${t("Your text is kept in this browser.")}`, "bad");
+      tell(`${answer.error?.message || response.status} ${t("Your text is kept in this browser.")}`, "danger");
       return;
     }
     drop();

@@ -155,7 +155,7 @@ const BUILDERS = {
   Row: flex("row"),
   Column: flex("column"),
   List: flex("column"),
-  Card: ({ child, p }) => make("section", { className: "card" }, child(p.child)),
+  Card: ({ child, p }) => make("section", { className: "card" }, make("div", { className: "body" }, child(p.child))),
   Tabs({ scene, scope, child, p }) {
     const items = Array.isArray(p.tabItems) ? p.tabItems : [];
     const panels = items.map((item, at) => make("div", { hidden: at > 0 }, child(item.child)));
@@ -172,7 +172,7 @@ const BUILDERS = {
     return make("div", {}, entry, dialog);
   },
   Button({ scene, id, scope, child, p }) {
-    const button = make("button", { type: "button", className: p.primary ? "primary" : "" }, child(p.child));
+    const button = make("button", { type: "button", className: p.primary ? "button primary" : "button" }, child(p.child));
     button.addEventListener("click", (event) => {
       if (!event.isTrusted) return; // a person presses, no script does
       const context = Array.isArray(p.action?.context) ? p.action.context : [];

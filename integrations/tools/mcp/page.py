@@ -29,8 +29,8 @@ SERVER_LIMIT_BYTES = 32_768
 SETTLE_S = 2.0
 CHINESE = {
     "MCP": "MCP",
-    "Server": "服务器",
-    "Where": "位置",
+    "Servers": "服务器",
+    "Command": "命令",
     "Tools": "工具",
     "State": "状态",
     "connecting": "连接中",
