@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from web.entities.page_set import EntityPages
     from web.memory.page_set import MemoryPages
     from web.runs.runs_page import RunsPage
+    from web.settings.logs_page import LogsPage
+    from web.settings.people_page import PeoplePage
+    from web.settings.settings_page import SettingsPage
     from web.skills.skills_page import SkillsPage
     from web.usage.usage_page import UsagePage
 
@@ -181,6 +184,9 @@ class Dashboard:
             ),
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
+            *settings_routes.form_routes(
+                LazyPages(self._load_settings), LazyPages(self._load_people), LazyPages(self._load_logs)
+            ),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills),
@@ -271,6 +277,22 @@ class Dashboard:
         from web.developer.components_page import ComponentsPage
 
         return lambda: ComponentsPage(self._renderer)
+
+    def _load_settings(self) -> Callable[[], SettingsPage]:
+        from web.settings.settings_page import SettingsPage
+
+        return lambda: SettingsPage(self._renderer, self._hub.config, self._put_into_force)
+
+    def _load_people(self) -> Callable[[], PeoplePage]:
+        from web.settings.people_page import PeoplePage
+
+        hub = self._hub
+        return lambda: PeoplePage(self._renderer, self._client, lambda: hub.people, hub.config, self._put_into_force)
+
+    def _load_logs(self) -> Callable[[], LogsPage]:
+        from web.settings.logs_page import LogsPage
+
+        return lambda: LogsPage(self._renderer, self._client)
 
     def _load_channels(self) -> Callable[[], ChannelsPage]:
         from web.channels.channels_page import ChannelsPage

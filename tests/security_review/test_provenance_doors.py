@@ -290,6 +290,8 @@ NOT_INTO_CONVERSATIONS = {
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
+        *("POST /settings/save", "POST /settings/people/add"),
+        *("POST /settings/people/token", "POST /settings/people/revoke"),
         *("POST /config/check", "POST /config/complete", "POST /config/save", "POST /config/restore"),
         *("POST /config/reload", "POST /chat/abort", "POST /chat/new", "POST /chat/rename", "POST /chat/delete"),
         *("POST /chat/place", "POST /chat/incognito"),

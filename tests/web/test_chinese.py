@@ -128,10 +128,20 @@ PAGES = {
     "/memory/edit": ["/memory/edit?path=MEMORY.md"],
     "/memory/new": ["/memory/new"],
     "/memory/forget": ["/memory/forget?q=水"],
+    "/settings": ["/settings"],
+    "/settings/network": ["/settings/network"],
+    "/settings/privacy": ["/settings/privacy"],
+    "/settings/people": ["/settings/people"],
     "/config": ["/config"],
     "/config/history": ["/config/history?file=configuration.yaml"],
 }
-OTHERS = {"/automations/trace-file": "a file", "/avatar": "a picture", "/find": "JSON", "/chat/commands": "JSON"}
+OTHERS = {
+    "/settings/logs": "lines in English",
+    "/automations/trace-file": "a file",
+    "/avatar": "a picture",
+    "/find": "JSON",
+    "/chat/commands": "JSON",
+}
 """Addresses that answer with no page."""
 CODE = "script, style, code, pre, textarea, datalist, [lang]:not(html), .code"
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")

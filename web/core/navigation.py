@@ -121,7 +121,15 @@ GROUPS = (
             Entry(
                 "/settings",
                 "Settings",
-                (Tab("/settings/files", "Files"), Tab("/settings/developer", "Developer tools", DEVELOPER)),
+                (
+                    Tab("/settings", "General"),
+                    Tab("/settings/people", "People and sign-in"),
+                    Tab("/settings/network", "Network"),
+                    Tab("/settings/privacy", "Privacy and approvals"),
+                    Tab("/settings/files", "Files"),
+                    Tab("/settings/logs", "Logs"),
+                    Tab("/settings/developer", "Developer tools", DEVELOPER),
+                ),
                 icon="settings",
                 letter="s",
             ),
@@ -145,7 +153,6 @@ ON_A_PHONE = ("/", "/chat", "/timeline", "/devices")
 FIRST_TABS = {
     "/agents": "/agents/usage",
     "/devices": "/devices/rooms",
-    "/settings": "/settings/files",
     "/tools": "/tools/skills",
 }
 """Entries without a page of their own: where they lead."""

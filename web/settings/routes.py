@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hub.core.surfaces import ADMIN, Route
+from web.core.lazy_pages import LazyPages
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
 from web.settings.configuration_page import ConfigurationPage
+
+if TYPE_CHECKING:
+    from web.settings.logs_page import LogsPage
+    from web.settings.people_page import PeoplePage
+    from web.settings.settings_page import SettingsPage
+
+
+def form_routes(
+    settings: LazyPages[SettingsPage], people: LazyPages[PeoplePage], logs: LazyPages[LogsPage]
+) -> list[Route]:
+    """Return the routes of the settings with forms, which need a hub that is not in recovery mode."""
+    return [
+        page("/settings", settings.handler(lambda each: each.general), ADMIN),
+        page("/settings/network", settings.handler(lambda each: each.network), ADMIN),
+        page("/settings/privacy", settings.handler(lambda each: each.privacy), ADMIN),
+        form("/settings/save", settings.handler(lambda each: each.save), ADMIN),
+        page("/settings/people", people.handler(lambda each: each.show), ADMIN),
+        form("/settings/people/add", people.handler(lambda each: each.add_person), ADMIN),
+        form("/settings/people/token", people.handler(lambda each: each.add_token), ADMIN),
+        form("/settings/people/revoke", people.handler(lambda each: each.revoke), ADMIN),
+        page("/settings/logs", logs.handler(lambda each: each.show), ADMIN),
+    ]
 
 
 def routes(configuration: ConfigurationPage) -> list[Route]:

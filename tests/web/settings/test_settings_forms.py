@@ -1,0 +1,113 @@
+"""Settings as forms: what is changed is written as a person would, and what is not valid stays in the form."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.conftest import CONFIGURATION
+from tests.web.plain_browser import PlainBrowser, plain_browser
+from web.settings.logs_page import log_records
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("settings") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    async with plain_browser(hub) as browser:
+        yield browser
+
+
+def written(hub: HubProcess) -> str:
+    return (hub.home / "configuration.yaml").read_text()
+
+
+async def test_a_changed_name_is_written_and_takes_effect(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings")
+    plain.fill("Name of the home", "Elm Street")
+    await plain.press("Save", within="main")
+
+    assert "The change is in force." in plain.text(".notice")
+    assert "name: Elm Street" in written(hub)
+    assert "# The home of the browser tests." in written(hub)
+    await plain.goto("/settings")
+    assert plain.value("Name of the home") == "Elm Street"
+
+
+async def test_what_is_not_valid_stays_in_the_form_and_is_not_written(plain: PlainBrowser, hub: HubProcess) -> None:
+    before = written(hub)
+    await plain.goto("/settings")
+    plain.fill("Latitude", "123")
+    plain.fill("Longitude", "13.4")
+    await plain.press("Save", within="main")
+
+    assert plain.text(".wrong")
+    assert plain.value("Latitude") == "123"
+    assert plain.value("Longitude") == "13.4"
+    assert written(hub) == before
+
+
+async def test_how_commands_are_approved_is_chosen(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings/privacy")
+    for each in plain.page.select("[name='exec.mode']"):
+        each.attrs.pop("checked", None)
+    plain.check("Never")
+    await plain.press("Save", within="main")
+
+    assert "mode: deny" in written(hub)
+
+
+async def test_a_setting_is_found_by_its_words(plain: PlainBrowser) -> None:
+    await plain.goto("/settings?q=time+zone")
+
+    assert "Time zone" in plain.texts(".rows a")
+
+
+async def test_a_token_is_made_shown_once_and_revoked(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings/people")
+    plain.fill("What it is for", "Wall tablet")
+    await plain.press("Make a token")
+
+    assert plain.text(".card.needs pre")
+    await plain.goto("/settings/people")
+    assert "Wall tablet" in plain.text("main")
+    assert not plain.page.select(".card.needs")
+    await plain.press("Revoke Wall tablet")
+    assert "Wall tablet" not in plain.text("main")
+
+
+async def test_a_person_is_added_beside_the_owner(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings/people")
+    plain.fill("Name", "Ada")
+    await plain.press("Add")
+
+    assert "Ada" in plain.text("main")
+    assert "id: ada" in written(hub)
+    assert "owner: true" in written(hub)
+
+
+async def test_the_log_is_shown_and_filtered(plain: PlainBrowser) -> None:
+    await plain.goto("/settings/logs?level=CRITICAL")
+    assert not plain.page.select("#log > li")
+
+    await plain.goto("/settings/logs")
+    assert plain.page.select("#log > li")
+
+
+def test_lines_without_a_level_belong_to_the_record_before() -> None:
+    lines = ["2026-11-24 10:00:00,123 ERROR hub.core: it broke", "Traceback", "2026-11-24 10:00:01,000 INFO web: on"]
+
+    records = log_records(lines)
+
+    assert [each["level"] for each in records] == ["ERROR", "INFO"]
+    assert records[0]["text"] == "it broke\nTraceback"

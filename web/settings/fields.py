@@ -1,0 +1,267 @@
+"""Which settings have a field in the browser, by page and card, and how a value becomes text and text a value.
+
+What may stand in a field is the section's schema, the one that checks the files.
+"""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from hub.core.json_schema import to_json_schema
+from hub.core.phrases import phrase
+from web.core.form_fields import MISSING, Control, control_of, meant
+from web.core.i18n import LANGUAGES, Catalogue
+
+SEGMENTS_LIMIT = 4
+
+
+class SettingField(Struct, frozen=True):
+    """One setting.
+
+    Attributes:
+        path: Of its key in the configuration.
+        label, help: Message ids.
+        widget: Instead of the one that its schema asks for.
+        options: What its values are called, in this order.
+        placeholder: What counts without it, where the schema has no default, or none for people.
+    """
+
+    path: tuple[str, ...]
+    label: str
+    help: str = ""
+    widget: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    placeholder: str = ""
+    unit: str = ""
+
+    @property
+    def name(self) -> str:
+        """Under which it is posted."""
+        return ".".join(self.path)
+
+
+class SettingCard(Struct, frozen=True):
+    """Settings that belong together; its title is a message id."""
+
+    title: str
+    fields: tuple[SettingField, ...]
+
+
+GENERAL = (
+    SettingCard(
+        phrase("Home"),
+        (
+            SettingField(("hub", "name"), phrase("Name of the home")),
+            SettingField(
+                ("hub", "language"),
+                phrase("Language"),
+                phrase("Of the assistant, and of the dashboard where a browser says nothing else."),
+                "select",
+                tuple(LANGUAGES.items()),
+            ),
+            SettingField(("hub", "time_zone"), phrase("Time zone"), widget="zone"),
+        ),
+    ),
+    SettingCard(
+        phrase("Place"),
+        (
+            SettingField(("hub", "latitude"), phrase("Latitude"), phrase("For sunrise, sunset and weather."), unit="°"),
+            SettingField(("hub", "longitude"), phrase("Longitude"), unit="°"),
+            SettingField(("hub", "elevation"), phrase("Elevation"), unit="m"),
+        ),
+    ),
+)
+NETWORK = (
+    SettingCard(
+        phrase("How browsers and apps reach the hub"),
+        (
+            SettingField(
+                ("http", "host"),
+                phrase("Listen on"),
+                phrase("127.0.0.1 is this computer alone; 0.0.0.0 is everything in your network."),
+                "text",
+            ),
+            SettingField(("http", "port"), phrase("Port")),
+            SettingField(
+                ("http", "auth", "mode"),
+                phrase("Signing in"),
+                options=(
+                    ("token", phrase("Link or token")),
+                    ("password", phrase("Password")),
+                    ("trusted_proxy", phrase("A proxy decides")),
+                    ("none", phrase("Nothing")),
+                ),
+            ),
+            SettingField(("http", "allowed_hosts"), phrase("Further names of the hub"), widget="list"),
+            SettingField(("http", "trusted_proxies"), phrase("Trusted proxies"), widget="list"),
+        ),
+    ),
+    SettingCard(
+        phrase("What the hub may reach"),
+        (
+            SettingField(
+                ("network", "allow_private"),
+                phrase("Private addresses"),
+                phrase("Pages, feeds and models in your own network, each as host:port."),
+                "list",
+            ),
+        ),
+    ),
+)
+PRIVACY = (
+    SettingCard(
+        phrase("Commands on this machine"),
+        (
+            SettingField(
+                ("exec", "mode"),
+                phrase("When an agent wants to run a command"),
+                phrase("Nothing of this lets a conversation with words from outside run commands unasked."),
+                options=(
+                    ("ask", phrase("Ask me")),
+                    ("allowlist", phrase("Only allowed ones")),
+                    ("full", phrase("Run what I ask for")),
+                    ("deny", phrase("Never")),
+                ),
+                placeholder="ask",
+            ),
+            SettingField(
+                ("exec", "allow"), phrase("Allowed without asking"), phrase("Word by word; * is any one word."), "list"
+            ),
+            SettingField(("exec", "trust_output"), phrase("Trust what commands print")),
+        ),
+    ),
+    SettingCard(
+        phrase("How long things are kept"),
+        (
+            SettingField(("hub", "history", "states"), phrase("States of devices"), placeholder="30d"),
+            SettingField(("hub", "history", "events"), phrase("Events"), placeholder="7d"),
+            SettingField(("hub", "history", "traces"), phrase("Runs and why they happened"), placeholder="30d"),
+            SettingField(("hub", "history", "usage"), phrase("Usage and cost"), placeholder="400d"),
+        ),
+    ),
+)
+PAGES: Mapping[str, tuple[str, str, tuple[SettingCard, ...]]] = {
+    "general": ("/settings", phrase("General"), GENERAL),
+    "network": ("/settings/network", phrase("Network"), NETWORK),
+    "privacy": ("/settings/privacy", phrase("Privacy and approvals"), PRIVACY),
+}
+
+
+class ShownField(Struct):
+    """A field with its value as text.
+
+    Attributes:
+        field: What it is.
+        control: What may stand in it.
+        text: Its value as text, one value a line in a list.
+        was: The text that the form was made with.
+        error: What is wrong with it.
+        restarts: Whether a change takes effect only after a restart.
+    """
+
+    field: SettingField
+    control: Control
+    text: str
+    was: str
+    error: str = ""
+    restarts: bool = False
+
+    def value(self) -> Any:
+        """Return the value that the text means, MISSING for none.
+
+        Raises:
+            InvalidRequest: It means none.
+        """
+        if self.widget == "list":
+            return [line.strip() for line in self.text.split("\n") if line.strip()] or MISSING
+        return meant(self.control, self.text)
+
+    def take(self, posted: Mapping[str, Sequence[str]]) -> None:
+        """Take what was posted for it."""
+        name = self.field.name
+        self.was = (posted.get(f"was.{name}") or [self.was])[-1]
+        if self.widget == "switch":
+            self.text = "true" if posted.get(name) else "false"
+        elif name in posted:
+            lines = [each for each in posted[name] if each.strip()]
+            self.text = "\n".join(lines) if self.widget == "list" else posted[name][-1]
+
+    @property
+    def widget(self) -> str:
+        """The name of its widget."""
+        if self.field.widget:
+            return {"zone": "select"}.get(self.field.widget, self.field.widget)
+        if self.control.kind == "choice":
+            choices = self.control.choices
+            return (
+                "switch"
+                if choices == ("true", "false")
+                else ("segmented" if len(choices) <= SEGMENTS_LIMIT else "select")
+            )
+        return {"number": "number", "long": "long", "lines": "list"}.get(self.control.kind, "text")
+
+    def as_dict(self, words: Catalogue) -> dict[str, Any]:
+        """The field as templates and JSON see it."""
+        options = self.field.options or tuple((each, each) for each in self.control.choices)
+        if self.field.widget == "zone":
+            options = tuple((each, each.replace("_", " ")) for each in zones())
+        if self.widget in ("select", "segmented") and self.text and self.text not in {value for value, _ in options}:
+            options = (*options, (self.text, self.text))
+        helps = [words.gettext(self.field.help)] if self.field.help else []
+        if self.restarts:
+            helps.append(words.gettext("Takes effect when the hub is started again."))
+        spec = {
+            "name": self.field.name,
+            "label": words.gettext(self.field.label),
+            "help": " ".join(helps),
+            "widget": self.widget,
+            "options": [(value, words.gettext(text)) for value, text in options],
+            "placeholder": self.field.placeholder or self.control.default,
+            "unit": self.field.unit,
+        }
+        value: Any = {"switch": self.text == "true", "list": self.text.split("\n") if self.text else []}.get(
+            self.widget, self.text
+        )
+        return {"spec": spec, "value": value, "was": self.was, "error": self.error, "restarts": self.restarts}
+
+
+def shown_field(
+    field: SettingField, schema: Mapping[str, Any], raw: Mapping[str, Any], *, restarts: bool
+) -> ShownField:
+    """Return a field with the value that the files have.
+
+    Args:
+        schema: JSON Schema of its section.
+        raw: The whole configuration as written.
+    """
+    inner: Mapping[str, Any] = schema
+    value: Any = raw.get(field.path[0], MISSING)
+    for key in field.path[1:]:
+        inner = inner.get("properties", {}).get(key, {})
+        value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
+    if field.widget == "list" and isinstance(value, str):
+        value = [value]
+    control = control_of(field.name, field.path[-1], inner, MISSING if isinstance(value, list) else value)
+    text = "\n".join(str(each) for each in value) if isinstance(value, list) else control.shown
+    if not text and (control.kind == "choice" or field.widget in ("zone", "select")):
+        text = field.placeholder or control.default
+    return ShownField(field, control, text, text, restarts=restarts)
+
+
+def section_schema(schema: Any) -> Mapping[str, Any]:
+    """Return the JSON Schema of a section."""
+    return to_json_schema(schema)
+
+
+@lru_cache(maxsize=1)
+def zones() -> tuple[str, ...]:
+    """Return the time zones that are named after a place, and UTC."""
+    return (
+        "UTC",
+        *sorted(each for each in zoneinfo.available_timezones() if "/" in each and not each.startswith("Etc/")),
+    )
