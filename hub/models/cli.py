@@ -78,7 +78,7 @@ def list_(client: HubClient, provider: str | None) -> Answer:
 @click.option("--days", type=click.IntRange(1, 400), default=30, show_default=True, help="How many days, with today.")
 @click.option(
     "--by",
-    type=click.Choice(["model", "agent", "session", "day", "channel"]),
+    type=click.Choice(["model", "agent", "session", "day", "channel", "automation"]),
     default="model",
     show_default=True,
     help="What is summed.",
@@ -86,7 +86,7 @@ def list_(client: HubClient, provider: str | None) -> Answer:
 @home_option
 @json_option
 def usage(days: int, by: str, home: Path, as_json: bool) -> None:
-    """Show calls, tokens and cost by model, agent, session, day or channel.
+    """Show calls, tokens and cost by model, agent, session, day, channel or automation.
 
     Example:
       homarus models usage --days 7 --by agent

@@ -1,4 +1,4 @@
-"""Sums of recorded usage by day, agent, model, session or channel. Pure."""
+"""Sums of recorded usage by day, agent, model, session, channel or automation. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hub.core.errors import InvalidRequest
-from hub.sessions.keys import SessionKey
+from hub.sessions.keys import SessionKey, SessionKind
 
 COUNTS = ("calls", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 NOTHING = "-"
@@ -19,7 +19,7 @@ def summed(rows: Iterable[Row], by: str) -> list[dict[str, Any]]:
     """Return sums of rows of `HistoryStore.usage_by_day`.
 
     Args:
-        rows: For sums by session or channel they have a `session_key`.
+        rows: For sums by session, channel or automation they have a `session_key`.
         by: A key of `GROUPINGS`.
 
     Returns:
@@ -53,19 +53,32 @@ def tokens_of(row: Row) -> int:
     return int(row["input_tokens"] + row["output_tokens"] + row["cache_read_tokens"] + row["cache_write_tokens"])
 
 
-def _channel(row: Row) -> str | None:
-    """Return the channel of a session; if its key has none, the kind of session."""
+def _key(row: Row) -> SessionKey | None:
     try:
-        key = SessionKey.parse(row["session_key"] or "")
+        return SessionKey.parse(row["session_key"] or "")
     except InvalidRequest:
         return None
-    return key.channel or key.kind.value
 
 
+def _channel(row: Row) -> str | None:
+    """Return the channel of a session; if its key has none, the kind of session."""
+    key = _key(row)
+    return None if key is None else key.channel or key.kind.value
+
+
+def _automation(row: Row) -> str | None:
+    """Return the automation whose run it was, whichever of its runs at the time."""
+    key = _key(row)
+    return (key.id or "").partition("#")[0] if key is not None and key.kind is SessionKind.CRON else None
+
+
+OF_SESSIONS = frozenset({"session", "channel", "automation"})
+"""Groupings that need a row's session."""
 GROUPINGS: Mapping[str, Callable[[Row], str | None]] = {
     "model": lambda row: row["model"],
     "agent": lambda row: row["agent_id"],
     "session": lambda row: row["session_key"],
     "day": lambda row: row["day"],
     "channel": _channel,
+    "automation": _automation,
 }

@@ -40,8 +40,10 @@ async def test_an_app_is_connected_with_a_form(plain: PlainBrowser) -> None:
 
     await connect(plain, "good1")
 
-    assert plain.texts("#channels h2") == ["Ferry"]
-    assert "connected The ferry" in plain.text("#channels")
+    assert plain.text("h1") == "Ferry"
+    await plain.goto("/channels")
+    assert plain.text("#c-ferry-default").startswith("Ferry ")
+    assert plain.text("#c-ferry-default").endswith(" connected Test")
 
 
 async def test_what_the_platform_refuses_is_said_where_it_was_typed_and_not_kept(
@@ -50,8 +52,8 @@ async def test_what_the_platform_refuses_is_said_where_it_was_typed_and_not_kept
     await connect(plain, "bad", "work")
 
     assert plain.status == 400
-    assert "the token was refused" in plain.text("[role=alert]")
-    assert (plain.value("Name of the account"), plain.value("Token")) == ("work", "")
+    assert "the token was refused" in plain.text(".field .wrong, [role=alert]")
+    assert (plain.value("Name of the account"), plain.value("Token")) == ("work", "bad")
     assert "ferry" not in (hub.home / "configuration.yaml").read_text()
 
 
@@ -59,10 +61,10 @@ async def test_an_account_is_tested_and_removed(plain: PlainBrowser) -> None:
     await connect(plain, "good1")
 
     await plain.press("Test: Ferry default")
-    answered = plain.text("[role=status].good")
+    answered = plain.text("main [role=status].good")
     await plain.press("Remove the account")
 
-    assert answered == "ferry answers."
+    assert answered == "Ferry answers."
     assert "No chat app is connected yet." in plain.text("#channels")
 
 

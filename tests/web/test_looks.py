@@ -17,6 +17,10 @@ REPOSITORY = Path(__file__).parents[2]
 PAGES = [
     "/devices/rooms",
     "/channels",
+    "/channels/people",
+    "/channels/unsent",
+    "/channels/add",
+    "/channels/add?channel=telegram",
     "/chat",
     "/devices/phones",
     "/chat/sessions",

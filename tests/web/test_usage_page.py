@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from tests.servers.hub_process import HubProcess
 from tests.web.plain_browser import plain_browser
-from web.usage.chart import HEIGHT, WIDTH, bars, daily
+from web.usage.chart import SERIES, stacked
 from web.usage.usage_page import COLUMNS, csv_of
 
 TODAY = date(2026, 3, 2)
@@ -24,6 +24,7 @@ def row(day: str, model: str = "a/b", *, tokens: int = 10, cost: float | None = 
         "agent_id": "main",
         "model": model,
         "calls": 1,
+        "tokens": tokens,
         "input_tokens": tokens,
         "output_tokens": 0,
         "cache_read_tokens": 0,
@@ -33,26 +34,24 @@ def row(day: str, model: str = "a/b", *, tokens: int = 10, cost: float | None = 
 
 
 def test_days_without_use_are_there_and_older_ones_are_not() -> None:
-    rows = [row("2026-03-01", cost=0.5), row("2026-03-01", "c/d"), row("2026-02-01")]
+    rows = [row("2026-03-01", tokens=30), row("2026-03-01", "c/d"), row("2026-02-01", "old/one")]
 
-    found = daily(rows, 3, TODAY)
+    chart = stacked(rows, "model", "tokens", 3, TODAY)
 
-    assert [(each["day"], each["calls"], each["tokens"], each["cost_usd"]) for each in found] == [
-        ("2026-02-28", 0, 0, 0.0),
-        ("2026-03-01", 2, 20, 0.5),
-        ("2026-03-02", 0, 0, 0.0),
-    ]
+    assert chart.days == ["2026-02-28", "2026-03-01", "2026-03-02"]
+    assert chart.names == ["a/b", "c/d"]
+    assert chart.values == [[0, 0], [30, 10], [0, 0]]
 
 
-@given(st.lists(st.floats(0, 1e6), max_size=90))
-def test_bars_stay_within_their_frame(values: list[float]) -> None:
-    drawn = bars([{"day": str(at), "tokens": value} for at, value in enumerate(values)], "tokens")
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=20))
+def test_what_has_no_colour_of_its_own_is_among_the_others(tokens: list[int]) -> None:
+    rows = [row("2026-03-02", f"m/{at}", tokens=value) for at, value in enumerate(tokens)]
 
-    assert len(drawn) == len(values)
-    for bar in drawn:
-        assert bar.x >= 0
-        assert bar.x + bar.width <= WIDTH + 0.1
-        assert abs(bar.y + bar.height - HEIGHT) < 0.05
+    chart = stacked(rows, "model", "tokens", 1, TODAY)
+
+    assert len(chart.names) == min(len(tokens), SERIES)
+    assert (chart.names[-1] is None) is (len(tokens) > SERIES)
+    assert sum(chart.values[0]) == sum(tokens)
 
 
 def test_the_table_is_csv_and_no_cell_is_a_formula() -> None:

@@ -21,6 +21,7 @@ from hub.skills.skill_file import read_skill
 from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, settings
 from web.automations.form_texts import FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.trigger_texts import TRIGGER_TEXTS
+from web.channels.guides import GUIDES
 from web.core import texts
 from web.core.navigation import ADDED, GROUPS, IN_RECOVERY, Tab
 from web.core.preferences import THEMES
@@ -79,6 +80,8 @@ def texts_of_modules() -> Iterator[str]:
     yield from (text for text, _ in texts.MODEL_STATES.values())
     yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
     yield from texts.SKILL_NAMES
+    for guide in GUIDES.values():
+        yield from filter(None, (guide.line, *guide.steps))
     for table in (
         texts.INTEGRATION_STATES,
         texts.CHANNEL_STATES,
@@ -87,6 +90,8 @@ def texts_of_modules() -> Iterator[str]:
         texts.PAIRING_STATES,
         texts.MESSAGE_STATES,
         texts.RUN_ENDS,
+        texts.USAGE_PARTS,
+        texts.BUDGET_PERIODS,
         texts.RUN_STATES,
         texts.SKILL_STATES,
         texts.SKILL_SOURCES,

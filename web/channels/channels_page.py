@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
+from web.channels.guides import GUIDES, guide_of
 from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists
 from web.core.live import Frame
@@ -19,6 +21,10 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 from web.core.texts import CHANNEL_STATES, DM_POLICIES, GROUP_POLICIES, MESSAGE_STATES, PAIRING_STATES
 
 PATH = "/channels"
+PEOPLE = f"{PATH}/people"
+UNSENT = f"{PATH}/unsent"
+ADD = f"{PATH}/add"
+ACCOUNT = f"{PATH}/account"
 
 _NAME = All(string, Length(min=1, max=128))
 ONE = Schema({Required("channel"): _NAME, Optional("account", default="default"): _NAME})
@@ -32,6 +38,13 @@ PAIR = Schema(
     }
 )
 REVOKE = Schema({Required("channel"): _NAME, Required("identity"): All(string, Length(min=1, max=512))})
+SEND = Schema(
+    {
+        **ONE.schema,
+        Required("to"): All(string, Length(min=1, max=256)),
+        Required("message"): All(string, Length(min=1, max=4_000)),
+    }
+)
 MESSAGE = Schema({Required("id"): _NAME, Required("do"): In(["retry", "drop"])})
 UNDELIVERED_LIMIT = 50
 WORDS_LIMIT = 80
@@ -39,7 +52,7 @@ UNDELIVERED = {"state": ["unknown", "dead"], "limit": UNDELIVERED_LIMIT}
 
 
 class ChannelsPage:
-    """The page and its forms, for administrators.
+    """The pages and their forms, for administrators.
 
     Args:
         client: Where accounts are listed, tried, added and removed, and all else is asked for.
@@ -52,8 +65,26 @@ class ChannelsPage:
         self._pairing = pairing
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /channels[?channel=…]`: the accounts, and the form for a further one."""
-        return await self._show(call, {"channel": call.request.query.get("channel", "")})
+        """`GET /channels`: the accounts; without one, the chat apps to choose from."""
+        return await self._show(call, PATH, {"accounts": await self._all(call), "kinds": await self._kinds(call)})
+
+    async def people(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /channels/people`: who asks to write, and who may."""
+        return await self._people(call, {})
+
+    async def unsent(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /channels/unsent`: the messages that may not have been sent."""
+        outbox = await self._client.ask(call, "outbox.list", UNDELIVERED)
+        return await self._show(call, UNSENT, {"undelivered": self._undelivered(outbox)})
+
+    async def account(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /channels/account?channel=…[&account=…]`: one account, its test, and who may write there."""
+        query = call.request.query
+        return await self._account(call, {"channel": query.get("channel", ""), "account": query.get("account", "")}, {})
+
+    async def choose(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /channels/add[?channel=…]`: the chat apps, and the form for one."""
+        return await self._add(call, {"channel": call.request.query.get("channel", "")})
 
     async def probe(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/probe`: try an account."""
@@ -61,7 +92,24 @@ class ChannelsPage:
         answer = await self._client.ask(call, "channels.probe", fields)
         if wants_json(call.request):
             return json_response(answer)
-        return await self._show(call, {"probed": {**fields, **answer}})
+        return await self._account(call, fields, {"probed": answer})
+
+    async def send(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /channels/send`: send a message to somebody, to see that it arrives."""
+        fields = read_fields(call, SEND)
+        params = {"channel": fields["channel"], "accountId": fields["account"], "to": fields["to"].strip()}
+        try:
+            answer = await self._client.ask(call, "message.send", {**params, "message": fields["message"]})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            told = {"send": {**fields, "error": error.message}}
+            return await self._account(call, fields, told, status=error.http_status)
+        if wants_json(call.request):
+            return json_response(answer)
+        failed = answer["state"] in ("dead", "unknown", "stopped")
+        said = {"error": answer["error"] or MESSAGE_STATES[answer["state"]]} if failed else {"state": answer["state"]}
+        return await self._account(call, fields, {"send": {**fields, **said}})
 
     async def add(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/add`: add an account; one that does not work is not kept, and the form says why."""
@@ -73,9 +121,10 @@ class ChannelsPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            asked = {"channel": channel, "given": given, "error": error.message}
-            return await self._show(call, asked, status=error.http_status)
-        return json_response(answer) if wants_json(call.request) else see_other(PATH)
+            return await self._add(call, {"channel": channel, "given": given, "error": error}, status=error.http_status)
+        if wants_json(call.request):
+            return json_response(answer)
+        return see_other(_account_path(channel, answer["account"]["accountId"]))
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/remove`: take an account out of the configuration."""
@@ -83,7 +132,7 @@ class ChannelsPage:
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
     async def pair(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /channels/pairing`: approve somebody by their code, or refuse them."""
+        """`POST /channels/pairing`: let somebody in by the code they were shown, or refuse them."""
         fields = read_fields(call, PAIR)
         params = {"channel": fields["channel"], "code": fields["id"]}
         if fields["answer"] == "approve":
@@ -94,52 +143,85 @@ class ChannelsPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            refused = {"id": fields["id"], "error": error.message}
-            return await self._show(call, {"refused": refused}, status=error.http_status)
-        return json_response(decided) if wants_json(call.request) else await self._show(call, {"decided": decided})
+            refused = {**fields, "error": error.message}
+            return await self._people(call, {"refused": refused}, status=error.http_status)
+        return json_response(decided) if wants_json(call.request) else await self._people(call, {"decided": decided})
 
     async def revoke(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/revoke`: forget that somebody was paired, or refused."""
         answer = await self._client.ask(call, "pairing.revoke", read_fields(call, REVOKE))
-        return json_response(answer) if wants_json(call.request) else see_other(PATH)
+        return json_response(answer) if wants_json(call.request) else see_other(PEOPLE)
 
     async def message(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /channels/message`: send a failed or uncertain message again, or drop it."""
+        """`POST /channels/message`: send a message again that was not surely sent, or drop it."""
         fields = read_fields(call, MESSAGE)
         answer = await self._client.ask(call, f"outbox.{fields['do']}", {"id": fields["id"]})
-        return json_response(answer) if wants_json(call.request) else see_other(PATH)
+        return json_response(answer) if wants_json(call.request) else see_other(UNSENT)
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frames that show the accounts, and the messages that were not sent."""
         outbox = await self._client.read("outbox.list", UNDELIVERED)
         access = await self._client.read("pairing.list", {"all": True})
         accounts = self._accounts(await self._client.read("channels.status"), access, outbox)
-        undelivered = self._undelivered(outbox)
-        return (
-            {"t": "html", "id": "channels", "html": self._renderer.fragment("channels", language, accounts=accounts)},
-            {
-                "t": "html",
-                "id": "undelivered",
-                "html": self._renderer.fragment("undelivered", language, undelivered=undelivered),
-            },
-        )
+        told = {"channels": {"accounts": accounts}, "writers": {"accounts": accounts}}
+        told["undelivered"] = {"undelivered": self._undelivered(outbox)}
+        return [
+            {"t": "html", "id": id, "html": self._renderer.fragment(id, language, **values)}
+            for id, values in told.items()
+        ]
 
-    async def _show(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
-        kinds = (await self._client.ask(call, "channels.kinds"))["channels"]
-        outbox = await self._client.ask(call, "outbox.list", UNDELIVERED)
-        access = await self._client.ask(call, "pairing.list", {"all": True})
+    async def _people(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
         data = {
-            "accounts": self._accounts(await self._client.ask(call, "channels.status"), access, outbox),
             "pairing": await self._pairing.data(call),
-            "undelivered": self._undelivered(outbox),
             "refused": asked.get("refused"),
             "decided": asked.get("decided"),
-            "kinds": [{**each, "path": f"{PATH}?{urlencode({'channel': each['channel']})}#add"} for each in kinds],
-            "chosen": next((_form(each, asked) for each in kinds if each["channel"] == asked.get("channel")), None),
-            "error": asked.get("error"),
-            "probed": asked.get("probed"),
+            "accounts": await self._all(call),
         }
-        return await self._renderer.respond(call, RenderedPage("channels", "Channels", data, PATH, status))
+        return await self._show(call, PEOPLE, data, status)
+
+    async def _account(
+        self, call: HttpCall, wanted: Mapping[str, Any], told: Mapping[str, Any], *, status: int = 200
+    ) -> web.StreamResponse:
+        name = wanted["account"] or "default"
+        every = await self._all(call)
+        found = next(
+            (each for each in every if (each["channel"], each["accountId"]) == (wanted["channel"], name)), None
+        )
+        if found is None:
+            raise NotFound(f"There is no account {name} of {wanted['channel'] or 'that channel'}.")
+        data = {"account": found, "probed": told.get("probed"), "send": told.get("send")}
+        return await self._show(call, ACCOUNT, data, status)
+
+    async def _add(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
+        kinds = await self._kinds(call)
+        chosen = next((_form(each, asked) for each in kinds if each["channel"] == asked["channel"]), None)
+        return await self._show(call, ADD, {"kinds": kinds, "chosen": chosen}, status)
+
+    async def _show(self, call: HttpCall, path: str, data: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
+        name = {PATH: "channels"}.get(path, f"channel_{path.rpartition('/')[2]}")
+        place = path if path in (PEOPLE, UNSENT) else PATH
+        page = RenderedPage(name, "Channels", data, place, status, secret=path == ADD)
+        return await self._renderer.respond(call, page)
+
+    async def _kinds(self, call: HttpCall) -> list[dict[str, Any]]:
+        kinds = (await self._client.ask(call, "channels.kinds"))["channels"]
+        shown = [
+            {
+                **each,
+                "path": f"{ADD}?{urlencode({'channel': each['channel']})}",
+                "icon": guide_of(each["channel"]).icon,
+                "line": guide_of(each["channel"]).line,
+                "steps": guide_of(each["channel"]).steps,
+            }
+            for each in kinds
+        ]
+        order = list(GUIDES)
+        return sorted(shown, key=lambda each: order.index(each["channel"]) if each["channel"] in GUIDES else len(order))
+
+    async def _all(self, call: HttpCall) -> list[dict[str, Any]]:
+        outbox = await self._client.ask(call, "outbox.list", UNDELIVERED)
+        access = await self._client.ask(call, "pairing.list", {"all": True})
+        return self._accounts(await self._client.ask(call, "channels.status"), access, outbox)
 
     def _undelivered(self, outbox: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [
@@ -172,6 +254,8 @@ class ChannelsPage:
                 "decided": [who for who in decided if (who["channel"], who["account"]) == (channel, each["accountId"])],
                 "queued": queued.get((channel, each["accountId"]), 0),
                 "state_text": CHANNEL_STATES[each["state"]],
+                "path": _account_path(channel, each["accountId"]),
+                "icon": guide_of(channel).icon,
                 "heard": self._renderer.when(each["lastEventAt"], seconds=True),
                 "heard_iso": self._renderer.iso(each["lastEventAt"]),
             }
@@ -197,16 +281,33 @@ def _words(message: Mapping[str, Any]) -> str:
     return words if len(words) <= WORDS_LIMIT else f"{words[:WORDS_LIMIT]}…"
 
 
+def _account_path(channel: str, account: str) -> str:
+    return f"{ACCOUNT}?{urlencode({'channel': channel, 'account': account})}"
+
+
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form for a further account: the platform's fields, and a name; the rest has defaults."""
-    given = asked.get("given", {})
+    """Return the form for a further account: what the platform needs, and a name; all else has defaults.
+
+    What was typed stays, secrets too; an error stands at the field that it names.
+    """
+    given, error = asked.get("given", {}), asked.get("error")
     fields = [
         {
             **field,
             "label": field["name"].replace("_", " ").capitalize(),
-            "shown": "" if field["secret"] else given.get(field["name"], ""),
+            "value": given.get(field["name"], ""),
         }
         for field in kind["fields"]
         if field["required"] or field["secret"]
     ]
-    return {**kind, "fields": fields, "account": given.get("account", "")}
+    said = error.message if error is not None else ""
+    named = [field for field in fields if re.search(rf"\b{field['name']}\b", said)]
+    wrong = named[0]["name"] if named else None
+    for field in fields:
+        field["error"] = said if field["name"] == wrong else ""
+    return {
+        **kind,
+        "fields": fields,
+        "account": given.get("account", ""),
+        "error": "" if wrong else said,
+    }

@@ -28,8 +28,13 @@ def routes(pages: LazyPages[ChannelsPage]) -> list[Route]:
     """Return the routes."""
     return [
         page("/channels", pages.handler(lambda each: each.show), ADMIN),
+        page("/channels/people", pages.handler(lambda each: each.people), ADMIN),
+        page("/channels/unsent", pages.handler(lambda each: each.unsent), ADMIN),
+        page("/channels/account", pages.handler(lambda each: each.account), ADMIN),
+        page("/channels/add", pages.handler(lambda each: each.choose), ADMIN),
         form("/channels/probe", pages.handler(lambda each: each.probe), ADMIN),
         form("/channels/add", pages.handler(lambda each: each.add), ADMIN),
+        form("/channels/send", pages.handler(lambda each: each.send), ADMIN),
         form("/channels/remove", pages.handler(lambda each: each.remove), ADMIN),
         form("/channels/pairing", pages.handler(lambda each: each.pair), ADMIN),
         form("/channels/revoke", pages.handler(lambda each: each.revoke), ADMIN),

@@ -111,7 +111,17 @@ GROUPS = (
         "Assistant",
         (
             Entry("/agents", "Agents and models", (Tab("/agents/usage", "Usage"),), icon="bot", letter="b"),
-            Entry("/channels", "Channels", icon="send", letter="l"),
+            Entry(
+                "/channels",
+                "Channels",
+                (
+                    Tab("/channels", "Accounts"),
+                    Tab("/channels/people", "People who may write"),
+                    Tab("/channels/unsent", "Unsent"),
+                ),
+                icon="send",
+                letter="l",
+            ),
             Entry("/tools", "Skills and tools", (Tab("/tools/skills", "Skills"),), icon="puzzle", letter="k"),
         ),
     ),

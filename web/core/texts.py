@@ -42,6 +42,15 @@ MESSAGE_STATES = {
     "stopped": "was stopped by a hook",
 }
 
+USAGE_PARTS = {"model": "Model", "agent": "Agent", "automation": "Automation", "channel": "Channel"}
+BUDGET_PERIODS = {
+    "run": "for one answer",
+    "session": "for one conversation",
+    "agent": "a day, for each agent",
+    "channel": "a day, for each channel",
+    "day": "a day",
+}
+
 SKILL_STATES = {
     "quarantined": "in quarantine",
     "changed": "changed",

@@ -1,4 +1,4 @@
-"""A bar for each day, as coordinates: drawn by the server, so that it needs no script. Pure."""
+"""Use by day, in parts that are stacked: what the chart draws and its legend names. Pure."""
 
 from __future__ import annotations
 
@@ -8,47 +8,44 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.sessions.usage_sums import tokens_of
-
-WIDTH, HEIGHT = 600.0, 120.0
-GAP = 0.2
-"""The part of a day's place that stays empty."""
+SERIES = 5
+"""Colours there are; when there are more parts, the last one is for all others."""
 
 
-class UsageBar(Struct, frozen=True):
-    """One day: its place, and what it stands for."""
+class UsageChart(Struct, frozen=True):
+    """A bar for each day.
 
-    day: str
-    value: float
-    x: float
-    y: float
-    width: float
-    height: float
+    Attributes:
+        days: The oldest first, also those without use.
+        names: Of the parts, the largest first; None stands for all others.
+        values: Of each day, the value of each part.
+    """
+
+    days: Sequence[str]
+    names: Sequence[str | None]
+    values: Sequence[Sequence[float]]
 
 
-def daily(rows: Sequence[Mapping[str, Any]], days: int, today: date) -> list[dict[str, Any]]:
-    """Return calls, tokens and cost of each day, the oldest first, also of those without use."""
-    sums = {
-        (today - timedelta(days=back)).isoformat(): {"calls": 0, "tokens": 0, "cost_usd": 0.0}
-        for back in reversed(range(days))
-    }
+def stacked(rows: Sequence[Mapping[str, Any]], by: str, measure: str, days: int, today: date) -> UsageChart:
+    """Return the chart of sums by day.
+
+    Args:
+        rows: Of `models.usage` with `by` and `each_day`.
+        by: Under which key their names are.
+        measure: tokens or cost_usd.
+        days: How many, with today.
+    """
+    shown = [(today - timedelta(days=back)).isoformat() for back in reversed(range(days))]
+    sums: dict[str, float] = {}
     for row in rows:
-        if (found := sums.get(row["day"])) is not None:
-            found["calls"] += row["calls"]
-            found["tokens"] += tokens_of(row)
-            found["cost_usd"] += row["cost_usd"] or 0.0
-    return [{"day": day, **each} for day, each in sums.items()]
-
-
-def bars(days: Sequence[Mapping[str, Any]], measure: str) -> list[UsageBar]:
-    """Return the bars of a measure; the highest takes the whole height."""
-    place = WIDTH / max(1, len(days))
-    top = max((float(each[measure]) for each in days), default=0.0)
-    found = []
-    for index, each in enumerate(days):
-        value = float(each[measure])
-        height = HEIGHT * value / top if top > 0 else 0.0
-        x = place * (index + GAP / 2)
-        width = place * (1 - GAP)
-        found.append(UsageBar(each["day"], value, *(round(n, 2) for n in (x, HEIGHT - height, width, height))))
-    return found
+        if row["day"] in shown:
+            sums[row[by]] = sums.get(row[by], 0.0) + (row[measure] or 0.0)
+    names: list[str | None] = [*sorted(sums, key=lambda name: (-sums[name], name))]
+    if len(names) > SERIES:
+        names = [*names[: SERIES - 1], None]
+    values = {day: [0.0] * len(names) for day in shown}
+    for row in rows:
+        if row["day"] in values:
+            place = names.index(row[by]) if row[by] in names else len(names) - 1
+            values[row["day"]][place] += row[measure] or 0.0
+    return UsageChart(shown, names, list(values.values()))

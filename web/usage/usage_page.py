@@ -1,4 +1,4 @@
-"""The page of usage: a chart of the days, sums by model, a table to download, and a live test of each key."""
+"""The page of usage: a chart of the days in stacked parts, their sums, budgets, and a table to download."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from aiohttp import web
 
 from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, HttpCall
-from hub.sessions.usage_sums import summed
+from hub.sessions.usage_sums import NOTHING
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, wants_json
-from web.usage.chart import HEIGHT, WIDTH, bars, daily
+from web.core.texts import BUDGET_PERIODS, USAGE_PARTS
+from web.usage.chart import stacked
 
 PATH = "/agents/usage"
 SPANS = (7, 30, 90)
 DEFAULT_DAYS = 30
+BY = ("model", "agent", "automation", "channel")
 COLUMNS = (
     *("day", "agent_id", "model", "calls", "input_tokens", "output_tokens"),
     *("cache_read_tokens", "cache_write_tokens", "cost_usd"),
@@ -67,29 +69,45 @@ class UsagePage:
         return json_response(answer) if wants_json(call.request) else await self._show(call, answer["results"])
 
     async def _show(self, call: HttpCall, tested: Sequence[Mapping[str, Any]]) -> web.StreamResponse:
-        days = _days(call)
-        rows = (await self._client.ask(call, "models.usage", {"days": days}))["rows"]
+        days, by = _days(call), _by(call)
+        found = await self._client.ask(call, "models.usage", {"days": days, "by": by})
+        each_day = await self._client.ask(call, "models.usage", {"days": days, "by": by, "each_day": True})
         status = await self._client.ask(call, "models.status")
-        each_day = daily(rows, days, self._today())
-        priced = any(row["cost_usd"] for row in rows)
-        measure = "cost_usd" if priced else "tokens"
-        drawn = bars(each_day, measure)
+        measure = "cost_usd" if found["total"]["cost_usd"] else "tokens"
+        chart = stacked(each_day["rows"], by, measure, days, self._today())
+        names = await self._names(call, by)
         data = {
             "days": days,
-            "spans": [{"days": span, "path": f"{PATH}?days={span}"} for span in SPANS],
+            "by": by,
+            "spans": [{"days": span, "path": f"{PATH}?days={span}&by={by}"} for span in SPANS],
+            "parts": [{"by": each, "title": USAGE_PARTS[each], "path": f"{PATH}?days={days}&by={each}"} for each in BY],
             "csv": f"{PATH}.csv?days={days}",
-            "priced": priced,
-            "bars": [{**_plain(bar), "label": _amount(measure, bar.value)} for bar in drawn],
-            "width": WIDTH,
-            "height": HEIGHT,
-            "total": _sums(each_day, priced=priced),
-            "models": [_shown(each) for each in summed(rows, "model")],
-            "table": [_shown(each) for each in reversed(each_day) if each["calls"]],
+            "priced": measure == "cost_usd",
+            "values": chart.values,
+            "legend": [NOTHING if each == NOTHING else names.get(each or "", each) for each in chart.names],
+            "texts": [f"{day}: {_amount(measure, sum(of))}" for day, of in zip(chart.days, chart.values, strict=True)],
+            "first": chart.days[0],
+            "last": chart.days[-1],
+            "total": _shown(found["total"]),
+            "rows": [
+                {**_shown(each), "name": None if each[by] == NOTHING else names.get(each[by], each[by])}
+                for each in found["rows"]
+            ],
             "credentials": _keys(status) if call.known_caller.authority.has(ADMIN) else [],
-            "budgets": status["budgets"],
+            "budgets": [_budget(each, spent) for each in status["budgets"] for spent in each["spent"] or [{}]],
             "tested": list(tested),
         }
         return await self._renderer.respond(call, RenderedPage("usage", "Usage", data, PATH))
+
+    async def _names(self, call: HttpCall, by: str) -> dict[str, str]:
+        """Return how people call what is summed."""
+        if by == "agent":
+            agents = (await self._client.ask(call, "agents.list"))["agents"]
+            return {each["id"]: each.get("name") or each["id"] for each in agents}
+        if by == "automation":
+            found = (await self._client.ask(call, "automation.list"))["automations"]
+            return {each["id"]: each["alias"] for each in found}
+        return {}
 
     def _today(self) -> Any:
         return datetime.fromtimestamp(self._now(), self._zone()).date()
@@ -116,13 +134,23 @@ def _days(call: HttpCall) -> int:
     return int(asked) if asked in {str(span) for span in SPANS} else DEFAULT_DAYS
 
 
-def _plain(bar: Any) -> dict[str, Any]:
-    return {name: getattr(bar, name) for name in bar.__struct_fields__}
+def _by(call: HttpCall) -> str:
+    asked = call.request.query.get("by", "")
+    return asked if asked in BY else BY[0]
 
 
-def _sums(days: Sequence[Mapping[str, Any]], *, priced: bool) -> dict[str, Any]:
-    total = {name: sum(each[name] for each in days) for name in ("calls", "tokens", "cost_usd")}
-    return _shown({**total, "cost_usd": total["cost_usd"] if priced else None})
+def _budget(budget: Mapping[str, Any], spent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how far a budget is used, by the limit that is nearest."""
+    measure = max(budget["limits"], key=lambda name: spent.get(name, 0) / (budget["limits"][name] or 1))
+    limit, used = budget["limits"][measure], spent.get(measure, 0)
+    return {
+        "per": BUDGET_PERIODS[budget["per"]],
+        "name": spent.get("name") or budget["only"] or "",
+        "measure": measure,
+        "used": _amount(measure, used),
+        "limit": _amount(measure, limit),
+        "share": min(1.0, used / limit) if limit else 1.0,
+    }
 
 
 def _shown(each: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.errors import InvalidRequest, NotFound
-from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, number, string
+from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, number, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.models.accounts import KEY_LIMIT, ModelAccounts
 from hub.models.choosing import chosen
@@ -16,7 +16,7 @@ from hub.models.credential_file import CredentialKind
 from hub.models.oauth import PASTE_LIMIT
 from hub.models.registry import ModelRegistry
 from hub.models.schema import model_ref
-from hub.sessions.usage_sums import GROUPINGS, summed, total_of
+from hub.sessions.usage_sums import GROUPINGS, OF_SESSIONS, summed, total_of
 
 OWNER = "gateway"
 WAIT_LIMIT_S = 50.0
@@ -76,7 +76,8 @@ class ModelMethods:
         }
         wait = {Optional("timeout_s", default=WAIT_LIMIT_S): All(number, Range(min=0, max=WAIT_LIMIT_S))}
         paste = {Required("pasted"): All(string, Length(min=1, max=PASTE_LIMIT))}
-        usage = Schema({Optional("days", default=30): _DAYS, Optional("by"): In(list(GROUPINGS))})
+        each_day = {Optional("each_day", default=False, description="Whether days are summed by themselves"): boolean}
+        usage = Schema({Optional("days", default=30): _DAYS, Optional("by"): In(list(GROUPINGS)), **each_day})
         return [
             Method("models.status", self._status, OWNER, Schema({}), READ),
             Method("models.usage", self._usage, OWNER, usage, READ),
@@ -97,9 +98,15 @@ class ModelMethods:
 
     async def _usage(self, call: MethodCall) -> Mapping[str, Any]:
         by = call.params.get("by")
-        rows = await self._used(call.params["days"], by in ("session", "channel"))
+        rows = await self._used(call.params["days"], by in OF_SESSIONS)
         if by is None:
             return {"rows": rows}
+        if call.params["each_day"]:
+            by_day: dict[str, list[dict[str, Any]]] = {}
+            for row in rows:
+                by_day.setdefault(row["day"], []).append(row)
+            found = [{"day": day, **each} for day, of in by_day.items() for each in summed(of, by)]
+            return {"count": len(found), "rows": found[:SUMS_LIMIT], "total": total_of(found)}
         sums = summed(rows, by)
         return {"count": len(sums), "rows": sums[:SUMS_LIMIT], "total": total_of(sums)}
 

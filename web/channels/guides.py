@@ -1,0 +1,98 @@
+"""What the dashboard says of each chat app: its icon, one line, and the way to its key. The texts are message ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class ChannelGuide(Struct, frozen=True):
+    """What stands on the tile of a chat app, and above its form.
+
+    Attributes:
+        icon: One of `web/frontend/icons.json`.
+        line: What it is good for.
+        steps: How to come by what its form asks for.
+    """
+
+    icon: str = "message-circle"
+    line: str = ""
+    steps: tuple[str, ...] = ()
+
+
+GUIDES: Mapping[str, ChannelGuide] = {
+    "telegram": ChannelGuide(
+        "send",
+        "A bot of your own, ready in two minutes.",
+        (
+            "Open Telegram and write to @BotFather.",
+            "Send it /newbot, and give the bot a name and a user name that ends in bot.",
+            "Copy the token from its answer and paste it here.",
+        ),
+    ),
+    "whatsapp": ChannelGuide(
+        "smartphone",
+        "Meta's platform for businesses: a number of its own, and an address on the internet.",
+        (
+            "Open developers.facebook.com and create an app of the type Business with the product WhatsApp.",
+            "In WhatsApp, API Setup, copy the access token and the phone number ID.",
+            "In the app's basic settings, copy the app secret.",
+        ),
+    ),
+    "signal": ChannelGuide(
+        "shield",
+        "End-to-end encrypted, by a signal-cli server in your home.",
+        (
+            "Start signal-cli's REST server in your home.",
+            "Link it to your Signal account, or register a number for it.",
+            "Write its address and the number here.",
+        ),
+    ),
+    "discord": ChannelGuide(
+        "users",
+        "A bot in your server, and in direct messages.",
+        (
+            "Open discord.com/developers and create an application.",
+            "On the page Bot, switch on Message Content Intent, and copy the token.",
+            "On the page OAuth2, make a link with the scope bot, and invite it to your server.",
+        ),
+    ),
+    "slack": ChannelGuide(
+        "inbox",
+        "An app in your workspace.",
+        (
+            "Open api.slack.com/apps, create an app, and switch on Socket Mode.",
+            "Install it to the workspace, and copy the bot token, which begins with xoxb-.",
+            "Create a token for the app itself, which begins with xapp-.",
+        ),
+    ),
+    "matrix": ChannelGuide(
+        "layout-grid",
+        "An account on any Matrix server.",
+        (
+            "Create an account for the assistant on your Matrix server.",
+            "Write its address here, and sign it in with its password or an access token.",
+        ),
+    ),
+    "email": ChannelGuide(
+        "mail",
+        "A mailbox that it reads and answers.",
+        (
+            "Create a mailbox for the assistant; do not use your own.",
+            "Look up its servers for IMAP and SMTP, and create a password for apps if your provider wants one.",
+        ),
+    ),
+    "irc": ChannelGuide(
+        "terminal",
+        "A nickname on an IRC network.",
+        ("Choose a network and a nickname.", "Register the nickname if the network wants that."),
+    ),
+    "webhook_chat": ChannelGuide("link", "Any program that can send and receive a web request."),
+    "webchat_page": ChannelGuide("globe", "A chat on a web page of your own."),
+}
+
+
+def guide_of(channel: str) -> ChannelGuide:
+    """Return what to say of a chat app; of one that nobody described, a plain icon."""
+    return GUIDES.get(channel, ChannelGuide())
