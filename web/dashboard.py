@@ -24,6 +24,7 @@ from hub.tools.approvals import (
     EVENT_QUESTION_REQUESTED,
     EVENT_QUESTION_RESOLVED,
 )
+from web.agents import routes as agent_routes
 from web.automations import live_topics as automation_topics, routes as automation_routes
 from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
@@ -66,6 +67,8 @@ from web.usage import routes as usage_routes
 if TYPE_CHECKING:
     from hub.config.store import ReloadResult
     from hub.hub import Hub
+    from web.agents.agents_page import AgentsPage
+    from web.agents.models_page import ModelsPage
     from web.automations.page_set import AutomationPages
     from web.channels.channels_page import ChannelsPage
     from web.developer.components_page import ComponentsPage
@@ -193,6 +196,7 @@ class Dashboard:
             *device_routes.routes(devices),
             *entity_routes.routes(LazyPages(self._load_entities)),
             *run_routes.routes(LazyPages(self._load_runs)),
+            *agent_routes.routes(LazyPages(self._load_agents), LazyPages(self._load_models)),
             *usage_routes.routes(LazyPages(self._load_usage)),
         ]
 
@@ -335,6 +339,17 @@ class Dashboard:
         from web.usage.usage_page import UsagePage
 
         return lambda: UsagePage(self._renderer, self._client, self._hub.clock.time, self._zone)
+
+    def _load_agents(self) -> Callable[[], AgentsPage]:
+        from web.agents.agents_page import AgentsPage
+
+        return lambda: AgentsPage(self._renderer, self._client)
+
+    def _load_models(self) -> Callable[[], ModelsPage]:
+        from web.agents.model_adding import ModelAdding
+        from web.agents.models_page import ModelsPage
+
+        return lambda: ModelsPage(self._renderer, self._client, ModelAdding(self._client))
 
     def _person_name(self, call: HttpCall) -> str:
         """Return the name of the person who looks; empty for a program's token and the one person without a name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -13,6 +13,9 @@ from msgspec import Struct
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import CliCommand
 from hub.cli.options import command_on, home_option, json_option, print_json
+
+if TYPE_CHECKING:
+    from hub.models.adding import NewProvider
 
 LANGUAGES = ("en", "zh-CN")
 _LATER = "Not now: it answers offline what it can, or with a local Ollama"
@@ -28,15 +31,13 @@ class Choices(Struct, frozen=True):
         name: Of the home.
         time_zone: IANA name.
         language: Such as en.
-        provider: Name and settings of a model provider, without its key.
-        key: The provider's key.
+        provider: A model provider with its key.
     """
 
     name: str
     time_zone: str
     language: str
-    provider: tuple[str, dict[str, Any]] | None = None
-    key: str = ""
+    provider: NewProvider | None = None
 
 
 @click.command("init", cls=CliCommand)
@@ -71,10 +72,8 @@ def command(
 def make_home(home: Path, chosen: Choices) -> list[str]:
     """Make a home directory; return the names of the files that were written."""
     from hub.cli.configured import editor_of
-    from hub.config.edit import set_value
-    from hub.config.files import SECRETS_FILE
     from hub.config.seed import seed
-    from hub.config.spans import Tagged
+    from hub.models.adding import write_provider
     from hub.storage.homedir import Home, restrict_umask
 
     restrict_umask()
@@ -84,13 +83,7 @@ def make_home(home: Path, chosen: Choices) -> list[str]:
     for key, value in (("name", chosen.name), ("time_zone", chosen.time_zone), ("language", chosen.language)):
         editor.set_value(("hub", key), value)
     if chosen.provider is not None:
-        provider, settings = chosen.provider
-        if chosen.key:
-            secret = f"{provider}_key"
-            text, base = editor.read_file(SECRETS_FILE, admin=True)
-            editor.write_file(SECRETS_FILE, set_value(text, (secret,), chosen.key), base)
-            settings = {**settings, "api_key": Tagged("!secret", secret)}
-        editor.set_value(("models", "providers", provider), settings)
+        write_provider(editor, chosen.provider)
     return written
 
 
@@ -108,6 +101,8 @@ def _check(choices: Choices) -> None:
 def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
     """Ask on the terminal for what the command line did not give."""
     import questionary
+
+    from hub.models.adding import OWN_SERVER, NewProvider
 
     def answer(question: Any) -> Any:
         typed = question.ask()
@@ -132,9 +127,9 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
         url = text("Its address?", "http://127.0.0.1:8000/v1", _is_url)
         model = answer(questionary.text("The id of a model it serves?", validate=bool))
         key = answer(questionary.password("Its key (empty when it needs none)?"))
-        return Choices(name, zone, language, ("my_server", {"base_url": url, "models": [{"id": model}]}), key)
+        return Choices(name, zone, language, NewProvider(OWN_SERVER, url, key, model))
     key = answer(questionary.password(f"The key of {who}? It is kept in secrets.yaml."))
-    return Choices(name, zone, language, (who, {}) if key else None, key)
+    return Choices(name, zone, language, NewProvider(who, key=key) if key else None)
 
 
 def _valid(field: str) -> Validator:

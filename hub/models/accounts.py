@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
-from hub.models.contract import AuthError, ModelEvent, ModelRequest, ModelTimeout, user_message
+from hub.models.adding import say_hello
+from hub.models.contract import AuthError
 from hub.models.credential_file import CredentialKind, ModelCredentials, StoredCredential
 from hub.models.oauth import OAuthTokens
 from hub.models.provider_config import DEFAULT_CREDENTIAL
@@ -22,8 +20,6 @@ from hub.models.resolved import Resolved
 from hub.models.sign_in import SignIns
 from hub.models.vendors import VENDORS
 
-TEST_LIMIT_S = 30.0
-TEST_TOKENS = 64
 KEY_LIMIT = 4_096
 LOCAL_SERVERS = {
     "ollama": "http://127.0.0.1:11434/v1",
@@ -128,20 +124,21 @@ class ModelAccounts:
             candidates = [each for each in candidates if each.ref == (await self._models.resolve(ref)).ref]
         return list(await asyncio.gather(*(self._tried(each) for each in candidates)))
 
-    async def scan(self) -> dict[str, Any]:
-        """Ask each provider for its models, and look for model servers on this machine."""
-        self._models.refresh()
+    async def scan(self, *, local: bool = False) -> dict[str, Any]:
+        """Ask each provider for its models, unless `local`, and look for model servers on this machine."""
         listed: dict[str, list[str]] = {}
-        for info in await self._models.list():
-            listed.setdefault(info.provider, []).append(info.id)
+        if not local:
+            self._models.refresh()
+            for info in await self._models.list():
+                listed.setdefault(info.provider, []).append(info.id)
         problems = self._models.problems()
         running = await asyncio.gather(*(self._models.pool.listed_at(name, url) for name, url in LOCAL_SERVERS.items()))
-        local = [
+        found_here = [
             {"provider": name, "base_url": url, "models": found}
             for (name, url), found in zip(LOCAL_SERVERS.items(), running, strict=True)
             if found is not None
         ]
-        return {"providers": listed, "problems": problems, "local": local}
+        return {"providers": listed, "problems": problems, "local": found_here}
 
     def _check(self, provider: str, id: str) -> None:
         if provider not in self._models.provider_names and provider not in VENDORS:
@@ -176,23 +173,5 @@ class ModelAccounts:
             return {"model": None, "credential": id, "ok": False, "error": error.message, "code": error.code}
 
     async def _tried(self, model: Resolved) -> dict[str, Any]:
-        request = ModelRequest(
-            model.info.id,
-            "",
-            (user_message("Reply with the word ok."),),
-            max_output_tokens=TEST_TOKENS,
-            timeout_s=TEST_LIMIT_S,
-            extra=model.params,
-        )
-        told: dict[str, Any] = {"model": model.ref, "credential": model.credential}
-        begun = time.monotonic()
-        try:
-            stream = cast("AsyncGenerator[ModelEvent, None]", model.provider.stream(request))
-            async with asyncio.timeout(TEST_LIMIT_S), aclosing(stream) as events:
-                async for _ in events:
-                    pass
-        except TimeoutError:
-            return {**told, "ok": False, "error": f"no answer within {TEST_LIMIT_S:g} s", "code": ModelTimeout.code}
-        except HubError as error:
-            return {**told, "ok": False, "error": error.message, "code": error.code}
-        return {**told, "ok": True, "duration_ms": round((time.monotonic() - begun) * 1_000)}
+        said = await say_hello(model.provider, model.info.id, model.params)
+        return {"model": model.ref, "credential": model.credential, **said}

@@ -69,11 +69,9 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
         yield process
 
 
-async def test_the_page_shows_what_was_used_and_tries_a_key(hub: HubProcess) -> None:
+async def test_the_page_is_small_when_no_model_was_called(hub: HubProcess) -> None:
     async with plain_browser(hub) as browser:
         await browser.goto("/usage?days=7")
-        assert "offline@default" in browser.text("#keys")
 
-        await browser.press("Test offline@default")
-
-        assert "offline/homarus answers with the key default" in browser.text("main")
+        assert "No model was called in this time." in browser.text("main")
+        assert browser.page.select_one("svg.bars") is None

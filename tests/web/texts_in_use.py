@@ -80,6 +80,7 @@ def texts_of_modules() -> Iterator[str]:
     yield from (text for text, _ in texts.MODEL_STATES.values())
     yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
     yield from texts.SKILL_NAMES
+    yield texts.MODEL_PROVIDERS["my_server"]  # the others are names
     for guide in GUIDES.values():
         yield from filter(None, (guide.line, *guide.steps))
     for table in (

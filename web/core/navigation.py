@@ -110,7 +110,13 @@ GROUPS = (
     Group(
         "Assistant",
         (
-            Entry("/agents", "Agents and models", (Tab("/agents/usage", "Usage"),), icon="bot", letter="b"),
+            Entry(
+                "/agents",
+                "Agents and models",
+                (Tab("/agents", "Agents"), Tab("/agents/models", "Models"), Tab("/agents/usage", "Usage")),
+                icon="bot",
+                letter="b",
+            ),
             Entry(
                 "/channels",
                 "Channels",
@@ -161,7 +167,6 @@ ON_A_PHONE = ("/", "/chat", "/timeline", "/devices")
 """Entries in the bar of a phone; the others are behind More."""
 
 FIRST_TABS = {
-    "/agents": "/agents/usage",
     "/devices": "/devices/rooms",
     "/tools": "/tools/skills",
 }

@@ -42,6 +42,27 @@ MESSAGE_STATES = {
     "stopped": "was stopped by a hook",
 }
 
+MODEL_PROVIDERS = {
+    "anthropic": "Anthropic",
+    "openai": "OpenAI",
+    "gemini": "Gemini",
+    "openrouter": "OpenRouter",
+    "mistral": "Mistral",
+    "deepseek": "DeepSeek",
+    "xai": "xAI",
+    "groq": "Groq",
+    "moonshot": "Moonshot",
+    "zai": "Z.ai",
+    "dashscope": "Alibaba Cloud",
+    "cerebras": "Cerebras",
+    "together_ai": "Together AI",
+    "ollama": "Ollama",
+    "lmstudio": "LM Studio",
+    "llama_cpp": "llama.cpp",
+    "vllm": "vLLM",
+    "my_server": "My own server",
+    "offline": "Offline",
+}
 USAGE_PARTS = {"model": "Model", "agent": "Agent", "automation": "Automation", "channel": "Channel"}
 BUDGET_PERIODS = {
     "run": "for one answer",

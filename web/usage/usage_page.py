@@ -10,12 +10,10 @@ from typing import Any
 
 from aiohttp import web
 
-from hub.core.schema import All, Length, Required, Schema, string
-from hub.core.surfaces import ADMIN, HttpCall
+from hub.core.surfaces import HttpCall
 from hub.sessions.usage_sums import NOTHING
-from web.core.form import read_fields
 from web.core.method_client import MethodClient
-from web.core.render import RenderedPage, Renderer, json_response, wants_json
+from web.core.render import RenderedPage, Renderer
 from web.core.texts import BUDGET_PERIODS, USAGE_PARTS
 from web.usage.chart import stacked
 
@@ -27,11 +25,10 @@ COLUMNS = (
     *("day", "agent_id", "model", "calls", "input_tokens", "output_tokens"),
     *("cache_read_tokens", "cache_write_tokens", "cost_usd"),
 )
-TEST = Schema({Required("model"): All(string, Length(min=1, max=256))})
 
 
 class UsagePage:
-    """The page, its table, and the test of a key.
+    """The page and its table.
 
     Args:
         client: Where usage and models are asked for.
@@ -49,7 +46,7 @@ class UsagePage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /usage[?days=7|30|90]`: the page."""
-        return await self._show(call, [])
+        return await self._show(call)
 
     async def table(self, call: HttpCall) -> web.StreamResponse:
         """`GET /usage.csv[?days=…]`: the sums by day, agent and model."""
@@ -63,12 +60,7 @@ class UsagePage:
             headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
         )
 
-    async def test(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /usage/test`: make one small call with a key."""
-        answer = await self._client.ask(call, "models.test", read_fields(call, TEST))
-        return json_response(answer) if wants_json(call.request) else await self._show(call, answer["results"])
-
-    async def _show(self, call: HttpCall, tested: Sequence[Mapping[str, Any]]) -> web.StreamResponse:
+    async def _show(self, call: HttpCall) -> web.StreamResponse:
         days, by = _days(call), _by(call)
         found = await self._client.ask(call, "models.usage", {"days": days, "by": by})
         each_day = await self._client.ask(call, "models.usage", {"days": days, "by": by, "each_day": True})
@@ -93,9 +85,7 @@ class UsagePage:
                 {**_shown(each), "name": None if each[by] == NOTHING else names.get(each[by], each[by])}
                 for each in found["rows"]
             ],
-            "credentials": _keys(status) if call.known_caller.authority.has(ADMIN) else [],
             "budgets": [_budget(each, spent) for each in status["budgets"] for spent in each["spent"] or [{}]],
-            "tested": list(tested),
         }
         return await self._renderer.respond(call, RenderedPage("usage", "Usage", data, PATH))
 
@@ -167,17 +157,3 @@ def _amount(measure: str, value: float) -> str:
     if measure != "cost_usd":
         return f"{value:,.0f}"
     return f"${value:.4f}" if 0 < value < 1 else f"${value:,.2f}"
-
-
-def _keys(status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": f"{provider['name']}@{key['id']}",
-            "obstacle": provider["obstacle"],
-            "rests": bool(key["cooldowns"]) or key["aside"],
-            "error": (key["error"] or {}).get("message", ""),
-        }
-        for provider in status["providers"]
-        for key in provider["credentials"]
-        if provider["origin"] in ("configuration", "environment") or not provider["obstacle"]
-    ]

@@ -103,6 +103,7 @@ def _model(info: ModelInfo, default: str | None, alias: str | None) -> dict[str,
         "supportsTools": info.tools,
         "tags": ["default"] if info.ref == default else [],
         **({"alias": alias} if alias else {}),
+        **({"cost": {"input": info.input_usd, "output": info.output_usd}} if info.input_usd is not None else {}),
     }
 
 

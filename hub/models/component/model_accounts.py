@@ -45,6 +45,7 @@ class ModelAccountsComponent(Component):
         return {"models": self._load_methods}
 
     def _load_methods(self) -> Iterable[Method]:
+        from hub.models.adding import NewProviders
         from hub.models.methods.models import ModelMethods
         from hub.models.methods.usage import UsageMethods
 
@@ -54,7 +55,13 @@ class ModelAccountsComponent(Component):
             return by_day(days, base.zone(), sessions=sessions)
 
         models = ModelMethods(
-            self._models, self._accounts, base.config, apply=self._apply, budgets=self._budgets.status, used=used
+            self._models,
+            self._accounts,
+            NewProviders(base.config, self._models, self._apply),
+            base.config,
+            apply=self._apply,
+            budgets=self._budgets.status,
+            used=used,
         )
         usage = UsageMethods(
             self._models,

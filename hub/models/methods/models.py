@@ -1,4 +1,4 @@
-"""`models.status|test|scan|fallbacks|aliases` and `models.auth.*`: models, and the credentials of their providers."""
+"""`models.status|test|scan|default|fallbacks|aliases|providers.*|auth.*`: models, and those who run them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,33 @@ from typing import Any
 
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.errors import InvalidRequest, NotFound
-from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, number, string
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    integer,
+    number,
+    slug,
+    string,
+    url,
+)
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.models.accounts import KEY_LIMIT, ModelAccounts
+from hub.models.adding import NewProvider, NewProviders
 from hub.models.choosing import chosen
+from hub.models.contract import AUTO
 from hub.models.credential_file import CredentialKind
 from hub.models.oauth import PASTE_LIMIT
 from hub.models.registry import ModelRegistry
-from hub.models.schema import model_ref
+from hub.models.schema import CONTEXT_WINDOW_MAX, CONTEXT_WINDOW_MIN, model_ref
+from hub.models.vendors import VENDORS
 from hub.sessions.usage_sums import GROUPINGS, OF_SESSIONS, summed, total_of
 
 OWNER = "gateway"
@@ -26,6 +45,15 @@ SUMS_LIMIT = 1_000
 
 _NAME = All(string, Length(min=1, max=64))
 _ONE = {Required("provider"): _NAME, Required("id", description="Its name at that provider"): _NAME}
+_PROVIDER = {
+    Required("provider", description="A vendor, or the name of a server of one's own"): slug,
+    Optional("base_url", default=""): All(string, Length(max=2_048)),
+    Optional("key", default=""): All(string, Length(max=KEY_LIMIT)),
+}
+_MODEL = {
+    Required("model", description="As the provider names it"): All(string, Length(min=1, max=256)),
+    Optional("context_window"): AnyOf(None, All(integer, Range(min=CONTEXT_WINDOW_MIN, max=CONTEXT_WINDOW_MAX))),
+}
 _STATE = {Required("state"): All(string, Length(min=1, max=200))}
 _DAYS = All(integer, Range(min=1, max=DAYS_LIMIT))
 _KEYS = [CredentialKind.API_KEY.value, CredentialKind.SETUP_TOKEN.value]
@@ -42,6 +70,7 @@ class ModelMethods:
     Args:
         models: The registry.
         accounts: Adds and tries credentials.
+        adding: Tries and adds providers.
         config: The configuration, where fallbacks and aliases are.
         apply: Applies a changed configuration.
         budgets: Returns how far budgets are used.
@@ -52,6 +81,7 @@ class ModelMethods:
         self,
         models: ModelRegistry,
         accounts: ModelAccounts,
+        adding: NewProviders,
         config: ConfigStore,
         *,
         apply: Apply,
@@ -60,6 +90,7 @@ class ModelMethods:
     ) -> None:
         self._models = models
         self._accounts = accounts
+        self._adding = adding
         self._config = config
         self._apply = apply
         self._budgets = budgets
@@ -70,6 +101,8 @@ class ModelMethods:
         one = Schema({Optional("model"): AnyOf(None, model_ref)})
         fallbacks = Schema({Optional("models"): All([model_ref], Length(max=FALLBACKS_LIMIT))})
         alias = Schema({Optional("name"): _NAME, Optional("model"): AnyOf(None, model_ref)})
+        scan = Schema({Optional("local", default=False, description="Only look on this machine"): boolean})
+        added = Schema(_PROVIDER | _MODEL | {Optional("default", default=True): boolean})
         key = {
             Required("key"): All(string, Length(min=1, max=KEY_LIMIT)),
             Optional("kind", default=_KEYS[0]): In(_KEYS),
@@ -82,7 +115,11 @@ class ModelMethods:
             Method("models.status", self._status, OWNER, Schema({}), READ),
             Method("models.usage", self._usage, OWNER, usage, READ),
             Method("models.test", self._test, OWNER, one, ADMIN, acts=True),
-            Method("models.scan", self._scan, OWNER, Schema({}), ADMIN, acts=True),
+            Method("models.scan", self._scan, OWNER, scan, ADMIN, acts=True),
+            Method("models.default", self._default, OWNER, Schema({Required("model"): model_ref}), ADMIN, acts=True),
+            Method("models.providers.connect", self._connect, OWNER, Schema(_PROVIDER), ADMIN, acts=True),
+            Method("models.providers.hello", self._hello, OWNER, Schema(_PROVIDER | _MODEL), ADMIN, acts=True),
+            Method("models.providers.add", self._add_provider, OWNER, added, ADMIN, acts=True),
             Method("models.fallbacks", self._fallbacks, OWNER, fallbacks, ADMIN, acts=True),
             Method("models.aliases", self._aliases, OWNER, alias, ADMIN, acts=True),
             Method("models.auth.list", self._list, OWNER, Schema({}), ADMIN),
@@ -115,7 +152,22 @@ class ModelMethods:
         return {"ok": bool(results) and all(each["ok"] for each in results), "results": results}
 
     async def _scan(self, call: MethodCall) -> Mapping[str, Any]:
-        return await self._accounts.scan()
+        return await self._accounts.scan(local=call.params["local"])
+
+    async def _default(self, call: MethodCall) -> Mapping[str, Any]:
+        if call.params["model"] != AUTO:
+            await chosen(self._models, call.params["model"])
+        await self._set(("models", "default"), call.params["model"])
+        return {"default": self._models.status()["default"]}
+
+    async def _connect(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self._adding.connect(_provider(call))
+
+    async def _hello(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self._adding.hello(_provider(call))
+
+    async def _add_provider(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self._adding.add(_provider(call), default=call.params["default"])
 
     async def _fallbacks(self, call: MethodCall) -> Mapping[str, Any]:
         if "models" in call.params:
@@ -162,3 +214,23 @@ class ModelMethods:
     async def _set(self, keys: tuple[str | int, ...], value: Any) -> None:
         await asyncio.to_thread(self._config.editor.set_value, keys, value)
         await self._apply(await self._config.reload())
+
+
+def _provider(call: MethodCall) -> NewProvider:
+    """Return the provider that a call speaks of.
+
+    Raises:
+        InvalidRequest: Its address is none.
+    """
+    given = call.params
+    key, base_url = given["key"].strip(), given["base_url"].strip()
+    if key and not (key.isascii() and key.isprintable()):
+        raise InvalidRequest("key: expected printable ASCII in one line")
+    if given["provider"] not in VENDORS and not base_url:
+        raise InvalidRequest("base_url: expected an address such as http://127.0.0.1:8000/v1")
+    if base_url:
+        try:
+            base_url = url(base_url if "://" in base_url else f"http://{base_url}")
+        except SchemaError as error:
+            raise InvalidRequest(f"base_url: {error}") from error
+    return NewProvider(given["provider"], base_url, key, given.get("model", ""), given.get("context_window"))
