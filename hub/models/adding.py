@@ -124,7 +124,8 @@ class NewProviders:
             AuthError: It wants another key.
             Unavailable: It does not answer.
         """
-        begun, failed = time.monotonic(), None
+        begun = time.monotonic()
+        failed: HubError | None = None
         for base_url in _addresses(provider.base_url):
             config = self._config_of(replace(provider, base_url=base_url))
             if (made := self._made(config)) is None:
