@@ -49,6 +49,7 @@ from web.developer import live_topics as developer_topics, routes as developer_r
 from web.developer.event_log import EventLog
 from web.devices import routes as device_routes
 from web.entities import routes as entity_routes
+from web.entities.home_tiles import HomeTiles
 from web.home import routes as home_routes
 from web.home.choices import ChoiceStore
 from web.home.find_page import FindPage
@@ -119,6 +120,7 @@ class Dashboard:
             self._renderer, hub.approvals, hub.agent_secrets, lambda: hub.people, hub.clock.time
         )
         self._pairing = PairingCard(self._renderer, self._client)
+        self._home = self._make_home()
         self._live_chat = None if self._renderer.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         if self._live_chat is not None:
@@ -128,7 +130,7 @@ class Dashboard:
         hub.approvals.translate = lambda text, language: catalogue(language).gettext(text)
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
         self._unsubscribe += [
-            *home_routes.keep_true(hub.bus, self._live, self._home_pulse),
+            *home_routes.keep_true(hub.bus, self._live, self._home_pulse, self._home.shows),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
             hub.bus.listen(EVENT_QUESTION_REQUESTED, self._questioned),
@@ -154,7 +156,7 @@ class Dashboard:
         hub, renderer = self._hub, self._renderer
         routes = [
             *frame_routes(renderer, self._assets, self._live),
-            *home_routes.routes(self._make_login(), self._make_home(), self._make_find(), self._make_pick()),
+            *home_routes.routes(self._make_login(), self._home, self._make_find(), self._make_pick()),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
         if self._live_chat is None:
@@ -224,13 +226,15 @@ class Dashboard:
         )
         choices = ChoiceStore(hub.home.storage / "home_page.json")
         now = lambda: datetime.fromtimestamp(hub.clock.time(), self._zone())  # noqa: E731
-        return HomePage(self._renderer, self._client, sources, choices, self._home_pulse, now)
+        tiles = HomeTiles(self._renderer, self._client)
+        return HomePage(self._renderer, self._client, sources, choices, tiles, self._home_pulse, now=now)
 
     def _make_find(self) -> FindPage | None:
         if self._renderer.recovery:
             return None
         return FindPage(
             self._client,
+            self._renderer,
             self._hub.sessions.list,
             lambda each: session_title(each, each.key, self._hub.channels.is_home),
             SaidSearch(self._client, self._renderer.when),

@@ -19,7 +19,7 @@ from hub.gateway.pages import Page, PageTable
 from web.core.assets import Assets
 from web.core.headers import new_nonce, page_headers
 from web.core.i18n import LANGUAGES, catalogue
-from web.core.navigation import ON_A_PHONE, navigation
+from web.core.navigation import ON_A_PHONE, Group, navigation
 from web.core.preferences import THEME_ICONS, THEMES, Preferences, read_preferences
 from web.core.template_loader import PageTemplates
 from web.core.texts import MODES, SCRIPT_TEXTS
@@ -91,6 +91,10 @@ class Renderer:
     def preferences(self, call: HttpCall) -> Preferences:
         """Return the preferences of the requesting browser."""
         return read_preferences(call.request, self._hub_language())
+
+    def groups(self) -> list[Group]:
+        """Return the navigation, with the pages of integrations."""
+        return navigation(self._pages.all(), recovery=self.recovery)
 
     async def prepare(self, language: str, template: str = FRAME) -> None:
         """Load the texts of a language, the names of static files and a template, without blocking the loop.
@@ -189,7 +193,7 @@ class Renderer:
             "languages": LANGUAGES,
             "theme_options": [(name, translate(text), THEME_ICONS[name]) for name, text in THEMES.items()],
             "folded": preferences.folded,
-            "navigation": navigation(self._pages.all(), recovery=self.recovery),
+            "navigation": self.groups(),
             "on_a_phone": ON_A_PHONE,
             "script_texts": {text: translate(text) for text in SCRIPT_TEXTS},
         }

@@ -117,7 +117,9 @@ class EntitiesPage:
             if wants_json(call.request):
                 raise
             return await self._one(call, entity_id, error=error)
-        back = fields["back"] if fields["back"].startswith("/devices/") else _path_of(entity_id)
+        back = (
+            fields["back"] if fields["back"] == "/" or fields["back"].startswith("/devices/") else _path_of(entity_id)
+        )
         return json_response(answer) if wants_json(call.request) else see_other(back)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:

@@ -10,6 +10,12 @@ from urllib.parse import quote
 from web.core.texts import CHANNEL_STATES, MODEL_STATES, OFFLINE_MODEL
 
 ANSWERS = 5
+TILES = 6
+PICKED: Sequence[tuple[str, str | None, int]] = (
+    *(("light", None, 2), ("climate", None, 1), ("lock", None, 1)),
+    *(("sensor", "temperature", 1), ("switch", None, 2)),
+)
+"""What has a tile until a person chooses: by domain and class, and how many."""
 NEXT_LIMIT = 6
 NEXT_HOURS = 36
 WEEK = 7
@@ -75,6 +81,19 @@ def _last_exchange(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 def _line(text: str) -> str:
     """Return the first line that has words, without the marks of Markdown at its edges."""
     return next((line.strip(" #*>-`") for line in text.splitlines() if line.strip(" #*>-`")), "")
+
+
+def favourites(entities: Iterable[Mapping[str, Any]], chosen: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the entities that have a tile: those that a person chose, else some of each kind that people use most."""
+    known = {each["entity_id"]: each for each in entities if not each["disabled"]}
+    if chosen:
+        return [known[id] for id in chosen if id in known]
+    usable = [each for each in known.values() if not each["hidden"] and not each["entity_category"]]
+    found: list[Mapping[str, Any]] = []
+    for domain, device_class, count in PICKED:
+        of = [each for each in usable if each["domain"] == domain and device_class in (None, each["device_class"])]
+        found += [each for each in of if each["commands"] or device_class][:count]
+    return found[:TILES]
 
 
 def next_up(

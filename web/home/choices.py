@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hub.storage.versioned_file import VersionedFile
 
 VERSION = 1
-COLUMNS = (("answers", "devices"), ("next", "assistant", "week"))
+COLUMNS = (("start", "answers", "devices"), ("next", "assistant", "week"))
 """The cards in the two columns, until a person moves them."""
 CARDS = tuple(card for column in COLUMNS for card in column)
 MOVES = ("up", "down", "across", "hide", "show")

@@ -13,8 +13,9 @@ from hub.core.surfaces import HttpCall
 from hub.memory.words import fold
 from hub.sessions.session import Session
 from web.chat.said_search import SaidSearch
+from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
-from web.core.render import json_response
+from web.core.render import Renderer, json_response
 from web.core.urls import blueprint_place, memory_place, script_place
 
 QUERY_LIMIT = 100
@@ -24,12 +25,14 @@ MEMORY_FROM = 3
 SAID_FROM = 2
 """Characters from which on messages are searched: two are a word in Chinese."""
 EXCERPT_LIMIT = 80
+NEAR = 0.5
+"""Cosine from which on a passage without any of the words has to do with them."""
 
 Found = dict[str, str]
 
 
 class FindPage:
-    """Finds conversations, messages, automations, scripts, blueprints, and files and entries of memory.
+    """Finds pages, entities, agents, conversations, messages, automations, scripts, blueprints, and memory.
 
     Args:
         client: Asks for what the one who types may see.
@@ -41,11 +44,13 @@ class FindPage:
     def __init__(
         self,
         client: MethodClient,
+        renderer: Renderer,
         sessions: Callable[[], Iterable[Session]],
         title: Callable[[Session], str | None],
         said: SaidSearch,
     ) -> None:
         self._client = client
+        self._renderer = renderer
         self._sessions = sessions
         self._title = title
         self._said = said
@@ -57,6 +62,9 @@ class FindPage:
         if not words:
             return json_response({"found": []})
         found = [
+            *_fitting(self._pages(call), words),
+            *_fitting([_entity(each) for each in await self._ask(call, "entities.list", "entities")], words),
+            *_fitting([_agent(each) for each in await self._ask(call, "agents.list", "agents")], words),
             *_fitting(self._conversations(), words),
             *_fitting([_automation(each) for each in await self._ask(call, "automation.list", "automations")], words),
             *_fitting([_script(each) for each in await self._ask(call, "script.list", "scripts")], words),
@@ -65,7 +73,8 @@ class FindPage:
         ]
         if len(query) >= MEMORY_FROM:
             params = {"query": query, "limit": PER_KIND}
-            found += [_hit(each) for each in await self._ask(call, "memory.search", "hits", params)]
+            hits = await self._ask(call, "memory.search", "hits", params)
+            found += [_hit(each) for each in hits if _is_near(each)]
         if len(query) >= SAID_FROM:
             found += [_message(each) for each in await self._said.messages(call, query, PER_KIND)]
         return json_response({"found": found})
@@ -74,6 +83,14 @@ class FindPage:
         for session in self._sessions():
             if title := self._title(session):
                 yield {"kind": "conversation", "name": title, "path": f"/chat?session={quote(session.key, safe='')}"}
+
+    def _pages(self, call: HttpCall) -> Iterable[Found]:
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        for group in self._renderer.groups():
+            for entry in group.entries:
+                for tab in (entry, *entry.tabs, *(below for above in entry.tabs for below in above.tabs)):
+                    name = gettext(tab.title) if tab is entry else f"{gettext(entry.title)}: {gettext(tab.title)}"
+                    yield {"kind": "page", "name": name, "path": tab.path}
 
     async def _ask(
         self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None
@@ -89,6 +106,24 @@ class FindPage:
 def _fitting(each: Iterable[Found], words: list[str]) -> list[Found]:
     found = [item for item in each if all(word in fold(f"{item['name']} {item['path']}") for word in words)]
     return found[:PER_KIND]
+
+
+def _is_near(hit: Mapping[str, Any]) -> bool:
+    """Whether a hit has to do with the query: something is always nearest, even when nothing is near."""
+    return hit["text_score"] is not None or (hit["vector_score"] or 0) >= NEAR
+
+
+def _entity(each: Mapping[str, Any]) -> Found:
+    name = f"{each['shown_name']} · {each['area']}" if each["area"] else str(each["shown_name"])
+    return {"kind": "entity", "name": name, "path": f"/devices/all?entity={quote(each['entity_id'], safe='.')}"}
+
+
+def _agent(each: Mapping[str, Any]) -> Found:
+    return {
+        "kind": "agent",
+        "name": str(each.get("name") or each["id"]),
+        "path": f"/chat?session=agent:{each['id']}:main",
+    }
 
 
 def _automation(each: Mapping[str, Any]) -> Found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -14,23 +15,26 @@ from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.core.repairs import Repair
-from hub.core.schema import All, In, Length, Required, Schema, string
-from hub.core.surfaces import HttpCall
+from hub.core.schema import All, In, Length, Optional, Required, Schema, string
+from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.core.form import read_fields, read_lists
 from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
 from web.core.moments import moment, weekday
+from web.core.preferences import local_path
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import GREETINGS
+from web.core.texts import GREETINGS, OFFLINE_MODEL
+from web.entities.home_tiles import HomeTiles
 from web.home import cards
 from web.home.choices import CARDS, MOVES, ChoiceStore, HomeChoices
 
 CUSTOMISE = "/customise"
 FAVOURITES_LIMIT = 12
+PEOPLE_WATCHED = 20
 SESSIONS = 12
 PREVIEW = {"limit": 40, "maxChars": 160}
-MOVE = Schema({Required("card"): In(CARDS), Required("move"): In(MOVES)})
+MOVE = Schema({Required("card"): In(CARDS), Required("move"): In(MOVES), Optional("back", default=CUSTOMISE): string})
 REMINDER = Schema({Required("id"): All(string, Length(min=1, max=128)), Required("do"): In(["done", "later"])})
 LATER_S = 3_600
 
@@ -62,6 +66,7 @@ class HomePage:
     Args:
         client: Where the cards ask, in the name of whoever looks.
         choices: What each person chose.
+        tiles: Makes those of the favourite devices.
         pulse: Counts the changes of what is shown.
         now: Returns the time in the home's zone.
     """
@@ -72,15 +77,23 @@ class HomePage:
         client: MethodClient,
         sources: HomeSources,
         choices: ChoiceStore,
+        tiles: HomeTiles,
         pulse: PagePulse,
+        *,
         now: Callable[[], dt.datetime],
     ) -> None:
         self._renderer = renderer
         self._client = client
         self._sources = sources
         self._choices = choices
+        self._tiles = tiles
         self._pulse = pulse
+        self._watched: OrderedDict[str, frozenset[str]] = OrderedDict()
         self._now = now
+
+    def shows(self, entity_id: str) -> bool:
+        """Whether the Home of anybody who looked lately has a tile of this entity."""
+        return any(entity_id in ids for ids in self._watched.values())
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /`."""
@@ -118,7 +131,7 @@ class HomePage:
         """`POST /customise/move`: move, hide or show a card."""
         fields = read_fields(call, MOVE)
         choices = await self._choices.of(_person(call))
-        return await self._keep(call, choices.moved(fields["card"], fields["move"]))
+        return await self._keep(call, choices.moved(fields["card"], fields["move"]), local_path(fields["back"]))
 
     async def favourites(self, call: HttpCall) -> web.StreamResponse:
         """`POST /customise/favourites`: choose the devices; none for those that the hub picks."""
@@ -140,9 +153,9 @@ class HomePage:
         self._pulse.beat()
         return json_response({"ok": True}) if wants_json(call.request) else see_other("/")
 
-    async def _keep(self, call: HttpCall, choices: HomeChoices) -> web.StreamResponse:
+    async def _keep(self, call: HttpCall, choices: HomeChoices, back: str = CUSTOMISE) -> web.StreamResponse:
         await self._choices.put(_person(call), choices)
-        return json_response({"ok": True}) if wants_json(call.request) else see_other(CUSTOMISE)
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(back)
 
     def _greeting(self, call: HttpCall, texts: Catalogue) -> dict[str, str]:
         now, name = self._now(), self._renderer.person_name(call)
@@ -154,7 +167,9 @@ class HomePage:
         choices = await self._choices.of(_person(call))
         wanted = {card for column in choices.columns for card in column} - choices.hidden
         makers = {
+            "start": self._start,
             "answers": self._answers,
+            "devices": self._devices,
             "next": self._next_up,
             "assistant": self._assistant,
             "week": self._week,
@@ -199,6 +214,38 @@ class HomePage:
             listed, (previews or {"previews": ()})["previews"], names, self._told(texts), self._sources.home_channel
         )
         return {"rows": rows} if rows else None
+
+    async def _devices(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
+        listed = (await self._client.ask(call, "entities.list"))["entities"]
+        favourites = (await self._choices.of(_person(call))).favourites
+        chosen = cards.favourites(listed, favourites)
+        person = _person(call)
+        self._watched[person] = frozenset(each["entity_id"] for each in chosen)
+        self._watched.move_to_end(person)
+        if len(self._watched) > PEOPLE_WATCHED:
+            self._watched.popitem(last=False)
+        if not chosen:
+            return None
+        may_do = call.known_caller.authority.has(WRITE)
+        return {"tiles": await self._tiles.of(call, chosen, sparks=False), "may_do": may_do}
+
+    async def _start(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
+        """Return the first steps, until all are done."""
+        if not call.known_caller.authority.has(ADMIN):
+            return None
+        models = await self._client.ask(call, "models.status")
+        status, phones, entities = await asyncio.gather(
+            self._client.ask(call, "channels.status"),
+            self._list(call, "device.pair.list", "paired"),
+            self._list(call, "entities.list", "entities"),
+        )
+        done = {
+            "model": cards.model(models, {})["name"] not in ("", OFFLINE_MODEL),
+            "chat": bool(status["channelAccounts"]),
+            "phone": bool(phones),
+            "home": bool(entities),
+        }
+        return None if all(done.values()) else {"done": done}
 
     async def _next_up(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
         jobs, automations = await asyncio.gather(

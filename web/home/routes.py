@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
+from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.surfaces import ADMIN, Open, Route
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.tools.approvals import (
@@ -43,8 +46,11 @@ def routes(login: LoginPage, home: HomePage, find: FindPage | None, pick: PickPa
     ]
 
 
-def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
+def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse, shows: Callable[[str], bool]) -> list[Unsubscribe]:
     """Count what changes on Home while somebody looks at it.
+
+    Args:
+        shows: Whether an entity has a tile on it.
 
     Returns:
         Functions that stop listening.
@@ -54,4 +60,8 @@ def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubs
         if live.watched(pulse.topic):
             pulse.beat()
 
-    return [bus.listen(name, changed) for name in CHANGES]
+    def moved(event: Event) -> None:
+        if shows(event.data["entity_id"]):
+            changed(event)
+
+    return [*(bus.listen(name, changed) for name in CHANGES), bus.listen(EVENT_STATE_CHANGED, moved)]

@@ -5,12 +5,12 @@ import { t } from "./texts.js";
 const WAIT_MS = 150;
 const KINDS = {
   conversation: t("Conversation"), automation: t("Automation"), script: t("Script"), blueprint: t("Blueprint"),
-  file: t("Memory file"), memory: t("Memory"), message: t("Message"),
+  file: t("Memory file"), memory: t("Memory"), message: t("Message"), entity: t("Device"), agent: t("Agent"), page: t("Page"),
 };
 
 const ICONS = {
   conversation: "message-circle", automation: "zap", script: "scroll-text", blueprint: "layout-grid", file: "file", memory: "brain", message: "message-circle",
-  entity: "lightbulb", agent: "bot", setting: "settings", ask: "send",
+  entity: "lightbulb", agent: "bot", page: "arrow-right",
 };
 const sprite = new URL("./vendor/sprite.svg", import.meta.url).pathname;
 const icon = (name) => html`<svg class="icon" aria-hidden="true"><use href="${sprite}#${name}"></use></svg>`;
@@ -77,7 +77,9 @@ class Palette extends LitElement {
     const found = this.found.map(({ kind, name, path }) => ({ name, kind: KINDS[kind], icon: ICONS[kind], run: () => location.assign(path) }));
     const wanted = this.query.toLowerCase().split(/\s+/);
     const here = [...places, ...acts, ...own].filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)));
-    return [...here, ...found.filter(({ name }) => !here.some((each) => each.name === name))];
+    const asked = this.query.trim();
+    const ask = asked ? [{ name: t("Ask: {text}", { text: asked }), icon: "send", run: () => post("/chat/send", { text: asked }) }] : [];
+    return [...here, ...found.filter(({ name }) => !here.some((each) => each.name === name)), ...ask];
   }
 
   keydown(event) {
@@ -127,11 +129,12 @@ class Palette extends LitElement {
   }
 }
 
-/** Post a form without fields, as its button on a page would. */
-function post(path) {
+/** Post a form, as a button on a page would. */
+function post(path, fields = {}) {
   const form = document.createElement("form");
   form.method = "post";
   form.action = path;
+  for (const [name, value] of Object.entries(fields)) form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
   document.body.append(form);
   form.submit();
 }

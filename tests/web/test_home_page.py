@@ -1,0 +1,112 @@
+"""Home of the made-up home, in a browser: what one does there without leaving it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.servers.demo_process import DemoProcess
+from tests.web.browser import Chromium, is_ready
+from tests.web.conftest import sign_in
+from tests.web.looks import faults
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoProcess]:
+    with DemoProcess(tmp_path_factory.mktemp("home-page") / "home") as process:
+        yield process
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def home(browser: Browser, demo: DemoProcess) -> AsyncIterator[Page]:
+    async with Chromium(browser, demo.url) as profiles:
+        page = await (await sign_in(profiles, demo)).new_page()
+        await page.goto("/")
+        await is_ready(page)
+        yield page
+    assert profiles.unexpected() == []
+
+
+async def test_it_greets_and_shows_what_matters(home: Page) -> None:
+    await expect(home.get_by_role("heading", level=1)).to_contain_text(", Ada")
+    for card in ("Run a command on this machine?", "Latest answers", "Favourite devices", "Next up", "This week"):
+        await expect(home.get_by_role("heading", name=card)).to_be_visible()
+    assert await faults(home) == []
+
+
+async def test_an_approval_is_answered_in_place(home: Page) -> None:
+    card = home.locator(".approval").filter(has_text="ls -la /etc")
+    await expect(card.locator("code")).to_have_text("ls -la /etc")
+    await card.get_by_text("Details").click()
+    await expect(card.get_by_text("Program", exact=True)).to_be_visible()
+    await expect(card.get_by_text("Fingerprint", exact=True)).to_be_visible()
+
+    await card.get_by_role("button", name="Allow once").click()
+
+    await expect(card).to_contain_text("Allowed by you")
+    await expect(card.get_by_role("button")).to_have_count(0)
+
+
+async def test_a_device_is_switched_by_its_tile(home: Page) -> None:
+    tile = home.locator("#card-devices .tile").first
+    switch = tile.get_by_role("button", pressed=None).first
+    was = await switch.get_attribute("aria-pressed")
+
+    await switch.click()
+
+    await expect(switch).to_have_attribute("aria-pressed", "false" if was == "true" else "true")
+
+
+async def test_a_reminder_comes_an_hour_later_or_is_done(home: Page) -> None:
+    row = home.locator("#card-next li").filter(has_text="Get up")
+    before = await row.locator("time").inner_text()
+
+    await row.get_by_role("button", name="Get up: done or later").click()
+    await home.get_by_role("button", name="An hour later").and_(home.locator(":visible")).click()
+    await expect(row.locator("time")).not_to_have_text(before)
+    await row.get_by_role("button", name="Get up: done or later").click()
+    await home.get_by_role("button", name="Done", exact=True).and_(home.locator(":visible")).click()
+
+    await expect(row).to_have_count(0)
+
+
+async def test_what_is_written_is_answered_in_a_new_conversation(home: Page) -> None:
+    await home.get_by_role("textbox", name="Message").fill("When is the boiler due?")
+    await home.keyboard.press("Enter")
+
+    await home.wait_for_url("**/chat?session=*")
+    await expect(home.get_by_role("log").get_by_text("serviced on 12 May").last).to_be_visible()
+
+
+async def test_a_card_is_hidden_for_the_person_alone(home: Page) -> None:
+    await home.get_by_role("link", name="Customise").click()
+    await home.locator("#move-week").get_by_role("button", name="Hide").click()
+    await home.get_by_role("link", name="Done").click()
+    await expect(home.get_by_role("heading", name="This week")).to_have_count(0)
+
+    await home.goto("/customise")
+    await home.locator("#move-week").get_by_role("button", name="Show").click()
+    await home.goto("/")
+
+    await expect(home.get_by_role("heading", name="This week")).to_be_visible()
+
+
+async def test_the_palette_finds_devices_agents_and_pages_and_asks(home: Page) -> None:
+    await home.keyboard.press("Control+k")
+    box = home.get_by_role("combobox", name="Search or do")
+    await box.fill("sofa")
+    await expect(home.get_by_role("option", name="Sofa lamp").filter(has_text="Device")).to_be_visible()
+    await box.fill("study")
+    await expect(home.get_by_role("option").filter(has_text="Agent").first).to_be_visible()
+    await box.fill("usage")
+    await expect(home.get_by_role("option").filter(has_text="Usage").first).to_be_visible()
+
+    await box.fill("what is the time")
+    await home.get_by_role("option", name="Ask: what is the time").click()
+
+    await home.wait_for_url("**/chat?session=*")
