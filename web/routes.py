@@ -75,7 +75,7 @@ def frame_routes(renderer: Renderer, assets: Assets, live: LiveUpdates) -> list[
 def _leads_to(path: str) -> HttpHandler:
     async def lead(call: HttpCall) -> web.StreamResponse:
         query = call.request.query_string
-        return see_other(f"{path}?{query}" if query else path)
+        return see_other(f"{path}{'&' if '?' in path else '?'}{query}" if query else path)
 
     return lead
 

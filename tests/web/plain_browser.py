@@ -173,6 +173,6 @@ def _value(field: Tag) -> str:
     if field.name == "textarea":
         return field.get_text().removeprefix("\n").replace("\r\n", "\n")
     if field.name == "select":
-        options = field.select("option[selected]") or field.select("option")
+        options = field.select("option[selected]") or ([] if "multiple" in field.attrs else field.select("option"))
         return str(options[0].get("value", _name(options[0]))) if options else ""
     return str(field.get("value", "on" if field.get("type") == "checkbox" else ""))

@@ -105,7 +105,6 @@ PAGES = {
     "/runs": ["/runs", "/runs?state=failed&session=agent:main:main"],
     "/runs/show": [],
     "/automations": ["/automations"],
-    "/automations/history": ["/automations/history"],
     "/automations/new": ["/automations/new"],
     "/automations/{id}": ["/automations/porch?test=0", "/automations/doorbell?test=", "/automations/doorbell?since=1d"],
     "/automations/{id}/traces": ["/automations/porch/traces", "/automations/doorbell/traces"],

@@ -42,7 +42,6 @@ PAGES = [
     "/tools/skills",
     "/tools/skills?skill=shopping-list",
     "/automations",
-    "/automations/history",
     "/automations/new",
     "/blueprints",
     "/devices/phones",

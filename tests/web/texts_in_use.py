@@ -19,7 +19,7 @@ from hub.skills.component import BUNDLED
 from hub.skills.scan_rules import TEXT_RULES
 from hub.skills.skill_file import read_skill
 from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, settings
-from web.automations.form_texts import FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
+from web.automations.form_texts import CHOICE_TEXTS, FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.trigger_texts import TRIGGER_TEXTS
 from web.channels.guides import GUIDES
 from web.core import texts
@@ -68,6 +68,7 @@ def texts_of_modules() -> Iterator[str]:
         *(text for two in BY_CLASS.values() for text in two),
         *(label for _, label, _ in ATTRIBUTE_VALUES.values()),
         *KIND_NAMES.values(),
+        *CHOICE_TEXTS.values(),
         *texts_of_the_grammar(),
     )
     yield ADDED

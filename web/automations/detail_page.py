@@ -27,7 +27,7 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 from web.core.texts import NOT_RUN_REASONS, STEP_STATES
 from web.core.urls import AUTOMATION_READ_TOPIC
 
-LATEST = 10
+LATEST = 14
 RUNS_LIMIT = 100
 SPANS = {"1d": 86_400.0, "7d": 604_800.0, "30d": 2_592_000.0}
 VARIABLES = All(string, Length(max=20_000))
@@ -74,10 +74,11 @@ class AutomationPage:
         self._automations = automations
         self._traces = traces
         self._parts = parts
+        self._names = list_page.names
         self._redact = redact
         self._duplicate = duplicate
         self._delete = delete
-        self._view = TraceView(renderer, parts.kinds)
+        self._view = TraceView(renderer, list_page.names, parts.kinds)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/{id}[?test=TRIGGER&variables=JSON][?since=7d]`: with a trial run or a backtest."""
@@ -166,14 +167,16 @@ class AutomationPage:
         return json_response({"deleted": id}) if wants_json(call.request) else see_other(PATH)
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows the state of the automation of a live topic, `automation:<id>`.
+        """Return the frames that show the state and the runs of the automation of a live topic, `automation:<id>`.
 
         Those who may only look watch `automation-read:<id>`, which has no buttons.
         """
         kind, _, id = topic.partition(":")
         data = await self._data(id, language) | {"may_run": kind != AUTOMATION_READ_TOPIC, "topic": topic}
-        html = self._renderer.fragment("automation_state", language, page=data)
-        return ({"t": "html", "id": "automation-state", "html": html},)
+        return [
+            {"t": "html", "id": name, "html": self._renderer.fragment(name.replace("-", "_"), language, page=data)}
+            for name in ("automation-state", "automation-runs")
+        ]
 
     async def runs_state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the runs of the automation of a live topic, `automation-runs:<id>`."""
@@ -196,10 +199,11 @@ class AutomationPage:
 
             config = SecretMask(self._automations.get(id).config).data
             with self._parts.kinds.in_use():
-                words = explain(config, catalogue(language).gettext)
+                words = self._names.named(explain(config, catalogue(language).gettext))
             triggers = [_trigger(each) for each in config["triggers"]]
         return {
             "automation": self._list_page.status(status),
+            "sentence": self._list_page.sentence(id, language),
             "words": self._redact(words),
             "triggers": triggers,
             "runs": runs,
@@ -248,7 +252,7 @@ class AutomationPage:
         reason = str(each.get("reason") or "")
         trigger = each.get("trigger")
         return self._view.moment(seconds) | {
-            "trigger": trigger_text(trigger),
+            "trigger": self._names.named(trigger_text(trigger)),
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
             "text": each.get("text") or "",
         }

@@ -111,7 +111,8 @@ def _take(draft: AutomationDraft, control: Control, fields: Fields) -> None:
     values = fields.get(control.name)
     if values is None:
         return
-    text = "\n".join(value for value in values if value) if control.kind == "choices" else values[-1]
+    joins = {"choices": "\n", "entity": ", ", "service": ", "}.get(control.kind)
+    text = values[-1] if joins is None else joins.join(value for value in values if value)
     text = text.replace("\r\n", "\n")
     if text.rstrip("\n") == control.shown.rstrip("\n"):
         return

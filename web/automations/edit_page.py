@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -17,7 +17,7 @@ from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from web.automations.draft import AutomationDraft, Fields, perform, posted, read_item
 from web.automations.form import form_of, with_errors, with_shown
-from web.automations.form_texts import FIELD_LABELS, KIND_NAMES
+from web.automations.form_texts import CHOICE_TEXTS, FIELD_LABELS, KIND_NAMES
 from web.automations.item_problems import Problem, by_name, problems_in_file, problems_of
 from web.automations.list_page import PATH, AutomationsPage
 from web.automations.trace_view import automation_path
@@ -38,8 +38,6 @@ conditions: []
 actions:
   - action: ""
 """
-
-Names = Callable[[], Sequence[str]]
 
 
 class _EditorState(Struct, frozen=True):
@@ -78,7 +76,7 @@ class AutomationEditPage:
     Args:
         list_page: Shows the automation's state as the list does.
         editor: Reads and writes the files.
-        entities, services: Names to choose from.
+        picked: Returns an entity or a service as pickers show it.
     """
 
     def __init__(
@@ -87,16 +85,13 @@ class AutomationEditPage:
         list_page: AutomationsPage,
         automations: Automations,
         editor: AutomationEditor,
-        entities: Names,
-        *,
-        services: Names,
+        picked: Callable[[str], Mapping[str, str]],
     ) -> None:
         self._renderer = renderer
         self._list_page = list_page
         self._automations = automations
         self._editor = editor
-        self._entities = entities
-        self._services = services
+        self._picked = picked
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/{id}/edit[?as=yaml]`."""
@@ -186,6 +181,8 @@ class AutomationEditPage:
                 left = with_errors(shown, {**by_name(problems, words), **draft.errors})
                 others = [{"line": None, "message": each} for each in left]
                 form = shown.as_dict()
+                for control in _controls(form):
+                    self._dress(control, words)
         known = any(each.id == id for each in self._automations.all()) if id else False
         automation = self._list_page.status(self._automations.status(id)) if known else None
         data: dict[str, Any] = {
@@ -202,8 +199,6 @@ class AutomationEditPage:
             "conflict": told.conflict,
             "changed": told.changed,
             "saved": "saved" in call.request.query,
-            "entities": self._entities() if mode == FORM else [],
-            "services": self._services() if mode == FORM else [],
             "list_titles": CARD_LISTS,
             "field_labels": FIELD_LABELS,
             "kind_names": KIND_NAMES,
@@ -211,8 +206,27 @@ class AutomationEditPage:
         title = str(automation["alias"]) if automation else "New automation"
         return await self._renderer.respond(call, RenderedPage("automation_edit", title, data, PATH, told.status))
 
+    def _dress(self, control: dict[str, Any], words: Catalogue) -> None:
+        """Add what only this home knows: the names of what can be and is picked."""
+        control["options"] = [(each, words.gettext(CHOICE_TEXTS.get(each, each))) for each in control["choices"]]
+        control["default"] = words.gettext(CHOICE_TEXTS.get(control["default"], control["default"]))
+        values = [each.strip() for each in control["shown"].split(",") if each.strip()]
+        plain = not any(character in control["shown"] for character in "{[")
+        picked = [self._picked(each) for each in values] if plain else None
+        control["picked"] = picked and [{**each, "text": words.gettext(each["text"])} for each in picked]
+
     def _words(self, call: HttpCall) -> Catalogue:
         return catalogue(self._renderer.preferences(call).language)
+
+
+def _controls(form: Any) -> Iterator[dict[str, Any]]:
+    """Yield every field of a form as templates see it."""
+    for key, value in form.items() if isinstance(form, dict) else ():
+        if key in ("fields", "more"):
+            yield from value
+        elif isinstance(value, list):
+            for each in value:
+                yield from _controls(each)
 
 
 def _one(fields: Fields, name: str) -> str:

@@ -29,7 +29,7 @@ from web.automations.form_kinds import (
 )
 from web.core.form_fields import MISSING, Control, control_of, field_id
 
-FIRST_SETTINGS = ("alias", "description", "mode", "max")
+FIRST_SETTINGS = ("alias", "description")
 OLD_KEYS = frozenset({"data_template", "event_data_template", "entity_id"})
 """Keys of actions that newer ones replace; shown where they are in use."""
 HIDDEN_SETTINGS = frozenset({"id", "made_by"})
@@ -251,6 +251,7 @@ def _own_fields(path: str, what: str, kind: str, item: Mapping[str, Any]) -> lis
             controls.append(control_of(f"{path}.{kind}.{key}", key, schema, inner.get(key, MISSING)))
     known = {control.key for control in controls}
     known |= {nested.keys[0] for nested in NESTED.get((what, kind), ())} | {*COMMON[what], *COMMON[ACTION], what, kind}
+    known |= {"target"} if any(control.name.startswith(f"{path}.target") for control in controls) else set()
     known |= {"platform", "condition", "and", "or", "not"}
     for key in item:
         if key not in known and key != "metadata":

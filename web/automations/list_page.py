@@ -1,7 +1,8 @@
-"""The automations: the list with states and last runs, and recent runs and firings of all of them."""
+"""The automations: the list with its states and last runs."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -10,17 +11,21 @@ from aiohttp import web
 from msgspec import Struct
 
 from hub.automation.contract import RunSpending
+from hub.automation.definition.explain import sentence
+from hub.automation.definition.kinds import Kinds
 from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.phrases import rewritten
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
-from web.automations.trace_view import TraceView, automation_path, outcome_shown
+from web.automations.entity_names import EntityNames
+from web.automations.trace_view import automation_path, outcome_shown
 from web.core.form import read_fields
+from web.core.i18n import catalogue
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import AUTOMATION_FILTERS, AUTOMATION_STATES, NOT_RUN_REASONS, OUTCOMES
+from web.core.texts import AUTOMATION_FILTERS, AUTOMATION_STATES
 
 PATH = "/automations"
 PAGE_SIZE = 50
@@ -31,7 +36,9 @@ QUERY_LIMIT = 100
 DAY_S = 86_400.0
 LEAST_TOLD_USD = 0.005
 """A smaller cost is shown only for heartbeats."""
-TONES = {"on": "good", "off": "", "unavailable": "bad"}
+TONES = {"on": "good", "off": "", "unavailable": "danger"}
+BEATS = 14
+"""How many of the last runs a row shows as bars."""
 
 ID = All(string, Length(min=1, max=200))
 TURN = Schema({Required("id"): ID, Required("to"): In(["on", "off"]), "back": All(string, Length(max=500))})
@@ -55,23 +62,25 @@ class ListFilter(Struct, frozen=True):
             int(page) if page.isdigit() and 0 < int(page[:6]) < 100_000 else 1,
         )
 
-    def path(self, page: int | None = None, state: str | None = None) -> str:
-        """Return the address of this list, of another page or state of it."""
+    def path(self, page: int | None = None) -> str:
+        """Return the address of this list, or of another page of it."""
         number = self.page if page is None else page
-        chosen = self.state if state is None else state
-        query = {"q": self.query, "state": chosen if chosen != "all" else "", "page": str(number) if number > 1 else ""}
+        state = self.state if self.state != "all" else ""
+        query = {"q": self.query, "state": state, "page": str(number) if number > 1 else ""}
         text = urlencode({key: value for key, value in query.items() if value})
         return f"{PATH}?{text}" if text else PATH
 
 
 class AutomationsPage:
-    """The list and the history.
+    """The list.
 
     Args:
         automations: The loaded automations.
         traces: What ran, and what did not.
         spending: What runs cost.
         redact: Takes secrets out of a text.
+        kinds: The kinds of triggers, conditions and steps that there are.
+        names: Names entities in sentences.
         wall_time: Seconds since the epoch.
     """
 
@@ -83,6 +92,8 @@ class AutomationsPage:
         spending: RunSpending,
         redact: Callable[[str], str],
         *,
+        kinds: Kinds,
+        names: EntityNames,
         wall_time: Callable[[], float],
     ) -> None:
         self._renderer = renderer
@@ -90,30 +101,25 @@ class AutomationsPage:
         self._traces = traces
         self._spending = spending
         self._redact = redact
+        self._kinds = kinds
+        self.names = names
         self._wall_time = wall_time
-        self._view = TraceView(renderer)
-        self._outcomes: dict[str, str] | None = None
+        self._outcomes: dict[str, deque[str]] | None = None
 
     def ended(self, id: str, outcome: str) -> None:
         """Handle the end of an automation's run."""
         if self._outcomes is None:
             return
-        self._outcomes[id] = outcome
+        self._outcomes.setdefault(id, deque(maxlen=BEATS)).append(outcome)
         if len(self._outcomes) > OUTCOMES_LIMIT:  # automations come and go; the traces know those that matter
             self._outcomes = None
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations[?q=…&state=…&page=N]`."""
         rights = rights_of(call)
-        data = await self._list(ListFilter.of(call.request.query), may_run=rights["may_run"]) | rights
+        wanted, language = ListFilter.of(call.request.query), self._renderer.preferences(call).language
+        data = await self._list(wanted, language, **rights) | rights
         return await self._renderer.respond(call, RenderedPage("automations", "Automations", data, PATH))
-
-    async def history(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /automations/history[?outcome=…&q=…]`: runs and firings without a run, of all automations."""
-        data = await self._history(dict(call.request.query))
-        return await self._renderer.respond(
-            call, RenderedPage("automation_history", "History", data, f"{PATH}/history")
-        )
 
     async def turn(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/turn`: turn one on or off; on also ends a pause."""
@@ -130,10 +136,18 @@ class AutomationsPage:
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the list of a live topic, `automations:<query string>`."""
         asked = dict(parse_qsl(topic.partition(":")[2]))
-        may_run = asked.get("may") == "run"
-        data = await self._list(ListFilter.of(asked), may_run=may_run) | {"may_run": may_run}
+        rights = {"may_run": asked.get("may") in ("run", "edit"), "may_edit": asked.get("may") == "edit"}
+        data = await self._list(ListFilter.of(asked), language, **rights) | rights
         html = self._renderer.fragment("automations", language, page=data)
         return ({"t": "html", "id": "automation-list", "html": html},)
+
+    def sentence(self, id: str, language: str) -> str:
+        """Return what an automation does in one sentence; empty for one that is unavailable."""
+        if self._automations.status(id).state == "unavailable":
+            return ""
+        with self._kinds.in_use():
+            said = catalogue(language).gettext(sentence(self._automations.get(id).config))
+        return self.names.named(self._redact(said[:1].upper() + said[1:]))
 
     def status(self, status: AutomationStatus) -> dict[str, Any]:
         """Return an automation as pages show it."""
@@ -153,7 +167,7 @@ class AutomationsPage:
 
     # --- inside ---
 
-    async def _list(self, wanted: ListFilter, *, may_run: bool) -> dict[str, Any]:
+    async def _list(self, wanted: ListFilter, language: str, *, may_run: bool, may_edit: bool) -> dict[str, Any]:
         everything = self._automations.all()
         found = [each for each in everything if _matches(each, wanted)]
         pages = max(1, -(-len(found) // PAGE_SIZE))
@@ -164,17 +178,17 @@ class AutomationsPage:
         for each in found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]:
             cost = self._spending.cost_usd(since=since, automation=each.id)
             told = cost >= LEAST_TOLD_USD or self._is_heartbeat(each)
-            ended = outcome_shown(outcomes[each.id]) if each.id in outcomes else None
-            rows.append(self.status(each) | {"last_outcome": ended, "cost": f"{cost:.2f}" if told else None})
+            runs = [outcome_shown(outcome) for outcome in outcomes.get(each.id, ())]
+            more = {"runs": runs, "last_outcome": runs[-1] if runs else None, "cost": f"{cost:.2f}" if told else None}
+            rows.append(self.status(each) | more | {"sentence": self.sentence(each.id, language)})
         asked = ListFilter(wanted.query, wanted.state, page)
+        rights = "may=edit&" if may_edit else "may=run&" if may_run else ""
         return {
-            "topic": f"automations:{'may=run&' if may_run else ''}{asked.path().partition('?')[2]}",
+            "topic": f"automations:{rights}{asked.path().partition('?')[2]}",
             "query": wanted.query,
             "state": wanted.state,
             "here": asked.path(),
-            "filters": [
-                {"name": name, "text": text, "path": asked.path(1, name)} for name, text in AUTOMATION_FILTERS.items()
-            ],
+            "states": AUTOMATION_FILTERS,
             "count": len(found),
             "total": len(everything),
             "number": page,
@@ -189,38 +203,23 @@ class AutomationsPage:
             return False
         return any(each["trigger"] == "heartbeat" for each in self._automations.get(status.id).config["triggers"])
 
-    async def _last_outcomes(self) -> Mapping[str, str]:
-        """Return the outcome of each automation's last run; earlier history is read once."""
+    async def _last_outcomes(self) -> Mapping[str, Sequence[str]]:
+        """Return how the last runs of each automation ended, the newest last; those before the start are read once."""
         if self._outcomes is None:
-            found: dict[str, str] = {}
+            found: dict[str, deque[str]] = {}
             for trace in await self._traces.recent(RECENT_LIMIT):
                 if trace.get("outcome") and not trace.get("imported"):
-                    found.setdefault(str(trace.get("automation_id")), str(trace["outcome"]))
+                    runs = found.setdefault(str(trace.get("automation_id")), deque(maxlen=BEATS))
+                    if len(runs) < BEATS:
+                        runs.appendleft(str(trace["outcome"]))
             self._outcomes = found
         return self._outcomes
-
-    async def _history(self, query: Mapping[str, str]) -> dict[str, Any]:
-        outcome, words = query.get("outcome", ""), query.get("q", "")[:QUERY_LIMIT].strip().lower()
-        runs = [self._view.run(trace) for trace in await self._traces.recent(RECENT_LIMIT)]
-        idle = [self._view.not_run(entry) for entry in await self._traces.not_run(None, RECENT_LIMIT)]
-
-        def fits(row: Mapping[str, Any]) -> bool:
-            return not words or words in f"{row['alias']} {row['automation_id']} {row['trigger']}".lower()
-
-        return {
-            "query": query.get("q", "")[:QUERY_LIMIT].strip(),
-            "outcome": outcome,
-            "outcomes": OUTCOMES,
-            "reasons": NOT_RUN_REASONS,
-            "runs": [row for row in runs if fits(row) and outcome in ("", row["outcome"])],
-            "not_run": [row for row in idle if fits(row) and outcome in ("", row["reason"])],
-        }
 
     def _when(self, seconds: float | None) -> dict[str, str] | None:
         if seconds is None:
             return None
         ts_ms = int(seconds * 1000)
-        return {"when": self._renderer.when(ts_ms), "iso": self._renderer.iso(ts_ms)}
+        return {"when": self._renderer.spoken(ts_ms), "iso": self._renderer.iso(ts_ms)}
 
 
 RESERVED = frozenset({"history", "new", "trace-file"})

@@ -10,16 +10,16 @@ from hub.automation.editing.script_editor import ScriptEditor
 from web.automations.blueprints_page import BlueprintsPage
 from web.automations.detail_page import AutomationPage
 from web.automations.edit_page import AutomationEditPage
+from web.automations.entity_names import EntityNames
 from web.automations.list_page import AutomationsPage
 from web.automations.scripts_page import ScriptsPage
 from web.core.method_client import MethodClient
 from web.core.render import Renderer
 from web.core.suggestions import NameCatalog
+from web.entities.tiles import icon_of
 
 if TYPE_CHECKING:
     from hub.hub import Hub
-
-SUGGESTED_LIMIT = 2_000
 
 
 class AutomationPages(Struct, frozen=True):
@@ -34,7 +34,7 @@ class AutomationPages(Struct, frozen=True):
 
 def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) -> AutomationPages:
     """Return the pages for a hub that is not in recovery mode."""
-    engine, suggestions = hub.automation, NameCatalog(hub)
+    engine, suggestions, names = hub.automation, NameCatalog(hub), EntityNames(hub.states.get)
     scripts = ScriptEditor(
         hub.config, lambda item: engine.blueprints.expand(item, "script"), engine.reload, engine.parts.kinds
     )
@@ -42,8 +42,27 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
     async def duplicate(id: str) -> str:
         return (await engine.editor.duplicate(id)).written.id
 
+    def picked(name: str) -> dict[str, str]:
+        domain, _, rest = name.partition(".")
+        state, service = hub.states.get(name), hub.services.get(domain, rest)
+        if state is not None:
+            return {
+                "value": name,
+                "text": state.name,
+                "sub": state.state,
+                "icon": icon_of({"domain": domain, **state.attributes}),
+            }
+        return {"value": name, "text": (service and service.description) or name, "icon": "play" if service else ""}
+
     shown = AutomationsPage(
-        renderer, engine.automations, engine.traces, engine.spending, hub.redactor.redact, wall_time=hub.clock.time
+        renderer,
+        engine.automations,
+        engine.traces,
+        engine.spending,
+        hub.redactor.redact,
+        kinds=engine.parts.kinds,
+        names=names,
+        wall_time=hub.clock.time,
     )
     detail = AutomationPage(
         renderer,
@@ -60,13 +79,12 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         shown,
         engine.automations,
         engine.editor,
-        lambda: [state.entity_id for state in hub.states.all()[:SUGGESTED_LIMIT]],
-        services=lambda: [service.id for service in hub.services.all()[:SUGGESTED_LIMIT]],
+        picked,
     )
     return AutomationPages(
         list=shown,
         detail=detail,
         edit=edit,
         blueprints=BlueprintsPage(renderer, client, engine.blueprints, suggestions, scripts),
-        scripts=ScriptsPage(renderer, client, scripts, engine.traces, suggestions),
+        scripts=ScriptsPage(renderer, client, scripts, engine.traces, suggestions, names),
     )

@@ -17,7 +17,6 @@ def routes(pages: LazyPages[AutomationPages]) -> list[Route]:
     on = pages.handler
     return [
         page("/automations", on(lambda each: each.list.show)),
-        page("/automations/history", on(lambda each: each.list.history)),
         form("/automations/turn", on(lambda each: each.list.turn)),
         page("/automations/new", on(lambda each: each.edit.new), ADMIN),
         page("/automations/trace-file", on(lambda each: each.detail.trace_file)),

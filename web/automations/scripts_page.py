@@ -16,6 +16,7 @@ from hub.core.errors import Conflict, HubError, NotFound
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.automations.blueprint_form import BlueprintForm
+from web.automations.entity_names import EntityNames
 from web.automations.item_problems import SCRIPT, problems_of
 from web.automations.script_fields import script_form
 from web.automations.trace_view import TraceView, outcome_shown, seconds_of
@@ -34,7 +35,7 @@ RECENT_LIMIT = 200
 """The number of traces read for the last outcomes."""
 ANSWER_LIMIT_S = 20.0
 """How long a page waits for a script to end; it goes on behind it."""
-TONES = {"on": "good", "off": "", "unavailable": "bad"}
+TONES = {"on": "good", "off": "", "unavailable": "danger"}
 NEW = """\
 alias: Say hello
 description: What it does, for people and for agents.
@@ -71,6 +72,7 @@ class ScriptsPage:
         editor: Writes them.
         traces: What happened to their runs.
         suggestions: What fields suggest.
+        names: Names entities in sentences.
     """
 
     def __init__(
@@ -80,13 +82,14 @@ class ScriptsPage:
         editor: ScriptEditor,
         traces: TraceStore,
         suggestions: NameCatalog,
+        names: EntityNames,
     ) -> None:
         self._renderer = renderer
         self._client = client
         self._editor = editor
         self._traces = traces
         self._suggestions = suggestions
-        self._view = TraceView(renderer, editor.kinds)
+        self._view = TraceView(renderer, names, editor.kinds)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /scripts`."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.automation.definition.values import is_template
 from hub.config.edit import parse_value
 from hub.config.render import block, inline
 from hub.core.errors import InvalidRequest
@@ -21,6 +22,8 @@ from web.settings.yaml_data import without_tags
 TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?")
+CLOCK = re.compile(r"(?:\d+:)?\d+:\d+|(?:\d+ ?[dhms] ?)+")
+"""Durations that boxes for hours, minutes and seconds can show."""
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 _UNITS = (("days", "d"), ("hours", "h"), ("minutes", "m"), ("seconds", "s"))
@@ -46,6 +49,9 @@ _KINDS = {
     **dict.fromkeys(("text", "attribute", "state", "icon", "language", "country"), "text"),
 }
 """Kinds of fields by kind of selector; the others are YAML."""
+_PICKED = frozenset({"entity", "device", "area", "floor", "label", "model", "channel", "session", "tool"})
+OPTIONS_LIMIT = 200
+"""More are looked for by name, not listed."""
 _MANY = {"choice": "choices", "suggest": "many", "text": "many"}
 """The kind of a control that takes several values."""
 
@@ -65,6 +71,7 @@ class InputControl(Struct, frozen=True):
         low, high, step, unit: Of numbers.
         slider: Whether a number is also a slider.
         constant: The value of a `constant` that is on.
+        pick: What a picker offers, such as `entity`; empty when it is typed.
     """
 
     name: str
@@ -82,6 +89,7 @@ class InputControl(Struct, frozen=True):
     unit: str = ""
     slider: bool = False
     constant: Any = None
+    pick: str = ""
     error: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,7 +103,8 @@ class InputControl(Struct, frozen=True):
             "kind": self.kind,
             "shown": text,
             "chosen": list(self.shown),
-            "options": [{"value": value, "label": label} for value, label in self.options],
+            "options": [{"value": value, "label": label} for value, label in self.options[:OPTIONS_LIMIT]],
+            "pick": self.pick,
             "description": self.description,
             "required": self.required,
             "low": self.low,
@@ -123,7 +132,8 @@ def input_control(
     now = default if value is MISSING else value
     options = suggestions.options(selector)
     kind = _kind(selector)
-    if kind in {"choice", "choices"}:
+    pick = selector["type"] if kind in {"suggest", "many"} and selector["type"] in _PICKED and _is_plain(now) else ""
+    if kind in {"choice", "choices"} or pick:
         options = _with_those_chosen(options, now)
     low = selector.get("min", selector.get("min_mireds"))
     high = selector.get("max", selector.get("max_mireds"))
@@ -131,8 +141,10 @@ def input_control(
     constant = selector.get("value")
     try:
         shown = _shown(kind, now, constant)
+        if kind == "duration" and shown and not CLOCK.fullmatch(shown[0]):
+            kind = "text"
     except ValueError:
-        kind, options, shown = "yaml", (), _shown("yaml", now, constant)
+        kind, options, pick, shown = "yaml", (), "", _shown("yaml", now, constant)
     return InputControl(
         name=f"{prefix}{field['key']}",
         key=field["key"],
@@ -149,6 +161,7 @@ def input_control(
         unit=str(selector.get("unit_of_measurement") or selector.get("unit") or ""),
         slider=kind == "number" and bounded and selector.get("mode", "slider") == "slider",
         constant=constant,
+        pick=pick,
     )
 
 
@@ -202,6 +215,12 @@ def _step(kind: str, selector: Mapping[str, Any]) -> str:
     if kind in {"time", "datetime"}:
         return "60" if selector.get("no_second") else "1"
     return _plain(selector["step"]) if "step" in selector else "any"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is what a picker gives: names, no template and no mapping."""
+    found = value if isinstance(value, list) else [] if value in (MISSING, None) else [value]
+    return all(isinstance(each, str) and not is_template(each) for each in found)
 
 
 def _with_those_chosen(options: tuple[Option, ...], value: Any) -> tuple[Option, ...]:

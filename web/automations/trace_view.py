@@ -11,6 +11,7 @@ from urllib.parse import quote
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.tracing.trace import PHRASE
 from hub.core.phrases import restored
+from web.automations.entity_names import EntityNames
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
 from web.automations.trigger_texts import trigger_text
 from web.core.durations import duration_text
@@ -22,13 +23,12 @@ TONES = {
     "finished": "good",
     "stopped": "good",
     RUNNING: "",
-    "failed": "bad",
-    "timed_out": "bad",
+    "failed": "danger",
+    "timed_out": "danger",
     "denied": "warn",
     "cancelled": "warn",
     "interrupted": "warn",
 }
-MARKS = {"good": "✓", "bad": "✗", "warn": "!", "": "…"}
 VALUE_LIMIT = 20_000
 
 
@@ -38,10 +38,10 @@ def automation_path(automation_id: str, rest: str = "") -> str:
 
 
 def outcome_shown(outcome: str | None) -> dict[str, str]:
-    """Return how a run ended, in words, with a mark and a tone that say the same."""
+    """Return how a run ended, in words and as a tone of a chip."""
     name = outcome or RUNNING
     tone = TONES.get(name, "")
-    return {"outcome": name, "outcome_text": OUTCOMES.get(name, name), "tone": tone, "mark": MARKS[tone]}
+    return {"outcome": name, "outcome_text": OUTCOMES.get(name, name), "tone": tone}
 
 
 def seconds_of(iso: Any) -> float | None:
@@ -57,11 +57,13 @@ class TraceView:
 
     Args:
         renderer: For times.
+        names: Names entities in sentences.
         kinds: The kinds of steps that there are.
     """
 
-    def __init__(self, renderer: Renderer, kinds: Kinds = OUR_KINDS) -> None:
+    def __init__(self, renderer: Renderer, names: EntityNames, kinds: Kinds = OUR_KINDS) -> None:
         self._renderer = renderer
+        self._names = names
         self._kinds = kinds
 
     def run(self, trace: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +77,7 @@ class TraceView:
             "automation_id": id,
             "alias": str(trace.get("alias") or id),
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
-            "trigger": trigger_text(trace.get("trigger")),
+            "trigger": self._names.named(trigger_text(trace.get("trigger"))),
             **outcome_shown(trace.get("outcome")),
             "error": trace.get("error"),
             **self.moment(started),
@@ -90,13 +92,13 @@ class TraceView:
             "automation_id": id,
             "alias": str(entry.get("alias") or id),
             "path": automation_path(id, "/traces#not-run"),
-            "trigger": trigger_text(entry.get("trigger")),
+            "trigger": self._names.named(trigger_text(entry.get("trigger"))),
             "reason": reason,
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
-            "text": restored(str(entry.get("text") or ""), entry.get(f"text{PHRASE}")),
+            "text": self._names.named(restored(str(entry.get("text") or ""), entry.get(f"text{PHRASE}"))),
             **self.moment(seconds_of(entry.get("time"))),
             "conditions": [
-                {"path": path, "holds": verdict_of(entries), "reason": _reason(entries)}
+                {"path": path, "holds": verdict_of(entries), "reason": self._names.named(_reason(entries))}
                 for path, entries in (entry.get("steps") or {}).items()
             ],
         }
@@ -110,6 +112,8 @@ class TraceView:
             graph = graph_of(
                 config if isinstance(config, Mapping) else {}, steps, None if fired is None else str(fired)
             )
+        for box in graph.boxes:
+            box.label = self._names.named(box.label)
         nodes = [box.as_dict() | self._node(box.path, box.state, steps) for box in graph.boxes]
         drawn = {box.path for box in graph.boxes}
         nodes += [
@@ -130,7 +134,11 @@ class TraceView:
     def moment(self, seconds: float | None) -> dict[str, str]:
         """Return a time for people and for machines."""
         ts_ms = None if seconds is None else int(seconds * 1000)
-        return {"when": self._renderer.when(ts_ms, seconds=True), "iso": self._renderer.iso(ts_ms)}
+        return {
+            "when": self._renderer.when(ts_ms, seconds=True),
+            "spoken": self._renderer.spoken(ts_ms),
+            "iso": self._renderer.iso(ts_ms),
+        }
 
     def _node(self, path: str, state: str, steps: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
         return {"state": state, "entries": [self._entry(entry) for entry in steps.get(path, ())]}
@@ -142,7 +150,7 @@ class TraceView:
             **self.moment(seconds_of(entry.get("started"))),
             "duration": None if duration is None else duration_text(float(duration) / 1000),
             "holds": verdict_of([entry]),
-            "reason": _reason([entry]),
+            "reason": self._names.named(_reason([entry])),
             "result": pretty(entry["result"]) if entry.get("result") else None,
             "changed": pretty(entry["changed_variables"]) if entry.get("changed_variables") else None,
             "error": entry.get("error"),

@@ -65,6 +65,7 @@ class Control(Struct, frozen=True):
             "kind": self.kind,
             "shown": self.shown,
             "choices": list(self.choices),
+            "many": self.many,
             "chosen": self.shown.split("\n") if self.kind == "choices" and self.shown else [],
             "description": self.description,
             "required": self.required,

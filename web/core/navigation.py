@@ -60,11 +60,7 @@ GROUPS = (
         (
             Entry("/", "Home", icon="house", letter="h"),
             Entry("/chat", "Chat", icon="message-circle", letter="c"),
-            Entry(
-                *("/timeline", "Timeline", (Tab("/timeline", "All"), Tab("/automations/history", "Automations"))),
-                icon="activity",
-                letter="t",
-            ),
+            Entry("/timeline", "Timeline", icon="activity", letter="t"),
         ),
     ),
     Group(
@@ -180,6 +176,7 @@ MOVED = {
     "/entities": "/devices/all",
     "/entities.csv": "/devices/all.csv",
     "/areas": "/devices/rooms",
+    "/automations/history": "/timeline?kind=automation",
     "/skills": "/tools/skills",
     "/mcp-servers": "/tools/mcp",
     "/browser": "/tools/browser",

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from hub.core.errors import HubError
 from hub.core.surfaces import HttpCall
 from hub.gateway.pages import Page, PageTable
+from web.core import moments
 from web.core.assets import Assets
 from web.core.headers import new_nonce, page_headers
 from web.core.i18n import LANGUAGES, catalogue
@@ -174,6 +175,10 @@ class Renderer:
         now = dt.datetime.fromtimestamp(self._wall_time(), zone)
         time = f"{at:%H:%M:%S}" if seconds else f"{at:%H:%M}"
         return time if at.date() == now.date() else f"{at:%Y-%m-%d} {time}"
+
+    def spoken(self, ts_ms: int | None) -> str:
+        """Return a time as people say it, such as "tomorrow 7:30": a phrase, which templates translate."""
+        return moments.moment_phrase(ts_ms / 1000, self._wall_time(), self._zone()) if ts_ms else ""
 
     def iso(self, ts_ms: int | None) -> str:
         """Return a time for machines, in the hub's time zone."""

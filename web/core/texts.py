@@ -200,14 +200,14 @@ MODES = {
     "parallel": "runs in parallel",
 }
 OUTCOMES = {
-    "running": "running",
-    "finished": "finished",
-    "stopped": "stopped early",
-    "failed": "failed",
-    "cancelled": "cancelled",
-    "timed_out": "took too long",
-    "denied": "not approved",
-    "interrupted": "interrupted",
+    "running": "Running",
+    "finished": "Done",
+    "stopped": "Stopped early",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "timed_out": "Took too long",
+    "denied": "Not approved",
+    "interrupted": "Interrupted",
 }
 NOT_RUN_REASONS = {
     "conditions": "a condition was not met",

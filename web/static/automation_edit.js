@@ -56,7 +56,7 @@ function show(page, command) {
 
 function tell(text) {
   const place = document.getElementById("edit-state");
-  place.className = "bad";
+  place.className = "grow small danger";
   place.textContent = text;
 }
 
@@ -86,7 +86,6 @@ async function problems(text) {
   const list = document.getElementById("problems");
   list.replaceChildren(...found.map((problem) => {
     const item = document.createElement("li");
-    item.className = "bad";
     item.textContent = `${problem.line}: ${problem.path ? `${problem.path}: ` : ""}${problem.message}`;
     return item;
   }));

@@ -160,9 +160,9 @@ class Duration extends LitElement {
 function parts(text) {
   const colons = text.split(":").map(Number);
   if (colons.length > 1) return colons.length === 3 ? colons : [...colons, 0];
-  const all = { h: 0, m: 0, s: 0 };
-  for (const [, number, unit] of text.matchAll(/([\d.]+)\s*([hms]?)/g)) all[unit || "s"] += Number(number);
-  const total = Math.round(all.h * 3600 + all.m * 60 + all.s);
+  const all = { d: 0, h: 0, m: 0, s: 0 };
+  for (const [, number, unit] of text.matchAll(/([\d.]+)\s*([dhms]?)/g)) all[unit || "s"] += Number(number);
+  const total = Math.round(all.d * 86400 + all.h * 3600 + all.m * 60 + all.s);
   return [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
 }
 

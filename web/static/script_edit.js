@@ -17,7 +17,6 @@ async function check(text) {
   const { problems } = await response.json();
   list.replaceChildren(...problems.map((problem) => {
     const item = document.createElement("li");
-    item.className = "bad";
     item.textContent = `${problem.line}: ${problem.path ? `${problem.path}: ` : ""}${problem.message}`;
     return item;
   }));

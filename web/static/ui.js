@@ -93,6 +93,16 @@ function countDown() {
   }
 }
 
+/** Add another empty row to a list that is being filled. */
+function addRow(rows) {
+  const next = rows.lastElementChild.cloneNode(true);
+  for (const field of next.querySelectorAll("input")) {
+    field.value = "";
+    field.ariaLabel = field.ariaLabel.replace(/\d+$/, (count) => Number(count) + 1);
+  }
+  rows.append(next);
+}
+
 /** Show the save bar of a form when something in it is not as it was, and how much. */
 function watchChanges(form) {
   const bar = form.querySelector(".save-bar");
@@ -129,6 +139,8 @@ export function start() {
   });
   document.addEventListener("input", (event) => {
     const output = event.target.dataset?.output && document.getElementById(event.target.dataset.output);
+    const rows = event.target.value && event.target.closest?.(".repeat");
+    if (rows?.lastElementChild.contains(event.target)) addRow(rows);
     if (output) output.textContent = `${event.target.value} ${output.dataset.unit}`.trim();
   });
   document.addEventListener("change", (event) => event.target.matches?.("[data-submit]") && event.target.form.requestSubmit());

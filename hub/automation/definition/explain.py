@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.definition.kinds import kinds_in_use
-from hub.automation.definition.phrases import all_of, listed, shown, span, span_of
+from hub.automation.definition.phrases import all_of, any_of, listed, shown, span, span_of
 from hub.core.phrases import phrase
 from hub.core.secret import SecretMask
 
 Translate = Callable[[str], str]
+IN_A_SENTENCE = 3
 _INDENT = "   "
 _MODES: Mapping[str, str] = {
     "single": phrase("If triggered while running, the trigger is ignored."),
@@ -40,6 +41,39 @@ def explain_script(config: Mapping[str, Any], translate: Translate = str) -> str
         lines.append(phrase("Its fields are {fields}.", fields=listed(fields)))
     lines += [phrase("It does:"), *_steps(config["sequence"], 1), *_limits(config)]
     return "\n".join(map(translate, lines))
+
+
+def sentence(config: Mapping[str, Any]) -> str:
+    """Return a validated automation as one sentence: when, only if, and what; without its secrets."""
+    config = SecretMask(config).data
+    when = any_of(_first(explain_trigger(each) for each in config["triggers"])) or phrase("when started by hand")
+    what = all_of(_first(_in_short(step) for step in config["actions"])) or phrase("nothing")
+    if config["conditions"]:
+        conditions = all_of(_first(_condition(each) for each in config["conditions"]))
+        return phrase("{when}, only if {condition}: {what}", when=when, condition=conditions, what=what)
+    return phrase("{said}: {reason}", said=when, reason=what)
+
+
+def _in_short(step: Mapping[str, Any]) -> str:
+    """Return a step as a clause; what is made of steps is only told to be so."""
+    match kinds_in_use().step_key(step):
+        case "if" | "choose":
+            return phrase("something that depends")
+        case "repeat":
+            return phrase("something again and again")
+        case "sequence" | "parallel":
+            return phrase("several things")
+        case _:
+            return next(_step(step, 0))
+
+
+def _first(parts: Iterable[str]) -> list[str]:
+    """Return the first of what a sentence can hold; what is left out is counted."""
+    found = list(parts)
+    if len(found) <= IN_A_SENTENCE:
+        return found
+    more = len(found) - IN_A_SENTENCE + 1
+    return [*found[: IN_A_SENTENCE - 1], phrase("{count} more", count=more)]
 
 
 def explain_trigger(config: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.async_api import BrowserContext, Page, StorageState, expect
+from playwright.async_api import BrowserContext, Locator, Page, StorageState, expect
 
 from tests.lengths import in_long_runs
 from tests.servers.hub_process import HubProcess
@@ -57,7 +57,6 @@ READY = "html[data-ready][data-live=on]"
 EDITOR = "#yaml-editor[data-ready]"
 PAGES = {
     "/automations": READY,
-    "/automations/history": READY,
     "/automations/new": READY,
     "/automations/lamp?test=0": READY,
     "/automations/lamp/edit": READY,
@@ -95,6 +94,10 @@ def files_as_before(hub: HubProcess) -> Iterator[None]:
         reload(hub)
 
 
+def row(page: Page, name: str) -> Locator:
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
 def reload(hub: HubProcess) -> None:
     hub.rpc("service.call", {"service": "automation.reload"})
 
@@ -106,13 +109,13 @@ async def saved(page: Page) -> None:
 async def test_the_list_tells_what_each_automation_is_about(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/automations")
 
-    cards = page.locator(".automation-card")
-    await expect(cards).to_have_count(3)
-    await expect(cards.filter(has_text="Lamp")).to_contain_text("Next run")
-    broken = cards.filter(has_text="Broken")
-    await expect(broken).to_contain_text("unavailable")
+    await expect(page.get_by_role("row")).to_have_count(4)
+    await expect(row(page, "Lamp")).to_contain_text("When the event door happens or every 2 h: something that depends")
+    await expect(row(page, "Lamp").locator("[data-label='Next run'] time")).to_be_visible()
+    broken = row(page, "Broken")
+    await expect(broken).to_contain_text("Unavailable")
     await expect(broken).to_contain_text("there is no trigger 'evnt'; did you mean event?")
-    await broken.get_by_role("link", name=f"Open {FILE}:").click()
+    await broken.get_by_role("link", name="Open the file").click()
     await page.wait_for_selector("#config-editor[data-ready]")
     await expect(page.locator(".cm-activeLine")).to_contain_text("evnt")
 
@@ -142,7 +145,7 @@ async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hu
     assert "- alias: Good night\n" in text
     assert "lights_out" in text
     await page.goto("/automations")
-    await expect(page.locator(".automation-card").filter(has_text="Good night")).to_contain_text("on")
+    await expect(row(page, "Good night").get_by_role("switch")).to_be_checked()
 
 
 async def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(
@@ -224,11 +227,11 @@ async def test_a_change_made_meanwhile_keeps_the_draft(
 
 async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/automations/lamp")
-    await page.get_by_role("region", name="Run it").get_by_label("Variables (JSON)").fill('{"who": "Anna"}')
-    await page.get_by_role("region", name="Run it").get_by_role("button", name="Run now").click()
-    await expect(page.locator("#automation-state").get_by_role("link", name="finished").first).to_be_visible()
+    await page.locator("#run-variables").fill('{"who": "Anna"}')
+    await page.get_by_role("button", name="Run it").click()
+    await expect(page.locator("#automation-runs")).to_contain_text("Done")
 
-    await page.get_by_role("link", name="Traces").click()
+    await page.get_by_role("link", name="All runs").click()
     graph = page.get_by_role("group", name="Steps of the run")
     await expect(graph.get_by_role("link", name="event: by_hand: done")).to_be_visible()
     await is_ready(page)
@@ -244,13 +247,14 @@ async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: Brow
 
 async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations/lamp")
-    await page.get_by_role("region", name="Run it").get_by_role("button", name="Run now").click()
-    await expect(page.locator("#automation-state").get_by_role("link", name="finished").first).to_be_visible()
+    await page.get_by_role("button", name="Run now").click()
+    await expect(page.locator("#automation-runs")).to_contain_text("Done")
     await page.goto("/automations/lamp/traces")
 
     async with page.expect_download() as download:
         await page.get_by_role("link", name="Download as JSON").click()
     path = await (await download.value).path()
+    await page.get_by_text("Look at a trace from a file").click()
     await page.get_by_label("File of a trace").set_input_files(path)
     await page.get_by_role("button", name="Show it").click()
 
@@ -260,25 +264,24 @@ async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserConte
 
 async def test_the_list_changes_while_one_looks(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations")
-    lamp = page.locator(".automation-card").filter(has_text="Lamp")
 
     hub.rpc("event.fire", {"type": "door"})
-    await expect(lamp).to_contain_text("finished")
+    await expect(row(page, "Lamp")).to_contain_text("Done")
     (hub.home / FILE).write_text(AUTOMATIONS.replace("alias: Never", "alias: Now and then"))
     reload(hub)
 
-    await expect(page.get_by_role("heading", name="Now and then")).to_be_visible()
+    await expect(row(page, "Now and then")).to_be_visible()
 
 
 async def test_it_is_paused_and_resumed(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/automations")
-    lamp = page.locator(".automation-card").filter(has_text="Lamp")
+    lamp = page.get_by_role("switch", name="Lamp")
 
-    await lamp.get_by_role("button", name="Pause: Lamp").click()
-    await expect(lamp).to_have_attribute("data-state", "off")
-    await lamp.get_by_role("button", name="Resume: Lamp").click()
+    await lamp.click()
+    await expect(lamp).not_to_be_checked()
+    await lamp.click()
 
-    await expect(lamp).to_have_attribute("data-state", "on")
+    await expect(lamp).to_be_checked()
 
 
 async def test_a_broken_one_is_mended_in_the_editor(
@@ -298,19 +301,21 @@ async def test_a_broken_one_is_mended_in_the_editor(
     await saved(page)
 
     await page.goto("/automations")
-    await expect(page.locator(".automation-card").filter(has_text="Broken")).to_have_attribute("data-state", "on")
+    await expect(page.get_by_role("switch", name="Broken")).to_be_checked()
 
 
 async def test_a_copy_is_made_turned_off_and_deleted_after_one_question(
     signed_in: BrowserContext, hub: HubProcess
 ) -> None:
     page = await opened(signed_in, "/automations/lamp")
+    await page.get_by_role("button", name="More about Lamp").click()
     await page.get_by_role("button", name="Duplicate").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Lamp (copy)")
     assert "Lamp (copy)" in (hub.home / FILE).read_text()
 
-    await page.get_by_role("link", name="Overview").last.click()
-    await page.get_by_text("Delete…").click()
+    await page.get_by_role("link", name="Lamp (copy)").click()
+    await page.get_by_role("button", name="More about Lamp (copy)").click()
+    await page.get_by_role("link", name="Delete…").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
 
     await page.wait_for_url("**/automations")
@@ -335,8 +340,9 @@ async def test_a_chinese_browser_is_answered_in_chinese(chromium: Chromium, cook
 
     await page.goto("/automations")
     await is_ready(page)
-    await page.get_by_role("button", name="立即运行：Lamp").click()
+    await page.get_by_role("button", name="“Lamp”的更多操作").click()
+    await page.get_by_role("button", name="立即运行").click()
 
-    await expect(page.locator(".automation-card").filter(has_text="Lamp")).to_contain_text("已完成")
+    await expect(row(page, "Lamp")).to_contain_text("完成")
     await page.goto("/automations/lamp/edit")
     await expect(page.get_by_role("button", name="保存", exact=True)).to_be_visible()

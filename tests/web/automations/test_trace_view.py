@@ -11,6 +11,7 @@ from aiohttp import web
 
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
+from web.automations.entity_names import EntityNames
 from web.automations.trace_view import TONES, TraceView, outcome_shown
 from web.core.assets import Assets
 from web.core.durations import duration_text
@@ -32,7 +33,7 @@ def view(tmp_path: Path) -> TraceView:
         zone=lambda: ZoneInfo("Europe/Berlin"),
         wall_time=lambda: NOW + 5 * 3600,
     )
-    return TraceView(renderer)
+    return TraceView(renderer, EntityNames(lambda entity_id: None))
 
 
 def trace(**values: Any) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def test_a_run_is_a_row_with_its_time_its_length_and_its_page(view: TraceView) -
     row = view.run(trace())
 
     assert (row["when"], row["duration"], row["trigger"]) == ("01:00:00", "2.5 s", "at 23:00")
-    assert (row["mark"], row["outcome_text"], row["tone"]) == ("✓", "finished", "good")
+    assert (row["outcome_text"], row["tone"]) == ("Done", "good")
     assert row["path"] == "/automations/good%20night/traces?run=r%2F1"
 
 
