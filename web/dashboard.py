@@ -269,7 +269,7 @@ class Dashboard:
     def _load_automations(self) -> Callable[[], AutomationPages]:
         from web.automations.page_set import make_automation_pages
 
-        return lambda: make_automation_pages(self._hub, self._renderer, self._client)
+        return lambda: make_automation_pages(self._hub, self._renderer, self._client, self._zone)
 
     def _load_memory(self) -> Callable[[], MemoryPages]:
         from web.memory.page_set import make_memory_pages

@@ -222,7 +222,7 @@ class AutomationsPage:
         return {"when": self._renderer.spoken(ts_ms), "iso": self._renderer.iso(ts_ms)}
 
 
-RESERVED = frozenset({"history", "new", "trace-file"})
+RESERVED = frozenset({"history", "new", "reminders", "trace-file"})
 """Ids that would be addresses of other pages."""
 
 

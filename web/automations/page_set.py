@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from hub.automation.editing.script_editor import ScriptEditor
+from hub.core.ids import new_id
+from hub.sessions.keys import main_key
 from web.automations.blueprints_page import BlueprintsPage
 from web.automations.detail_page import AutomationPage
 from web.automations.edit_page import AutomationEditPage
 from web.automations.entity_names import EntityNames
 from web.automations.list_page import AutomationsPage
+from web.automations.reminders_page import RemindersPage
 from web.automations.scripts_page import ScriptsPage
 from web.core.method_client import MethodClient
 from web.core.render import Renderer
@@ -28,11 +33,14 @@ class AutomationPages(Struct, frozen=True):
     list: AutomationsPage
     detail: AutomationPage
     edit: AutomationEditPage
+    reminders: RemindersPage
     blueprints: BlueprintsPage
     scripts: ScriptsPage
 
 
-def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) -> AutomationPages:
+def make_automation_pages(
+    hub: Hub, renderer: Renderer, client: MethodClient, zone: Callable[[], ZoneInfo]
+) -> AutomationPages:
     """Return the pages for a hub that is not in recovery mode."""
     engine, suggestions, names = hub.automation, NameCatalog(hub), EntityNames(hub.states.get)
     scripts = ScriptEditor(
@@ -85,6 +93,14 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         list=shown,
         detail=detail,
         edit=edit,
+        reminders=RemindersPage(
+            renderer,
+            client,
+            lambda: main_key(hub.agents.default().id),
+            new_id,
+            zone=zone,
+            wall_time=hub.clock.time,
+        ),
         blueprints=BlueprintsPage(renderer, client, engine.blueprints, suggestions, scripts),
         scripts=ScriptsPage(renderer, client, scripts, engine.traces, suggestions, names),
     )

@@ -71,6 +71,7 @@ GROUPS = (
                 "Automations",
                 (
                     Tab("/automations", "Automations"),
+                    Tab("/automations/reminders", "Reminders"),
                     Tab("/scripts", "Scripts"),
                     Tab("/blueprints", "Blueprints"),
                 ),

@@ -11,6 +11,7 @@ from msgspec import Struct
 from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids, target_ids
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
+from hub.automation.definition.phrases import listed, shown
 from hub.automation.running.calling import call_service
 from hub.automation.running.untrusted_input import quoted_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
@@ -90,10 +91,54 @@ def _checked(text: str) -> str:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    target = step.get("target") or step.get("data") or {}
+    data = step.get("data") or {}
+    data = data if isinstance(data, Mapping) else {}
+    target = step.get("target") or data
     entities = target.get("entity_id") if isinstance(target, Mapping) else None
-    named = ", ".join(entities) if isinstance(entities, list) else entities
-    return f"{step['action']} ({named})" if named else str(step["action"])
+    named = listed(entities) if isinstance(entities, list) else entities
+    said = _said(str(step["action"]), data) or (_done_to(str(step["action"]).partition(".")[2], named, data))
+    return said or (f"{step['action']} ({named})" if named else str(step["action"]))
+
+
+def _said(service: str, data: Mapping[str, Any]) -> str | None:
+    """Return a call that says something, in words; None when it says nothing."""
+    text = shown(data.get("message") or data.get("text") or data.get("prompt") or "")
+    match service:
+        case "notify.notify" if text:
+            return phrase("tell everyone: {text}", text=text)
+        case "message.send" if text and "to" not in data:
+            return phrase("tell you: {text}", text=text)
+        case "message.send" if text:
+            return (
+                phrase("tell you: {text}", text=text)
+                if "to" not in data
+                else phrase("send a message: {text}", text=text)
+            )
+        case "agent.run" if text:
+            return phrase("ask the assistant: {text}", text=text)
+    return None
+
+
+def _done_to(name: str, what: str | None, data: Mapping[str, Any]) -> str | None:
+    """Return in words what is done to a thing; None when there are none for it."""
+    if what is None:
+        return None
+    match name:
+        case "turn_on" if "brightness_pct" in data:
+            return phrase("turn on {what}, {value} %", what=what, value=shown(data["brightness_pct"]))
+        case "turn_on":
+            return phrase("turn on {what}", what=what)
+        case "turn_off":
+            return phrase("turn off {what}", what=what)
+        case "toggle":
+            return phrase("switch {what} over", what=what)
+        case "set_temperature" if "temperature" in data:
+            return phrase("set {what} to {value}°", what=what, value=shown(data["temperature"]))
+        case "open_cover":
+            return phrase("open {what}", what=what)
+        case "close_cover":
+            return phrase("close {what}", what=what)
+    return None
 
 
 _TARGET = Schema(

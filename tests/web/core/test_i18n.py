@@ -176,7 +176,7 @@ def test_each_page_brings_the_texts_of_its_scripts() -> None:
 def test_a_text_is_shown_in_the_language_with_its_fields_filled_in() -> None:
     texts = catalogue("zh-CN")
 
-    assert texts.gettext("Overview") == "概览"
+    assert texts.gettext("Devices") == "设备"
     assert texts.gettext("Text of {file}", file="a.yaml") == "a.yaml 的内容"
 
 
