@@ -13,6 +13,7 @@ from msgspec import Struct
 from hub.automation.contract import RunSpending
 from hub.automation.definition.explain import sentence
 from hub.automation.definition.kinds import Kinds
+from hub.automation.editing.schedule_request import ScheduledAction, from_item
 from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
@@ -168,7 +169,7 @@ class AutomationsPage:
     # --- inside ---
 
     async def _list(self, wanted: ListFilter, language: str, *, may_run: bool, may_edit: bool) -> dict[str, Any]:
-        everything = self._automations.all()
+        everything = [each for each in self._automations.all() if not self._is_reminder(each)]
         found = [each for each in everything if _matches(each, wanted)]
         pages = max(1, -(-len(found) // PAGE_SIZE))
         page = min(wanted.page, pages)
@@ -197,6 +198,13 @@ class AutomationsPage:
             "later": asked.path(page + 1) if page < pages else None,
             "automations": rows,
         }
+
+    def _is_reminder(self, status: AutomationStatus) -> bool:
+        """Whether it only says something at a time: reminders have a page of their own."""
+        if status.state == "unavailable":
+            return False
+        request = from_item(self._automations.get(status.id).config, "")
+        return request is not None and request.do is ScheduledAction.REMIND
 
     def _is_heartbeat(self, status: AutomationStatus) -> bool:
         if status.state == "unavailable":

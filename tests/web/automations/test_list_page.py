@@ -58,6 +58,7 @@ EDITOR = "#yaml-editor[data-ready]"
 PAGES = {
     "/automations": READY,
     "/automations/new": READY,
+    "/automations/reminders": READY,
     "/automations/lamp?test=0": READY,
     "/automations/lamp/edit": READY,
     "/automations/lamp/edit?as=yaml": EDITOR,

@@ -61,6 +61,9 @@ async def test_one_that_comes_again_and_again_stands_by_itself(plain: PlainBrows
     await plain.goto(PATH)
 
     assert "Put out the bins" in plain.having("section", "Repeating").get_text()
+    await plain.goto("/automations")
+    assert "There are no automations yet." in plain.text()
+    await plain.goto(PATH)
     await plain.press("Delete")
     assert hub.rpc("cron.list", {})["jobs"] == []
 
