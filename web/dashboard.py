@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
     from web.skills.skills_page import SkillsPage
+    from web.skills.tools_page import ToolsPage
     from web.usage.usage_page import UsagePage
 
 STOP_LIMIT_S = 2.0
@@ -194,7 +195,7 @@ class Dashboard:
             ),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
-            *skill_routes.routes(skills),
+            *skill_routes.routes(skills, LazyPages(self._load_tools)),
             *device_routes.routes(devices),
             *entity_routes.routes(LazyPages(self._load_entities)),
             *run_routes.routes(LazyPages(self._load_runs)),
@@ -311,6 +312,11 @@ class Dashboard:
         from web.skills.skills_page import SkillsPage
 
         return lambda: SkillsPage(self._renderer, self._client, self._skill_pulse)
+
+    def _load_tools(self) -> Callable[[], ToolsPage]:
+        from web.skills.tools_page import ToolsPage
+
+        return lambda: ToolsPage(self._renderer, self._client)
 
     def _load_devices(self) -> Callable[[], DevicesPage]:
         from web.devices.devices_page import DevicesPage

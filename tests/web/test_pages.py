@@ -27,6 +27,8 @@ WORKSHOP = [
 ]
 MEMORY = [
     "/memory",
+    "/memory/files",
+    "/tools/all",
     "/memory/search?q=",
     "/memory/new",
     "/memory/forget",

@@ -102,6 +102,8 @@ def texts_of_modules() -> Iterator[str]:
         texts.SKILL_STATES,
         texts.SKILL_SOURCES,
         texts.SKILL_SEVERITIES,
+        texts.TOOL_RISKS,
+        texts.TOOL_GROUPS,
         texts.ACTIVITY,
         texts.APPROVAL_TITLES,
         texts.GREETINGS,

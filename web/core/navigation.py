@@ -93,11 +93,10 @@ GROUPS = (
                 "/memory",
                 "Memory",
                 (
-                    Tab("/memory", "Browse"),
-                    Tab("/memory/search", "Search"),
+                    Tab("/memory", "Facts"),
                     Tab("/memory/intents", "Standing reminders"),
                     Tab("/memory/history", "Changes"),
-                    Tab("/memory/index", "Index"),
+                    Tab("/memory/files", "Advanced", (Tab("/memory/files", "Files"), Tab("/memory/index", "Index"))),
                 ),
                 icon="brain",
                 letter="m",
@@ -125,7 +124,13 @@ GROUPS = (
                 icon="send",
                 letter="l",
             ),
-            Entry("/tools", "Skills and tools", (Tab("/tools/skills", "Skills"),), icon="puzzle", letter="k"),
+            Entry(
+                "/tools",
+                "Skills and tools",
+                (Tab("/tools/skills", "Skills"), Tab("/tools/all", "Tools")),
+                icon="puzzle",
+                letter="k",
+            ),
         ),
     ),
     Group(

@@ -102,6 +102,30 @@ SKILL_SOURCES = {
     "bundled": "Comes with Homarus",
     "proposed": "Proposed by your assistant",
 }
+TOOL_RISKS = {
+    "read": "only reads",
+    "outside": "reads outside",
+    "change": "changes something",
+    "destroy": "hard to undo",
+}
+TOOL_GROUPS = {
+    "home": "Home",
+    "memory": "Memory",
+    "schedule": "Schedule",
+    "message": "Messages",
+    "session": "Conversations and agents",
+    "web": "Web",
+    "browser": "Browser",
+    "files": "Files",
+    "shell": "Commands",
+    "skills": "Skills",
+    "nodes": "Phones and computers",
+    "canvas": "Canvas",
+    "calculator": "Calculator",
+    "gateway": "This hub",
+    "mcp": "MCP",
+}
+"""In the order in which they are shown."""
 SKILL_SEVERITIES = {"danger": "Danger", "warning": "Warning", "note": "Note"}
 
 RUN_END = "run_finished"
@@ -301,10 +325,10 @@ MEMORY_FACTS = {
 }
 MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
 MEMORY_TOLD = {
-    "added": "Remembered. You find it here:",
-    "known": "Already remembered. You find it here:",
-    "replaced": "Remembered, and the old entry is struck. You find it here:",
-    "not_replaced": "Remembered. No old entry matched, so none was struck. You find it here:",
+    "added": "Remembered.",
+    "known": "Already remembered.",
+    "replaced": "Remembered, and the old entry is struck.",
+    "not_replaced": "Remembered. No old entry matched, so none was struck.",
     "saved": "Saved.",
     "deleted": "The file is deleted. It can be restored under Changes.",
     "undone": "Undone.",

@@ -18,12 +18,14 @@ from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_TOLD
 from web.core.urls import memory_place
+from web.memory.facts_page import MemoryFactsPage
 from web.memory.file_list import audience_of
-from web.memory.files_page import MemoryPage, MemoryPageTools, may_write
+from web.memory.files_page import MemoryPageTools, may_write
 from web.memory.view import entry_at
 from web.settings.diff import diff_lines
 
-PATH = "/memory"
+PATH = "/memory/files"
+FACTS = "/memory"
 TEXT_LIMIT = 1_048_576
 ENTRY_LIMIT = 8_000
 """More than memory takes, which says so beside the form."""
@@ -83,9 +85,9 @@ class MemoryEditPage:
         tools: The dependencies shared by all memory pages.
     """
 
-    def __init__(self, tools: MemoryPageTools) -> None:
+    def __init__(self, tools: MemoryPageTools, facts: MemoryFactsPage) -> None:
         self._tools = tools
-        self._shelf = MemoryPage(tools)
+        self._facts = facts
 
     # --- files ---
 
@@ -139,7 +141,7 @@ class MemoryEditPage:
         self._tools.pulse.beat()
         if wants_json(call.request):
             return json_response(change)
-        return see_other(memory_place("", self._tools.agent(fields["agent"]), told="deleted"))
+        return see_other(memory_place("files", self._tools.agent(fields["agent"]), told="deleted"))
 
     # --- entries ---
 
@@ -160,18 +162,12 @@ class MemoryEditPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return await self._shelf.shown(call, fields["agent"], {}, fields, error)
+            return await self._facts.shown(call, fields["agent"], {}, fields, error)
         self._tools.pulse.beat()
         if wants_json(call.request):
             return json_response(added)
-        place = memory_place(
-            "file",
-            agent,
-            path=added["path"],
-            line=added["start_line"],
-            told=_told_of_added(added, fields["replaces"].strip()),
-        )
-        return see_other(f"{place}#hit")
+        told = _told_of_added(added, fields["replaces"].strip())
+        return see_other(memory_place("", agent, told=told))
 
     async def forget_form(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/forget[?agent=ID][&session=KEY]`: what is to be forgotten?"""
@@ -262,7 +258,7 @@ class MemoryEditPage:
             **choice,
             "draft": dict(draft),
             "seen_by": MEMORY_AREAS.get(audience_of(draft["path"])),
-            "back": memory_place("", choice["agent"])
+            "back": memory_place("files", choice["agent"])
             if draft["new"]
             else memory_place("file", choice["agent"], path=draft["path"]),
             "error": "",
@@ -296,7 +292,7 @@ class MemoryEditPage:
             "found": None,
             **(told or {}),
         }
-        return await self._tools.renderer.respond(call, RenderedPage("memory_forget", "Forget", data, PATH, status))
+        return await self._tools.renderer.respond(call, RenderedPage("memory_forget", "Forget", data, FACTS, status))
 
 
 def _no_place(error: HubError, draft: Mapping[str, str]) -> HubError:

@@ -34,7 +34,7 @@ from web.memory.file_list import (
 from web.memory.names import MemoryNames
 from web.memory.view import MemoryView
 
-PATH = "/memory"
+PATH = "/memory/files"
 SECTION_LIMIT = 20
 """Files of a section that are shown beside other sections; the rest is a link away."""
 PAGE_SIZE = 200
@@ -95,7 +95,8 @@ class MemoryPageTools(Struct, frozen=True):
             ],
             "chosen": agent or default,
             "places": {
-                name: memory_place(name, agent) for name in ("new", "search", "intents", "history", "index", "forget")
+                name: memory_place(name, agent)
+                for name in ("files", "new", "search", "intents", "history", "index", "forget")
             },
             "kinds": MEMORY_KINDS,
             "people": self.names.people(),
@@ -117,32 +118,18 @@ class MemoryPage:
         self._tools = tools
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /memory[?agent=ID][&month=YYYY-MM][&section=NAME&page=N]`."""
-        return await self.shown(call, call.request.query.get("agent", ""), call.request.query)
-
-    async def shown(
-        self,
-        call: HttpCall,
-        asked: str,
-        query: Mapping[str, str],
-        draft: Mapping[str, str] = NOTHING_TO_REMEMBER,
-        failed: HubError | None = None,
-    ) -> web.Response:
-        """Return the page, with what was to be remembered and why it was not."""
-        choice = self._tools.choice(asked)
+        """`GET /memory/files[?agent=ID][&month=YYYY-MM][&section=NAME&page=N]`."""
+        query = call.request.query
+        asked = query.get("agent", "")
+        choice = self._tools.choice(asked, "files")
         found = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
         data = {
             **choice,
             **self._shelf(found["files"], query, choice["agent"]),
             **told_of(query),
-            "unsettled": await self._unsettled(call, found["files"], asked),
-            "draft": dict(draft),
-            "error": failed.message if failed else "",
             "may_write": may_write(call),
         }
-        return await self._tools.renderer.respond(
-            call, RenderedPage("memory", "Memory", data, PATH, failed.http_status if failed else 200)
-        )
+        return await self._tools.renderer.respond(call, RenderedPage("memory_files", "Files", data, PATH))
 
     async def file(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/file?path=…[&agent=ID][&line=N | &page=N]`: a file in parts."""
@@ -159,7 +146,7 @@ class MemoryPage:
                 call, RenderedPage("memory_unread", "Memory", data, PATH, error.http_status)
             )
         page = await self._tools.view.file(
-            read["text"], line=_number(query, "line"), number=_number(query, "page") or 1
+            read["text"], line=number_of(query, "line"), number=number_of(query, "page") or 1
         )
         agent = choice["agent"]
         data = {
@@ -181,20 +168,6 @@ class MemoryPage:
 
     # --- below ---
 
-    async def _unsettled(self, call: HttpCall, files: Sequence[File], asked: str) -> dict[str, Any] | None:
-        """Return the number of open questions of the tidy-up and the place of the first."""
-        if not any(file["path"] == CURATED for file in files):
-            return None
-        try:
-            read = await self._tools.client.ask(call, "memory.read", {"path": CURATED, **self._tools.whose(asked)})
-        except HubError:  # gone or too large; the page of the file says so
-            return None
-        waiting = [mark for mark in marks_in(read["text"]) if not mark.both_hold]
-        if not waiting:
-            return None
-        place = memory_place("file", self._tools.agent(asked), path=CURATED, line=waiting[0].start_line)
-        return {"count": len(waiting), "path": f"{place}#hit"}
-
     def _shelf(self, files: Sequence[File], query: Mapping[str, str], agent: str | None) -> dict[str, Any]:
         sections = by_section(files)
         months = by_month(sections.pop(DAYS, ()))
@@ -205,7 +178,7 @@ class MemoryPage:
         today = self._tools.today().isoformat()
         years: dict[str, list[dict[str, Any]]] = {}
         for each, held in months.items():
-            told = {"month": each, "count": len(held), "path": memory_place("", agent, month=each)}
+            told = {"month": each, "count": len(held), "path": memory_place("files", agent, month=each)}
             years.setdefault(each[:4], []).append(told | {"chosen": each == month})
         return {
             "count": len(files),
@@ -235,10 +208,10 @@ class MemoryPage:
         alone = query.get("section") == section
         size = PAGE_SIZE if alone else SECTION_LIMIT
         pages = max(1, -(-len(files) // PAGE_SIZE))
-        number = min(_number(query, "page") or 1, pages) if alone else 1
+        number = min(number_of(query, "page") or 1, pages) if alone else 1
 
         def path(number: int) -> str:
-            return memory_place("", agent, section=section, page=number if number > 1 else None)
+            return memory_place("files", agent, section=section, page=number if number > 1 else None)
 
         return {
             "name": section,
@@ -267,6 +240,21 @@ class MemoryPage:
         }
 
 
+async def unsettled(tools: MemoryPageTools, call: HttpCall, files: Sequence[File], asked: str) -> dict[str, Any] | None:
+    """Return the number of open questions of the tidy-up and the place of the first."""
+    if not any(file["path"] == CURATED for file in files):
+        return None
+    try:
+        read = await tools.client.ask(call, "memory.read", {"path": CURATED, **tools.whose(asked)})
+    except HubError:  # gone or too large; the page of the file says so
+        return None
+    waiting = [mark for mark in marks_in(read["text"]) if not mark.both_hold]
+    if not waiting:
+        return None
+    place = memory_place("file", tools.agent(asked), path=CURATED, line=waiting[0].start_line)
+    return {"count": len(waiting), "path": f"{place}#hit"}
+
+
 def may_write(call: HttpCall) -> bool:
     """Whether the viewer may change memories."""
     return call.known_caller.authority.has(WRITE)
@@ -277,6 +265,7 @@ def told_of(query: Mapping[str, str]) -> dict[str, str | None]:
     return {"told": MEMORY_TOLD.get(query.get("told", ""))}
 
 
-def _number(query: Mapping[str, str], name: str) -> int | None:
+def number_of(query: Mapping[str, str], name: str) -> int | None:
+    """Return a small positive number of the query; None for anything else."""
     text = query.get(name, "")
     return int(text) if text.isdigit() and 0 < int(text[:7]) < 1_000_000 and len(text) <= 7 else None

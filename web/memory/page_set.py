@@ -14,6 +14,7 @@ from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import Renderer
 from web.memory.edit_page import MemoryEditPage
+from web.memory.facts_page import MemoryFactsPage
 from web.memory.files_page import MemoryPage, MemoryPageTools
 from web.memory.history_page import MemoryHistoryPage
 from web.memory.index_page import MemoryIndexPage
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 class MemoryPages(Struct, frozen=True):
     """The pages of memory."""
 
+    facts: MemoryFactsPage
     files: MemoryPage
     edit: MemoryEditPage
     search: MemorySearchPage
@@ -58,9 +60,11 @@ def make_memory_pages(
         pulse=pulse,
         today=lambda: datetime.fromtimestamp(hub.clock.time(), zone()).date(),
     )
+    facts = MemoryFactsPage(tools)
     return MemoryPages(
+        facts=facts,
         files=MemoryPage(tools),
-        edit=MemoryEditPage(tools),
+        edit=MemoryEditPage(tools, facts),
         search=MemorySearchPage(tools),
         history=MemoryHistoryPage(tools),
         index=MemoryIndexPage(tools, IndexStatus(tools.view, tools.moment), tasks),

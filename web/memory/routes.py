@@ -16,7 +16,8 @@ def routes(pages: LazyPages[MemoryPages]) -> list[Route]:
     """Return the routes."""
     on = pages.handler
     return [
-        page("/memory", on(lambda each: each.files.show)),
+        page("/memory", on(lambda each: each.facts.show)),
+        page("/memory/files", on(lambda each: each.files.show)),
         page("/memory/file", on(lambda each: each.files.file)),
         page("/memory/search", on(lambda each: each.search.show)),
         page("/memory/history", on(lambda each: each.history.show)),

@@ -15,7 +15,7 @@ from web.core.texts import MEMORY_KINDS, MEMORY_TRUST
 from web.core.urls import memory_place
 from web.memory.files_page import MemoryPageTools, may_write
 
-PATH = "/memory/search"
+PATH = "/memory"
 LIMITS = ("6", "20", "50")
 TRUST = {"yes": True, "no": False}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -61,6 +61,14 @@ class MemoryView:
         await self._markdown.prepare(cut.text for cut in shown)
         parts = [self._part(cut, is_hit=index == at) for index, cut in enumerate(shown, first)]
         return FilePage(parts, self._origin(text), number, count)
+
+    async def prepare(self, texts: Iterable[str]) -> None:
+        """Render texts beforehand, without blocking the loop."""
+        await self._markdown.prepare(texts)
+
+    def rendered(self, text: str) -> str:
+        """Return a text as HTML."""
+        return self._markdown.render_kept(text)
 
     def hit(self, hit: Mapping[str, Any], agent: str | None, query: str = "") -> dict[str, Any]:
         """Return what a search found, with its scores as shares and words; those of `query` are marked."""
@@ -144,8 +152,8 @@ class ShownCut(Struct, frozen=True):
 
 
 def entry_at(text: str, line: int) -> str | None:
-    """Return the text of the entry that begins at a line; None if there is none."""
-    return next((cut.text for cut in cuts_of(text) if cut.passage is not None and cut.start == line), None)
+    """Return what the list item says that begins at a line; None when none does."""
+    return next((each.text for each in whole_items(text) if each.start_line == line), None)
 
 
 def cuts_of(text: str) -> list[ShownCut]:

@@ -1,4 +1,4 @@
-"""Routes of the page of skills, and its live topic."""
+"""Routes of the pages of skills and tools, and the live topic."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from web.core.pulse import PagePulse
 
 if TYPE_CHECKING:
     from web.skills.skills_page import SkillsPage
+    from web.skills.tools_page import ToolsPage
 
 UPLOAD_LIMIT_BYTES = 17_825_792
 """Bytes of a form that holds an archive of the largest size."""
 
 
-def routes(pages: LazyPages[SkillsPage]) -> list[Route]:
+def routes(pages: LazyPages[SkillsPage], tools: LazyPages[ToolsPage]) -> list[Route]:
     """Return the routes."""
     return [
+        page("/tools/all", tools.handler(lambda each: each.show)),
         page("/tools/skills", pages.handler(lambda each: each.show)),
         form("/skills/change", pages.handler(lambda each: each.change), ADMIN),
         form("/skills/remove", pages.handler(lambda each: each.remove), ADMIN),

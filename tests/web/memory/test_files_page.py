@@ -43,6 +43,8 @@ The family lives in **Berlin**.
 """
 PAGES = (
     "/memory",
+    "/memory?state=past",
+    "/memory/files",
     "/memory/file?path=MEMORY.md",
     "/memory/edit?path=MEMORY.md",
     "/memory/new",
@@ -53,7 +55,7 @@ PAGES = (
     "/memory/index",
     *in_long_runs(
         "/memory?agent=cook",
-        "/memory?month=2026-04",
+        "/memory/files?month=2026-04",
         "/memory/file?path=memory/imported/openclaw/note.md",
         "/memory/search",
         "/memory/search?q=zzzzqqq",
@@ -95,15 +97,14 @@ def of(hub: HubProcess, name: str) -> str:
 
 async def test_something_is_remembered_and_shown_where_it_stands(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/memory")
-    await page.get_by_text("Remember something").click()
     await page.get_by_label("What", exact=True).fill("The bins are emptied on Thursdays")
-    await page.get_by_label("Kind").select_option("decision")
+    await page.get_by_label("Kind", exact=True).select_option("decision")
     await page.get_by_role("button", name="Remember it").click()
-    await page.wait_for_url("**/memory/file?**told=added**")
+    await page.wait_for_url("**/memory?told=added")
 
     await expect(page.get_by_role("status").filter(has_text="Remembered.")).to_be_visible()
-    await expect(page.locator("#hit")).to_contain_text("The bins are emptied on Thursdays")
-    await expect(page.locator("#hit")).to_contain_text("Decision")
+    row = page.locator("#facts > li").filter(has_text="The bins are emptied on Thursdays")
+    await expect(row).to_contain_text("Decision")
     assert hub.rpc("memory.search", {"query": "bins Thursdays"})["hits"][0]["kind"] == "decision"
 
 
@@ -159,17 +160,16 @@ async def test_a_draft_outlives_a_reload(signed_in: BrowserContext, hub: HubProc
 async def test_an_open_page_shows_what_is_remembered_elsewhere(signed_in: BrowserContext) -> None:
     async def remember(text: str) -> Page:
         page = await opened(signed_in, "/memory")
-        await page.get_by_text("Remember something").click()
         await page.get_by_label("What", exact=True).fill(text)
         await page.get_by_role("button", name="Remember it").click()
-        await page.wait_for_url("**/memory/file?**")
+        await page.wait_for_url("**/memory?told=added")
         return page
 
     watching = await remember("The ladder is behind the shed")
 
     acting = await remember("The spare key is under the fern")
 
-    await expect(acting.locator("#hit")).to_contain_text("fern")
+    await expect(acting.locator("#facts")).to_contain_text("fern")
     await expect(watching.get_by_text("The spare key is under the fern")).to_be_visible()
 
 
@@ -180,7 +180,7 @@ async def test_letters_and_the_palette_lead_to_the_memory(signed_in: BrowserCont
     await page.wait_for_url("**/memory")
 
     await page.keyboard.press("Control+k")
-    await page.get_by_role("combobox").fill("changes")
+    await page.get_by_role("combobox", name="Search or do").fill("changes")
     await page.keyboard.press("Enter")
 
     await page.wait_for_url("**/memory/history")

@@ -30,18 +30,18 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 async def test_days_alone_leave_no_empty_column(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/memory")
+    page = await opened(signed_in, "/memory/files")
 
     days = await page.get_by_role("region", name="Days").bounding_box()
-    search = await page.get_by_role("search").bounding_box()
+    head = await page.get_by_role("heading", level=1).bounding_box()
 
     assert days is not None
-    assert search is not None
-    assert days["x"] == search["x"]
+    assert head is not None
+    assert days["x"] == head["x"]
 
 
 async def test_years_of_days_are_a_month_at_a_time(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/memory")
+    page = await opened(signed_in, "/memory/files")
 
     assert await page.evaluate("document.getElementsByTagName('*').length") < 600
     await expect(page.get_by_text("400 files")).to_be_visible()
@@ -106,4 +106,4 @@ async def test_a_file_that_is_too_large_says_what_to_do(
     page = await opened(signed_in, "/memory/file?path=memory/huge.md")
 
     await expect(page.get_by_text("Split it into several files")).to_be_visible()
-    await expect(page.get_by_role("navigation", name="Memory").get_by_role("link", name="Browse")).to_be_visible()
+    await expect(page.get_by_role("navigation", name="Memory").get_by_role("link", name="Facts")).to_be_visible()

@@ -31,7 +31,7 @@ async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
 
 
 async def test_the_memory_is_browsed_by_place_and_by_month(plain: PlainBrowser) -> None:
-    await plain.follow("Memory")
+    await plain.goto("/memory/files")
 
     assert plain.texts("[aria-label='2026-05'] a") == ["2026-05-12", "2026-05-12 · boiler repair", "2026-05-11"]
     assert plain.links("Long-term memory") == ["MEMORY.md"]
@@ -130,7 +130,8 @@ async def test_entries_are_remembered_edited_found_undone_and_indexed(plain: Pla
     await plain.goto("/memory")
     plain.fill("What", "The ladder is in the shed")
     await plain.press("Remember it")
-    assert "The ladder is in the shed" in plain.text()
+    row = plain.having("#facts > li", "The ladder is in the shed")
+    await plain.goto(str(row.select("a[href*='/memory/file']")[0]["href"]))
     await plain.follow("Edit")
     plain.fill("Content", plain.value("Content").replace("in the shed", "in the cellar"))
     await plain.press("Save")
@@ -192,7 +193,7 @@ async def test_a_day_is_begun_and_taken_away_and_brought_back(plain: PlainBrowse
     await plain.press("Save")
     assert file.exists()
     await plain.press("Delete it")
-    assert plain.url.endswith("/memory?told=deleted")
+    assert plain.url.endswith("/memory/files?told=deleted")
     assert not file.exists()
 
     await plain.follow("Changes")

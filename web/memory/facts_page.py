@@ -1,0 +1,128 @@
+"""Facts: what is remembered, a row each, by person and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.errors import HubError
+from hub.core.surfaces import HttpCall
+from hub.memory.places import SHARED_AREA
+from web.core.render import RenderedPage, see_other
+from web.core.texts import MEMORY_KINDS
+from web.core.urls import memory_place
+from web.memory.facts import Fact, FactShelf
+from web.memory.files_page import NOTHING_TO_REMEMBER, MemoryPageTools, may_write, number_of, told_of, unsettled
+
+PATH = "/memory"
+PAGE_SIZE = 50
+
+
+class MemoryFactsPage:
+    """The facts.
+
+    Args:
+        tools: What all pages about memory are made with.
+    """
+
+    def __init__(self, tools: MemoryPageTools) -> None:
+        self._tools = tools
+        self._shelf = FactShelf()
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory[?q=…&kind=…&person=…&state=past&page=N&correct=PATH&line=N&agent=ID]`: the facts.
+
+        Words lead to the search.
+        """
+        query = call.request.query
+        if query.get("q", "").strip():
+            asked = {name: query.get(name) for name in ("q", "kind", "person")}
+            return see_other(memory_place("search", query.get("agent"), **asked))
+        return await self.shown(call, query.get("agent", ""), query)
+
+    async def shown(
+        self,
+        call: HttpCall,
+        asked: str,
+        query: Mapping[str, str],
+        draft: Mapping[str, str] = NOTHING_TO_REMEMBER,
+        failed: HubError | None = None,
+    ) -> web.Response:
+        """Return the page, with what was to be remembered and why it was not."""
+        choice = self._tools.choice(asked)
+        listed = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
+
+        async def read(path: str) -> str:
+            try:
+                answer = await self._tools.client.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
+            except HubError:  # gone or too large; the page of the file says so
+                return ""
+            return str(answer["text"])
+
+        every = await self._shelf.all(choice["chosen"], listed["files"], read)
+        wanted = {name: query.get(name, "") for name in ("kind", "person", "state")}
+        found = [fact for fact in every if _fits(fact, wanted)]
+        pages = max(1, -(-len(found) // PAGE_SIZE))
+        number = min(number_of(query, "page") or 1, pages)
+        rows = found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+        await self._tools.view.prepare(fact.text for fact in rows)
+
+        def place(number: int) -> str:
+            return memory_place("", choice["agent"], **wanted, page=number if number > 1 else None)
+
+        old = _named(every, query)
+        if old is not None and failed is None:
+            draft = {"text": old.text, "kind": old.kind or "fact", "replaces": old.text}
+            draft["shared"] = "true" if old.area == SHARED_AREA else ""
+        data = {
+            **choice,
+            **told_of(query),
+            "facts": [self._row(fact, choice["agent"]) for fact in rows],
+            "count": len(found),
+            "any": bool(every),
+            "wanted": wanted,
+            "number": number,
+            "pages": pages,
+            "earlier": place(number - 1) if number > 1 else None,
+            "later": place(number + 1) if number < pages else None,
+            "unsettled": await unsettled(self._tools, call, listed["files"], asked),
+            "correcting": old is not None or bool(draft["replaces"]),
+            "draft": dict(draft),
+            "error": failed.message if failed else "",
+            "may_write": may_write(call),
+        }
+        return await self._tools.renderer.respond(
+            call, RenderedPage("memory", "Memory", data, PATH, failed.http_status if failed else 200)
+        )
+
+    def _row(self, fact: Fact, agent: str | None) -> dict[str, Any]:
+        day = fact.when[:10] or None
+        place = memory_place("file", agent, path=fact.path, line=fact.line)
+        return {
+            "text": fact.text,
+            "html": self._tools.view.rendered(fact.text),
+            "kind": fact.kind,
+            "path": fact.path,
+            "line": fact.line,
+            "place": f"{place}#hit",
+            "struck": fact.struck,
+            "superseded": fact.superseded,
+            "correct": memory_place("", agent, correct=fact.path, line=fact.line),
+            "source": self._tools.view.source(fact.kind, fact.person, fact.session, day, trusted=fact.trusted),
+        }
+
+
+def _named(facts: Sequence[Fact], query: Mapping[str, str]) -> Fact | None:
+    """Return the fact that is to be corrected."""
+    at = (query.get("correct", ""), query.get("line", ""))
+    return next((fact for fact in facts if (fact.path, str(fact.line)) == at), None)
+
+
+def _fits(fact: Fact, wanted: Mapping[str, str]) -> bool:
+    if fact.struck != (wanted["state"] == "past"):
+        return False
+    if wanted["kind"] in MEMORY_KINDS and fact.kind != wanted["kind"]:
+        return False
+    return not wanted["person"] or fact.person == wanted["person"]
