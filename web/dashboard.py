@@ -59,10 +59,10 @@ from web.home.pick_page import PickPage
 from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.routes import add_routes, frame_routes, pages_of_integrations
-from web.runs import routes as run_routes
 from web.settings import routes as settings_routes
 from web.settings.configuration_page import ConfigurationPage
 from web.skills import routes as skill_routes
+from web.timeline import routes as timeline_routes
 from web.usage import routes as usage_routes
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ if TYPE_CHECKING:
     from web.devices.devices_page import DevicesPage
     from web.entities.page_set import EntityPages
     from web.memory.page_set import MemoryPages
-    from web.runs.runs_page import RunsPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
     from web.skills.skills_page import SkillsPage
     from web.skills.tools_page import ToolsPage
+    from web.timeline.page_set import TimelinePages
     from web.usage.usage_page import UsagePage
 
 STOP_LIMIT_S = 2.0
@@ -113,8 +113,8 @@ class Dashboard:
         self._started_ms = int(hub.clock.time() * 1000)
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
-        self._home_pulse, self._pulse, self._run_pulse, self._entity_pulse = (
-            PagePulse(topic, self._live.changed) for topic in ("home", "memory", "runs", "entities")
+        self._home_pulse, self._pulse, self._timeline_pulse, self._entity_pulse = (
+            PagePulse(topic, self._live.changed) for topic in ("home", "memory", "timeline", "entities")
         )
         self._live.add_topic(self._home_pulse.topic, self._home_pulse.state)
         self._approvals = ApprovalsPage(
@@ -166,7 +166,7 @@ class Dashboard:
         renderer.waiting = waiting.of
         self._live.add_topic("waiting", waiting.state, ADMIN)
         self._live.add_topic("pairing", self._pairing.state, ADMIN)
-        self._live.add_topic(self._run_pulse.topic, self._run_pulse.state, ADMIN)
+        self._live.add_topic(self._timeline_pulse.topic, self._timeline_pulse.state, ADMIN)
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._skill_pulse = PagePulse("skills", self._live.changed)
@@ -198,7 +198,7 @@ class Dashboard:
             *skill_routes.routes(skills, LazyPages(self._load_tools)),
             *device_routes.routes(devices),
             *entity_routes.routes(LazyPages(self._load_entities)),
-            *run_routes.routes(LazyPages(self._load_runs)),
+            *timeline_routes.routes(LazyPages(self._load_timeline)),
             *agent_routes.routes(LazyPages(self._load_agents), LazyPages(self._load_models)),
             *usage_routes.routes(LazyPages(self._load_usage)),
         ]
@@ -331,17 +331,12 @@ class Dashboard:
 
         return lambda: make_entity_pages(self._renderer, self._client, self._entity_pulse)
 
-    def _load_runs(self) -> Callable[[], RunsPage]:
-        from web.runs.runs_page import RunsPage
+    def _load_timeline(self) -> Callable[[], TimelinePages]:
+        from web.timeline.page_set import make_timeline_pages
 
-        hub = self._hub
-
-        def title(key: str) -> str | None:
-            return session_title(hub.sessions.get(key), key, hub.channels.is_home)
-
-        def make() -> RunsPage:
-            self._unsubscribe += run_routes.keep_true(hub.bus, self._run_pulse)
-            return RunsPage(self._renderer, self._client, title, self._run_pulse)
+        def make() -> TimelinePages:
+            self._unsubscribe.append(timeline_routes.keep_true(self._hub.bus, self._timeline_pulse))
+            return make_timeline_pages(self._hub, self._renderer, self._client, self._timeline_pulse, self._zone)
 
         return make
 

@@ -308,7 +308,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message"),
         *("POST /agents/models/add", "POST /agents/models/test", "POST /agents/models/default"),
         "POST /agents/models/fallback",
-        *("POST /runs/replay", "POST /runs/stop"),
+        *("POST /timeline/ask", "POST /timeline/stop"),
         *("POST /devices/pair", "POST /devices/answer", "POST /devices/rename", "POST /devices/remove"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
@@ -378,6 +378,7 @@ ELSEWHERE = {
         "POST /developer/fire": "event.fire",
         "POST /developer/services": "service.call",
         "POST /entities/do": "service.call",
+        "POST /timeline/again": "chat.send, of what the same person said; automation.trigger",
     },
     "tool": {
         "ask_secret": "no words of others",

@@ -102,8 +102,6 @@ PAGES = {
     "/areas": ["/areas"],
     "/skills": ["/skills", "/skills?skill=shopping-list"],
     "/agents/usage": ["/agents/usage"],
-    "/runs": ["/runs", "/runs?state=failed&session=agent:main:main"],
-    "/runs/show": [],
     "/automations": ["/automations"],
     "/automations/new": ["/automations/new"],
     "/automations/{id}": ["/automations/porch?test=0", "/automations/doorbell?test=", "/automations/doorbell?since=1d"],
@@ -227,7 +225,7 @@ async def test_every_page_is_wholly_in_chinese(hub: HubProcess, reader: ClientSe
     await furnish(hub, reader)
     services = [each["service"] for each in hub.rpc("service.list")["services"]]
     paths = [path for each in PAGES.values() for path in each]
-    paths += [f"/runs/show?run={each['runId']}" for each in hub.rpc("runs.list")["runs"]]
+    paths += [f"/timeline/{each['id']}" for each in hub.rpc("timeline.list", {"limit": 200})["happenings"]]
     known = [each for each in services if each.partition(".")[0] not in {"script", *(DOMAINS.keys() - {"light"})}]
     paths += [f"/developer/services?service={name}" for name in some(sorted(known))]
 

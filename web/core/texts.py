@@ -131,30 +131,65 @@ SKILL_SEVERITIES = {"danger": "Danger", "warning": "Warning", "note": "Note"}
 RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 
-RUN_STATES = {
-    "queued": "waiting for its turn",
-    "running": "running",
-    "answered": "answered",
-    "failed": "failed",
-    "aborted": "stopped",
-    "interrupted": "interrupted",
-}
-
-SUBAGENT_STATES = {
-    "running": "running",
-    "completed": "done",
-    "failed": "failed",
-    "timed_out": "took too long",
-    "killed": "stopped",
-    "interrupted": "interrupted",
-}
-
 ACTIVITY = {
     "message_received": "Message received",
     "message_rejected": "Message refused",
     "message_unknown": "Message may not have arrived",
     "message_dead": "Message could not be delivered",
     "config_changed": "Configuration changed",
+}
+
+HAPPENING_OUTCOMES = {
+    "answered": "Answered",
+    "done": "Done",
+    "changed": "Changed",
+    "allowed": "Allowed",
+    "waiting": "Waiting",
+    "running": "Running",
+    "did_not_run": "Did not run",
+    "fell_back": "Fell back",
+    "denied": "Denied",
+    "refused": "Refused",
+    "expired": "No answer in time",
+    "stopped": "Stopped",
+    "failed": "Failed",
+}
+HAPPENING_FACTS = {
+    "durationMs": "Time",
+    "waitedMs": "Waited",
+    "model": "Model",
+    "tokens": "Tokens",
+    "costUsd": "Cost",
+    "bytesSent": "Data sent",
+    "stepCount": "Steps",
+    "decidedBy": "Answered by",
+    "before": "Before",
+    "state": "After",
+}
+STEP_FACTS = {
+    "model": "Model",
+    "tokensIn": "Tokens in",
+    "tokensOut": "Tokens out",
+    "promptTokens": "Size of the prompt, in tokens",
+    "bytesSent": "Data sent",
+    "firstMs": "First word after",
+    "tool": "Tool",
+    "by": "Answered by",
+    "entity_id": "Device",
+    "value": "Value",
+    "state": "State",
+    "below": "Below",
+    "above": "Above",
+    "attempts": "Attempts",
+    "error": "Error",
+    "skipped": "Not shown before it",
+}
+STEP_TEXTS = {
+    "text": "Text",
+    "arguments": "Arguments",
+    "result": "Result",
+    "details": "Details",
+    "changed": "Changed variables",
 }
 
 APPROVAL_TITLES = {

@@ -5,10 +5,11 @@ const boxes = graph ? [...graph.querySelectorAll("a.box")] : [];
 function choose(box, { scroll = true } = {}) {
   for (const each of boxes) each.toggleAttribute("aria-current", each === box);
   box.setAttribute("aria-current", "true");
-  const details = document.getElementById(box.dataset.step);
-  if (!details) return;
-  details.open = true;
-  if (scroll) details.scrollIntoView({ block: "nearest" });
+  const step = document.getElementById(box.dataset.step);
+  if (!step) return;
+  const details = step.matches("details") ? step : step.querySelector("details");
+  if (details) details.open = true;
+  if (scroll) step.scrollIntoView({ block: "nearest" });
 }
 
 graph?.addEventListener("click", (event) => {

@@ -56,6 +56,8 @@ async def test_why_another_did_not_run_is_told(plain: PlainBrowser, hub: HubProc
     told = plain.text("#not-run")
     assert "a condition was not met" in told
     assert "Lamp is on" in told
+    await plain.goto("/automations/history?outcome=did_not_run")
+    assert "Never" in plain.texts(".happenings a")
 
 
 async def test_trying_out_tells_what_would_happen_and_does_nothing(plain: PlainBrowser, hub: HubProcess) -> None:

@@ -1,0 +1,199 @@
+"""Happenings as pages show them: words for readers, icons, and the numbers in their units."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from hub.core.phrases import Phrase, phrase, restored, rewritten
+from web.automations.trigger_texts import trigger_text
+from web.core.durations import duration_text
+from web.core.texts import HAPPENING_OUTCOMES, MONTHS, WEEKDAYS
+from web.entities.tiles import DOMAIN_ICONS as DEVICE_ICONS
+
+PATH = "/timeline"
+KIND_ICONS = {
+    "conversation": "message-circle",
+    "automation": "zap",
+    "reminder": "bell",
+    "device": "lightbulb",
+    "approval": "shield-check",
+    "person": "user",
+    "system": "settings",
+    "trigger": "clock",
+}
+CHIPS = {
+    "answered": ("good", ""),
+    "done": ("good", ""),
+    "allowed": ("good", ""),
+    "waiting": ("warn", "hourglass"),
+    "running": ("action", "loader"),
+    "did_not_run": ("warn", "circle-slash"),
+    "denied": ("warn", "shield-x"),
+    "refused": ("warn", "shield-x"),
+    "expired": ("", "hourglass"),
+    "stopped": ("", "square"),
+    "failed": ("danger", ""),
+    "fell_back": ("warn", "git-fork"),
+}
+"""How outcomes are painted: tone and icon; a device's change needs no chip, its title says it."""
+GOING_ON = ("running", "waiting")
+_ENTITY = re.compile(r"\b[a-z_]+\.[a-z0-9_]+\b")
+
+Plain = Mapping[str, Any]
+
+
+class HappeningView(Struct, frozen=True):
+    """Formats what `timeline.list` and `timeline.get` answer.
+
+    Attributes:
+        zone: Returns the home's time zone.
+        now: Seconds since the epoch.
+        device_name: Returns the name of an entity, or None.
+    """
+
+    zone: Callable[[], dt.tzinfo]
+    now: Callable[[], float]
+    device_name: Callable[[str], str | None]
+
+    def row(self, row: Plain) -> dict[str, Any]:
+        """Return a happening as a row of the list."""
+        at = self._at(row["at"])
+        person = (row["who"] or {}).get("name")
+        unwanted = row["outcome"] not in ("answered", "done", "changed", "allowed")
+        falls = row["notes"] or (unwanted and row["kind"] != "approval")
+        reason = self.words(row, "reason") if falls or row["outcome"] == "denied" else ""
+        causes = [self.cause(each) for each in row["causes"]]
+        return {
+            "id": row["id"],
+            "path": happening_path(row["id"]),
+            "kind": row["kind"],
+            "icon": self._icon(row),
+            "title": self.words(row, "title"),
+            "chips": chips(row),
+            "reason": reason,
+            "where": [each for each in (person, channel_name(row["channel"])) if each],
+            "causes": causes if len(causes) > 1 else [],
+            "more": row["moreCauses"],
+            "time": f"{at:%H:%M}",
+            "iso": at.isoformat(timespec="seconds"),
+            "took": took(row["durationMs"]) if row["kind"] != "device" else "",
+            "cost": money(row["costUsd"]),
+            "going_on": row["outcome"] in GOING_ON,
+        }
+
+    def days(self, rows: Sequence[Plain]) -> list[dict[str, Any]]:
+        """Return rows as groups by day, in their order."""
+        groups: list[dict[str, Any]] = []
+        for each in rows:
+            day = self._at(each["at"]).date()
+            if not groups or groups[-1]["day"] != day.isoformat():
+                groups.append({"day": day.isoformat(), "title": self.day(day), "rows": []})
+            groups[-1]["rows"].append(self.row(each))
+        return groups
+
+    def day(self, day: dt.date) -> str:
+        """Return a day in words: Today, Yesterday, Tuesday 24 November."""
+        today = self._at(self.now() * 1000).date()
+        if day == today:
+            return phrase("Today")
+        if day == today - dt.timedelta(1):
+            return phrase("Yesterday")
+        weekday, month = (WEEKDAYS[day.weekday()], MONTHS[day.month - 1])
+        named = {"weekday": phrase(weekday), "day": str(day.day), "month": phrase(month)}
+        if day.year == today.year:
+            return phrase("{weekday} {day} {month}", **named)
+        return phrase("{weekday} {day} {month} {year}", **named, year=str(day.year))
+
+    def moment(self, ms: float) -> dict[str, str]:
+        """Return a time with its seconds, the day, and the same for machines."""
+        at = self._at(ms)
+        return {
+            "time": f"{at:%H:%M:%S}",
+            "day": self.day(at.date()),
+            "iso": at.isoformat(timespec="milliseconds"),
+        }
+
+    def cause(self, cause: Plain) -> dict[str, Any]:
+        """Return a part of a row: what it is, where it leads, and whether it is the row itself."""
+        trigger = cause.get("trigger")
+        title = trigger_text(trigger) if trigger else self.words(cause, "title")
+        return {
+            "icon": self._icon(cause),
+            "title": self.named(title),
+            "path": happening_path(cause["id"]) if cause.get("id") else "",
+            "own": bool(cause.get("self")),
+        }
+
+    def words(self, told: Plain, name: str) -> str:
+        """Return a text of the answer, as a phrase where it is the hub's, with things by their names."""
+        text = restored(told.get(name) or "", told.get(f"{name}Phrase"))
+        if isinstance(text, Phrase):
+            names = {"channel": channel_name, "model": model_name, "other": model_name}
+            text = phrase(
+                text.template,
+                **{key: names[key](value) if key in names else value for key, value in text.values.items()},
+            )
+        return self.named(text)
+
+    def named(self, text: str) -> str:
+        """Return a text with the names of devices in the place of their keys."""
+        return rewritten(text, lambda plain: _ENTITY.sub(lambda found: self.device_name(found[0]) or found[0], plain))
+
+    def _icon(self, part: Plain) -> str:
+        kind = "reminder" if (part.get("trigger") or {}).get("platform") == "remind" else part["kind"]
+        if kind in ("device", "trigger") and part.get("entityId"):
+            return DEVICE_ICONS.get(part["entityId"].partition(".")[0], "lightbulb")
+        return KIND_ICONS.get(kind, "circle")
+
+    def _at(self, ms: float) -> dt.datetime:
+        return dt.datetime.fromtimestamp(ms / 1000, self.zone())
+
+
+def happening_path(id: str) -> str:
+    """Return the page of a happening."""
+    return f"{PATH}/{quote(id, safe='.')}"
+
+
+def list_path(**query: str | None) -> str:
+    """Return the list with these filters."""
+    asked = {name: value for name, value in query.items() if value}
+    return f"{PATH}?{urlencode(asked)}" if asked else PATH
+
+
+def chips(row: Plain) -> list[dict[str, str]]:
+    """Return the outcome, and what is remarkable beside it."""
+    found = [name for name in (row["outcome"], *row["notes"]) if name in CHIPS]
+    return [{"text": HAPPENING_OUTCOMES[name], "tone": CHIPS[name][0], "icon": CHIPS[name][1]} for name in found]
+
+
+def channel_name(id: str | None) -> str:
+    """Return what people call a channel; empty when there is none."""
+    return phrase("Dashboard") if id == "webchat" else (id or "").replace("_", " ").title()
+
+
+def took(ms: float | None) -> str:
+    """Return a duration; empty when there is none."""
+    return "" if ms is None else duration_text(ms / 1_000)
+
+
+def money(dollars: float | None) -> str:
+    """Return a cost; empty if it is zero or unknown."""
+    return "" if not dollars else f"${dollars:.4f}" if dollars < 0.01 else f"${dollars:,.2f}"
+
+
+def size(count: float | None) -> str:
+    """Return bytes for people; empty when they are not known."""
+    if not count:
+        return ""
+    return f"{count:.0f} B" if count < 1_000 else f"{count / 1_000:,.1f} kB"
+
+
+def model_name(ref: str | None) -> str:
+    """Return a model without its provider."""
+    return (ref or "").partition("/")[2] or ref or ""

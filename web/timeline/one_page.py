@@ -1,0 +1,327 @@
+"""One happening whole: where the time went, what happened, and why; and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.ids import new_id
+from hub.core.schema import All, Length, Required, Schema, string
+from hub.core.surfaces import HttpCall
+from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
+from web.automations.trace_graph import step_id
+from web.automations.trace_view import TraceView, pretty
+from web.core.form import read_fields
+from web.core.i18n import catalogue
+from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import HAPPENING_FACTS, STEP_FACTS, STEP_STATES, STEP_TEXTS
+from web.timeline.happening_view import PATH, HappeningView, happening_path, list_path, model_name, money, size, took
+
+_ID = All(string, Length(min=1, max=256))
+ONE = Schema({Required("id"): _ID})
+ASK = Schema({Required("id"): _ID, Required("model"): _ID})
+SERIES = {"queue": 5, "model": 1, "tool": 2, "action": 2, "send": 3, "approval": 4}
+"""The colours of lanes, by what they are."""
+LEAST_LANE = 0.6
+AXIS_PARTS = 4
+STEP_ICONS = {
+    "message": "message-circle",
+    "model": "sparkles",
+    "tool": "wrench",
+    "condition": "list-checks",
+    "action": "play",
+    "approval": "shield-check",
+    "send": "send",
+    "note": "info",
+    "conversation": "message-circle",
+    "automation": "zap",
+    "reminder": "bell",
+    "device": "lightbulb",
+    "trigger": "zap",
+    "terminal": "terminal",
+    "globe": "globe",
+    "file": "file",
+    "brain": "brain",
+    "clock": "clock",
+    "lamp": "lightbulb",
+    "zap": "zap",
+}
+
+Plain = Mapping[str, Any]
+
+
+class HappeningPage:
+    """The page, for owners.
+
+    Args:
+        client: Where happenings are asked for, and what is done with them.
+        pulse: Told when the timeline changes.
+        traces: Draws the graph of an automation's run.
+    """
+
+    def __init__(
+        self, renderer: Renderer, client: MethodClient, view: HappeningView, pulse: PagePulse, traces: TraceView
+    ) -> None:
+        self._renderer = renderer
+        self._client = client
+        self._view = view
+        self._pulse = pulse
+        self._traces = traces
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /timeline/{id}`: one happening; `/timeline/run?run=ID` is where its page was before."""
+        if call.params["id"] == "run":
+            return see_other(happening_path(f"run.{call.request.query.get('run', '')}"))
+        return await self._show(call, call.params["id"])
+
+    async def file(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /timeline/{id}/file`: what is kept of it, as a file."""
+        told = await self._get(call, call.params["id"])
+        kept = _action(told, "download")
+        response = json_response(await self._client.ask(call, kept["method"], kept["params"]) if kept else told)
+        name = "".join(each for each in call.params["id"] if each.isalnum() or each in "-_.")[:80]
+        response.headers["Content-Disposition"] = f'attachment; filename="{name}.json"'
+        return response
+
+    async def again(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /timeline/again`: ask the same again, or run the automation again; leads to what that began."""
+        told = await self._get(call, read_fields(call, ONE)["id"])
+        wanted = _action(told, "run_again") or _action(told, "run_anyway")
+        if wanted is None or not _is_theirs(told, call):
+            raise InvalidRequest("this cannot be run again: only what you said yourself, and automations can")
+        if wanted["method"] == "chat.send":
+            begun = await self._client.ask(call, "chat.send", {**wanted["params"], IDEMPOTENCY_KEY: new_id()})
+            path = happening_path(f"run.{begun['runId']}")
+        else:
+            begun = await self._client.ask(call, wanted["method"], wanted["params"])
+            ran = begun.get("run_id")
+            path = happening_path(f"automation.{ran}") if ran else list_path(automation=wanted["params"]["id"])
+        return json_response(begun) if wants_json(call.request) else see_other(path)
+
+    async def ask(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /timeline/ask`: put a run to another model; the page then shows both answers side by side."""
+        fields = read_fields(call, ASK)
+        run_id = fields["id"].partition(".")[2]
+        asked = {"runId": run_id, "model": fields["model"], IDEMPOTENCY_KEY: new_id()}
+        try:
+            sides = await self._client.ask(call, "runs.replay", asked)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, fields["id"], refused=error.message)
+        if wants_json(call.request):
+            return json_response(sides)
+        return await self._show(call, fields["id"], compared=[_side(sides[each]) for each in ("original", "replay")])
+
+    async def stop(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /timeline/stop`: stop a subagent and those below it."""
+        stopped = await self._client.ask(call, "subagents.kill", read_fields(call, ONE))
+        return json_response(stopped) if wants_json(call.request) else see_other(PATH)
+
+    # --- inside ---
+
+    async def _get(self, call: HttpCall, id: str) -> dict[str, Any]:
+        told: dict[str, Any] = await self._client.ask(call, "timeline.get", {"id": id})
+        return told
+
+    async def _show(self, call: HttpCall, id: str, **more: Any) -> web.StreamResponse:
+        revision = self._pulse.revision
+        told = await self._get(call, id)
+        happening = told["happening"]
+        row = self._view.row(happening)
+        may = {each["do"] for each in told["actions"]} - (set() if _is_theirs(told, call) else {"run_again"})
+        models = (await self._client.ask(call, "models.list"))["models"] if "ask_another_model" in may else []
+        steps = [
+            self._step(each, at, is_skipped=happening["outcome"] == "did_not_run")
+            for at, each in enumerate(told["steps"])
+        ]
+        conditions = [self._condition(each) for each in told["why"]["conditions"]]
+        key = happening["sessionKey"]
+        data = {
+            "row": {**row, **self._view.moment(happening["at"])},
+            "session_path": f"/chat?{urlencode({'session': key})}" if key and happening["kind"] != "approval" else "",
+            "automation_path": list_path(automation=happening["automationId"]),
+            "facts": list(_facts(told["facts"])),
+            "lanes": list(self._lanes(told)),
+            "axis": _axis(told["axis"]["lengthMs"]),
+            "steps": steps,
+            "graph": await self._graph(call, told, {each["id"]: each["title"] for each in (*conditions, *steps)}),
+            "state_texts": STEP_STATES,
+            "conditions": conditions,
+            "led_to": [self._view.cause(each) for each in told["why"]["caused"]],
+            "led_by": [self._view.cause(each) for each in told["why"]["causedBy"]],
+            "may": sorted(may),
+            "models": sorted(
+                ((each["ref"], str(each.get("name") or each["id"])) for each in models), key=lambda each: each[1]
+            ),
+            "stop": await self._stoppable(call, happening) if row["going_on"] else "",
+            "compared": [],
+            "refused": "",
+            "topic": self._pulse.topic,
+            "revision": revision,
+            **more,
+        }
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        data["text"] = "\n".join(_as_text(data, gettext))
+        return await self._renderer.respond(call, RenderedPage("happening", row["title"], data, PATH))
+
+    async def _graph(self, call: HttpCall, told: Plain, title_of: Plain) -> dict[str, Any] | None:
+        """Return the graph of an automation's run, each box with the words of its step."""
+        trace = told["trace"]
+        if trace is None or trace["method"] != "automation.trace.get":
+            return None
+        try:
+            found = await self._client.ask(call, "automation.trace.get", {"run_id": trace["runId"]})
+        except HubError:  # its trace is not kept any more: the steps stay
+            return None
+        graph: dict[str, Any] = self._traces.trace(found)["graph"]
+        for box in graph["boxes"]:
+            box["label"] = title_of.get(box["id"]) or self._view.named(box["label"])
+        return graph if graph["boxes"] else None
+
+    async def _stoppable(self, call: HttpCall, happening: Plain) -> str:
+        if happening["kind"] != "conversation":
+            return ""
+        found = (await self._client.ask(call, "subagents.list"))["subagents"]
+        own = (each for each in found if each["runId"] == happening["runId"] and each["state"] == "running")
+        return next((str(each["id"]) for each in own), "")
+
+    def _lanes(self, told: Plain) -> Iterator[dict[str, Any]]:
+        whole = max(told["axis"]["lengthMs"], 1)
+        for each in told["lanes"]:
+            start = min(each["startMs"] / whole * 100, 100 - LEAST_LANE)
+            yield {
+                "name": self._view.words(each, "label"),
+                "start": round(start, 2),
+                "length": round(min(each["durationMs"] / whole * 100, 100 - start), 2),
+                "text": took(each["durationMs"]),
+                "series": SERIES.get(each["kind"], 5),
+                "begins": took(each["startMs"]),
+                "tokens": f"{each['tokens']:,}" if each["tokens"] else "",
+            }
+
+    def _step(self, step: Plain, at: int, *, is_skipped: bool) -> dict[str, Any]:
+        data, bad = step["data"], step["tone"] == "bad"
+        detail = self._view.words(step, "detail")
+        icon = STEP_ICONS.get(step["icon"] or "") or STEP_ICONS.get(step["kind"], "circle")
+        if bad:
+            icon = {"approval": "shield-x", "tool": "shield-x" if data.get("approval") else icon}.get(
+                step["kind"], "circle-slash" if step["kind"] == "condition" or is_skipped else "circle-alert"
+            )
+        usual = {"model": "action", "tool": "tool", "action": "tool"}.get(step["kind"], "")
+        refused = (
+            step["kind"] in ("condition", "approval") or is_skipped or (step["kind"] == "tool" and data.get("approval"))
+        )
+        tone = ("warn" if refused else "danger") if bad else step["tone"] or usual
+        return {
+            **self._view.moment(step["at"]),
+            "id": step_id(str(data["path"])) if data.get("path") else f"step-{at}",
+            "title": self._view.words(step, "title"),
+            "detail": "" if str(detail).startswith(("{", "[")) else detail,
+            "icon": icon,
+            "tone": tone,
+            "took": took(step["durationMs"]),
+            "tokens": f"{step['tokens']:,}" if step["tokens"] else "",
+            "cost": money(step["costUsd"]),
+            "path": happening_path(str(data["id"])) if data.get("id") else "",
+            "kind": step["kind"],
+            "facts": list(self._values(data)),
+            "texts": list(_texts(data)),
+        }
+
+    def _condition(self, condition: Plain) -> dict[str, Any]:
+        title, reason = self._view.words(condition, "title"), self._view.words(condition, "reason")
+        return {
+            "id": step_id(str(condition["path"])),
+            "holds": condition["holds"],
+            "title": title or reason,
+            "reason": reason if title else "",
+            "values": list(self._values(condition["values"])),
+        }
+
+    def _values(self, data: Plain) -> Iterator[tuple[str, str]]:
+        for name, label in STEP_FACTS.items():
+            value = data.get(name)
+            if value is None or value == "" or isinstance(value, (dict, list)):
+                continue
+            shown: Callable[[Any], str] = took if name == "firstMs" else size if name == "bytesSent" else self._plain
+            yield label, shown(value)
+
+    def _plain(self, value: Any) -> str:
+        if isinstance(value, float):
+            return f"{value:g}"
+        return f"{value:,}" if isinstance(value, int) else str(self._view.named(str(value)))
+
+
+def _texts(data: Plain) -> Iterator[tuple[str, str]]:
+    for name, label in STEP_TEXTS.items():
+        value = data.get(name)
+        if value:
+            yield label, value if isinstance(value, str) else pretty(value)
+
+
+def _facts(facts: Plain) -> Iterator[tuple[str, str]]:
+    shown: dict[str, Callable[[Any], str]] = {
+        "durationMs": took,
+        "waitedMs": took,
+        "costUsd": money,
+        "bytesSent": size,
+        "model": model_name,
+        "tokens": lambda count: f"{count:,}",
+    }
+    for name, label in HAPPENING_FACTS.items():
+        show: Callable[[Any], str] = shown.get(name) or str
+        if facts.get(name) not in (None, "") and (text := show(facts[name])):
+            yield label, text
+
+
+def _axis(length_ms: float) -> list[str]:
+    return [took(length_ms * each / AXIS_PARTS) for each in range(AXIS_PARTS + 1)]
+
+
+def _action(told: Plain, do: str) -> Plain | None:
+    return next((each for each in told["actions"] if each["do"] == do), None)
+
+
+def _is_theirs(told: Plain, call: HttpCall) -> bool:
+    """Whether running it again repeats nobody else's words: they would become the reader's own."""
+    row, authority = told["happening"], call.known_caller.authority
+    person = (row["who"] or {}).get("person")
+    return (
+        row["kind"] != "conversation"
+        or authority.principal == row["principal"]
+        or (person is not None and person == authority.person)
+    )
+
+
+def _side(side: Plain) -> dict[str, Any]:
+    usage, error = side["usage"] or {}, side.get("error") or {}
+    return {
+        "model": model_name(side["model"]),
+        "reply": side["reply"] or "",
+        "took": took(side["durationMs"]),
+        "tokens": f"{usage.get('total_tokens') or 0:,}",
+        "cost": money(usage.get("cost_usd")),
+        "calls": list(side.get("calls") or ()),
+        "error": str(error.get("message") or error.get("code") or ""),
+    }
+
+
+def _as_text(data: Plain, gettext: Callable[..., str]) -> Iterator[str]:
+    """Yield the lines of the happening as a text to share."""
+    row = data["row"]
+    ended = ", ".join(gettext(each["text"]) for each in row["chips"])
+    yield f"{gettext(row['title'])}{f' ({ended})' if ended else ''}"
+    yield " · ".join([*map(gettext, row["where"]), f"{gettext(row['day'])} {row['time']}"])
+    if row["reason"]:
+        yield gettext(row["reason"])
+    yield " · ".join(f"{gettext(label)} {text}" for label, text in data["facts"])
+    for step in data["steps"]:
+        detail = f": {gettext(step['detail'])}" if step["detail"] else ""
+        yield f"{step['time']}  {gettext(step['title'])}{detail}"
