@@ -148,7 +148,8 @@ class HappeningView(Struct, frozen=True):
     def _icon(self, part: Plain) -> str:
         kind = "reminder" if (part.get("trigger") or {}).get("platform") == "remind" else part["kind"]
         if kind in ("device", "trigger") and part.get("entityId"):
-            return DEVICE_ICONS.get(part["entityId"].partition(".")[0], "lightbulb")
+            domain = part["entityId"].partition(".")[0]
+            return "radar" if domain == "binary_sensor" else DEVICE_ICONS.get(domain, "lightbulb")
         return KIND_ICONS.get(kind, "circle")
 
     def _at(self, ms: float) -> dt.datetime:
