@@ -15,9 +15,8 @@ from hub.core.surfaces import ADMIN, HttpCall, HttpHandler, Route
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
-from hub.messaging.outbox.approval_messages import question
-from hub.messaging.outbox.question_messages import question_text
 from hub.messaging.outbox.sending import MESSAGE_ENDS
+from hub.security.people import IMPLICIT_OWNER_ID
 from hub.tools.approvals import (
     EVENT_APPROVAL_REQUESTED,
     EVENT_APPROVAL_RESOLVED,
@@ -30,6 +29,7 @@ from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
+from web.chat.asks import ShownAsk
 from web.chat.avatar_page import AvatarPage
 from web.chat.chat_page import ChatPage, ListSources
 from web.chat.command_list import CommandList
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from web.timeline.page_set import TimelinePages
     from web.usage.usage_page import UsagePage
 
+ASKED = (EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, EVENT_QUESTION_REQUESTED, EVENT_QUESTION_RESOLVED)
 STOP_LIMIT_S = 2.0
 
 
@@ -132,10 +133,7 @@ class Dashboard:
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
         self._unsubscribe += [
             *home_routes.keep_true(hub.bus, self._live, self._home_pulse, self._home.shows),
-            hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
-            hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
-            hub.bus.listen(EVENT_QUESTION_REQUESTED, self._questioned),
-            hub.bus.listen(EVENT_QUESTION_RESOLVED, self._answered),
+            *(hub.bus.listen(name, self._asked) for name in ASKED),
             *(hub.bus.listen(name, self._sent) for name in (*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED)),
             *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
         ]
@@ -249,7 +247,12 @@ class Dashboard:
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
         parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions)
-        return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, wall_time=hub.clock.time)
+        return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, asked=self._asked_in)
+
+    async def _asked_in(self, key: str) -> list[ShownAsk]:
+        """Return what was asked of people in a conversation, oldest first."""
+        asked = await self._hub.approvals.of_session(key)
+        return [ShownAsk.of(each, self._name_of(each.decided_by or "")) for each in asked]
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub
@@ -261,7 +264,7 @@ class Dashboard:
             runner=hub.runner,
             inbox=hub.inbox,
             channels=hub.channels,
-            sources=ListSources(hub.outbox.last_states, SaidSearch(self._client, self._renderer.when)),
+            sources=ListSources(hub.outbox.last_states, SaidSearch(self._client, self._renderer.when), self._client),
         )
         self._live.add_topic("session", chat.session_state)
         self._live.add_topic("sessions", chat.sessions_state)
@@ -361,6 +364,12 @@ class Dashboard:
         person = call.caller and self._hub.people.by_id(call.caller.authority.person or "")
         return person.name if person else ""
 
+    def _name_of(self, principal: str) -> str:
+        """Return the name of the person that a principal stands for; empty for the one person without a name."""
+        people = self._hub.people
+        person = people.owners()[0] if principal == "owner" else people.by_identity(principal)
+        return person.name if person and person.id != IMPLICIT_OWNER_ID else ""
+
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))
 
@@ -384,21 +393,10 @@ class Dashboard:
         return result
 
     async def _asked(self, event: Event) -> None:
-        """Show what waits in the inbox, and in the conversation that it belongs to."""
+        """Show what waits for a word, or was answered: in the inbox, and in the conversation that it belongs to."""
         self._live.changed("waiting")
-        approval, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
-        if approval is not None and key is not None and self._live_chat is not None:
-            self._live_chat.add_note(key, question(approval, str(self._setting("language", "en"))))
-
-    async def _questioned(self, event: Event) -> None:
-        """Show a question of an agent in the inbox, and in its conversation, where the next message answers it."""
-        self._live.changed("waiting")
-        asked, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
-        if asked is not None and key is not None and self._live_chat is not None:
-            self._live_chat.add_note(key, question_text(asked, str(self._setting("language", "en"))))
-
-    def _answered(self, event: Event) -> None:
-        self._live.changed("waiting")
+        if self._live_chat is not None and (approval := await self._hub.approvals.get(event.data["id"])) is not None:
+            await self._live_chat.show_ask(approval)
 
     def _sent(self, event: Event) -> None:
         self._live.changed_all("sessions")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from hub.core.errors import NotFound
 from hub.core.ids import new_id
 from hub.sessions.keys import direct_key
 from hub.sessions.session import SETTINGS, Session
@@ -15,7 +16,13 @@ from hub.tools.kept_results import KeptResults
 
 
 async def fork_session(
-    sessions: SessionStore, source: Session, channel: str, title: str, kept: KeptResults | None = None
+    sessions: SessionStore,
+    source: Session,
+    channel: str,
+    title: str,
+    kept: KeptResults | None = None,
+    *,
+    run_id: str | None = None,
 ) -> Session:
     """Return a new session that begins as a copy of another one, with its settings and its taint.
 
@@ -27,12 +34,19 @@ async def fork_session(
         channel: The home channel, where the new one can be opened.
         title: Of the new one.
         kept: Long results of tools, which the new one can read on too.
+        run_id: The last run that is copied; None for all that was said.
 
     Raises:
+        NotFound: There is no such run in it.
         Unavailable: The disk failed.
     """
     transcript = await sessions.open_transcript(source)
     branch = transcript.branch()
+    if run_id is not None:
+        ends = [at for at, entry in enumerate(branch) if entry.run_id == run_id]
+        if not ends:
+            raise NotFound(f"there is no run {run_id[:80]!r} in this conversation")
+        branch = branch[: ends[-1] + 1]
     key = direct_key(source.agent_id, new_id(), channel=channel)
     settings = {name: getattr(source, name) for name in SETTINGS}
     await sessions.ensure(key, person=source.person, copy_of=source.key)

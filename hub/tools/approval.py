@@ -189,12 +189,17 @@ def shown(details: Mapping[str, Any]) -> str:
     text = json.dumps(rest, ensure_ascii=False, indent=2, default=str)
     if DIFF in details:
         text += f"\n\n{details[DIFF]}"
+    return visible(text)
+
+
+def visible(text: str) -> str:
+    """Return text in which nothing but its line breaks is invisible or changes the reading order."""
     return "".join(_seen(symbol) for symbol in text)
 
 
 def seen(text: str) -> str:
     """Return one line of text without invisible or reordering characters."""
-    return "".join(_seen(symbol) for symbol in " ".join(text.split()))
+    return visible(" ".join(text.split()))
 
 
 def _seen(symbol: str) -> str:

@@ -85,6 +85,11 @@ class ApprovalStore:
         where = "kind != ? ORDER BY created_ms DESC, position DESC LIMIT ?"
         return await self._db.read(lambda connection: _select(connection, where, QUESTION, wanted))
 
+    async def of_session(self, key: str) -> list[Approval]:
+        """Return the latest approvals and questions of a conversation, oldest first; at most 200."""
+        where = "session_key = ? ORDER BY created_ms DESC, position DESC LIMIT ?"
+        return (await self._db.read(lambda connection: _select(connection, where, key, LISTED_LIMIT)))[::-1]
+
 
 def settled(approval: Approval, state: ApprovalState, now_ms: int, by: str | None, reason: str) -> Approval:
     """Return a pending approval as it ended."""

@@ -143,6 +143,13 @@ class Approvals:
         """Return the latest approvals in any state, newest first."""
         return [self._decided.get(each.id, each) for each in await self._store.latest(limit)]
 
+    async def of_session(self, key: str) -> list[Approval]:
+        """Return what was asked in a conversation, in any state, oldest first."""
+        stored = await self._store.of_session(key)
+        known = {each.id: self._decided.get(each.id, each) for each in stored}
+        known |= {each.id: each for each in self._open() if each.session_key == key}
+        return list(known.values())
+
     async def resolve(self, id_or_code: str, approved: bool, context: Context, *, always: bool = False) -> Approval:
         """Resolve a pending request; the answer is on disk when this returns.
 

@@ -303,7 +303,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /settings/people/token", "POST /settings/people/revoke"),
         *("POST /config/check", "POST /config/complete", "POST /config/save", "POST /config/restore"),
         *("POST /config/reload", "POST /chat/abort", "POST /chat/new", "POST /chat/rename", "POST /chat/delete"),
-        *("POST /chat/place", "POST /chat/incognito"),
+        *("POST /chat/place", "POST /chat/incognito", "POST /chat/fork", "POST /chat/model"),
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message"),
         *("POST /agents/models/add", "POST /agents/models/test", "POST /agents/models/default"),

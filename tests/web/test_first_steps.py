@@ -27,7 +27,7 @@ async def test_a_fresh_home_remembers_without_a_model_and_after_a_restart(browse
         async with Chromium(browser, hub.url) as chromium:
             chromium.allowed.append(RESTART)
             page = await first_page(chromium, hub)
-            answers = page.get_by_role("log").locator(".turn.assistant .text")
+            answers = page.get_by_role("log").locator("[data-role=assistant] .text")
 
             await say(page, "remember that the boiler was serviced on 12 May")
             await expect(answers).to_have_count(1)

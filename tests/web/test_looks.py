@@ -61,7 +61,7 @@ async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
     )
     await say(page, "what is there?")
     await expect(page.get_by_role("log").get_by_text("quoted")).to_be_visible()
-    await page.get_by_role("log").locator("details.tool summary").last.click()
+    await page.get_by_role("log").locator("details.group summary").last.click()
 
 
 async def test_every_page_is_accessible_and_fits(
@@ -260,7 +260,7 @@ async def test_the_reader_of_the_readme_sees_this(
     await expect(page.get_by_role("log").get_by_text("I will remember that.")).to_be_visible()
     await say(page, "When was the boiler serviced?")
     await expect(page.get_by_role("log").get_by_text("ask for a date in October")).to_be_visible()
-    await page.get_by_role("log").locator("details.tool summary").last.click()
+    await page.get_by_role("log").locator("details.group summary").last.click()
     await expect(page.get_by_role("link", name="Main conversation")).to_be_visible()
     target = REPOSITORY / "docs" / "images" / "dashboard.png"
     target.parent.mkdir(parents=True, exist_ok=True)

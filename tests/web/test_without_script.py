@@ -21,6 +21,7 @@ async def plain(hub: HubProcess, model_server: OpenAIServer) -> AsyncIterator[Pl
 
 async def test_one_can_chat_with_forms_alone(plain: PlainBrowser, model_server: OpenAIServer, hub: HubProcess) -> None:
     model_server.queue("Hello to you.")
+    await plain.goto("/chat")
 
     plain.fill("Message", "hello without script")
     await plain.press("Send")

@@ -112,6 +112,8 @@ def texts_of_modules() -> Iterator[str]:
         texts.STEP_FACTS,
         texts.STEP_TEXTS,
         texts.APPROVAL_STATES,
+        texts.ASK_TITLES,
+        texts.TOOL_SENTENCES,
         texts.AUTOMATION_STATES,
         texts.AUTOMATION_FILTERS,
         texts.OUTCOMES,

@@ -14,17 +14,21 @@ from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, AnyOf, In, Length, Match, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
+from hub.gateway.calls.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.messaging.contract import Address, ClientMessage, Receipt
 from hub.messaging.schema import TEXT_LIMIT
-from hub.sessions.fork import copies_as_tree
+from hub.sessions.fork import copies_as_tree, fork_session
 from hub.sessions.keys import SessionKey, SessionKind, direct_key, incognito_key, is_incognito, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
+from web.chat.last_lines import LINES_SHOWN, LastLines
 from web.chat.live_chat import LiveChat
+from web.chat.pieces import files_of, recalled
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
 from web.core.form import read_fields
 from web.core.live import Frame
+from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import MESSAGE_STATES, SUGGESTIONS
 
@@ -51,11 +55,23 @@ SEND = Schema(
     {
         Optional("session", default="", description="A new conversation without it."): All(string, Length(max=2_048)),
         Optional("key", default=""): AnyOf("", KEY),
-        Required("text"): All(string, Length(min=1)),
+        Required("text"): string,
+        Optional("mode", default=""): In(["", "steer", "collect"]),
+        Optional("attachments", default=list): ATTACHMENTS_SCHEMA,
     }
 )
+STOP = Schema(
+    {
+        Required("session"): SESSION,
+        Optional("waiting", default=""): All(string, Length(max=20_000)),
+        Optional("running", default="yes"): In(["yes", "no"]),
+    }
+)
+NEW = Schema({Optional("agent", default=""): All(string, Length(max=64))})
+MODEL = Schema({Required("session"): SESSION, Required("model"): All(string, Length(max=200))})
 NAME = Schema({Required("session"): SESSION, Required("name"): All(string, Length(max=TITLE_LIMIT))})
 ONE = Schema({Required("session"): SESSION})
+FORK = Schema({Required("session"): SESSION, Required("run"): All(string, Length(min=1, max=256))})
 PLACES = {"pin": ("pinned", True), "unpin": ("pinned", False)} | {
     "archive": ("archived", True),
     "unarchive": ("archived", False),
@@ -75,10 +91,12 @@ class ListSources(Struct, frozen=True):
     Attributes:
         last_states: What happened to the last message of each conversation in a chat app.
         said: Finds messages by their words.
+        client: Asks the hub's methods, with the rights of whoever asks.
     """
 
     last_states: LastStates
     said: SaidSearch
+    client: MethodClient
 
 
 class ChatPage:
@@ -110,6 +128,7 @@ class ChatPage:
         self._inbox = inbox
         self._channels = channels
         self._sources = sources
+        self._lines = LastLines(sessions)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named.
@@ -119,9 +138,8 @@ class ChatPage:
         key = self._key(call.request.query.get("session"))
         before, past = call.request.query.get("before"), call.request.query.get("past")
         if before is None and past is None:
-            return await self._renderer.respond(
-                call, RenderedPage("chat", "Chat", await self._conversation(key), "/chat")
-            )
+            data = await self._conversation(key) | await self._choices(call, key)
+            return await self._renderer.respond(call, RenderedPage("chat", "Chat", data, "/chat"))
         if before is not None and (not before.isdigit() or len(before) > 9):
             raise InvalidRequest("`before` is the number of a turn")
         earlier = await self._earlier(key, None if before is None else int(before), past)
@@ -144,8 +162,8 @@ class ChatPage:
         fields = read_fields(call, SEND)
         key = self._key(fields["session"]) if fields["session"] else self._fresh()
         message_id = fields["key"] or f"web-{new_id()}"
-        text = fields["text"].strip()
-        if not text:
+        text, images = fields["text"].strip(), images_of(fields["attachments"])
+        if not text and not images:
             raise InvalidRequest("the message is empty")
         context = call.context()
         channel = self._channels.home
@@ -154,8 +172,10 @@ class ChatPage:
             message_id=message_id,
             sender=f"{channel}:user:{context.authority.person or context.authority.principal}",
             text=text,
+            images=images,
             session_key=key,
             run_id=message_id,
+            options={"queue": fields["mode"]} if fields["mode"] else {},
         )
         with self._live_chat.hearing(message_id) as heard:
             receipt = await self._inbox.receive(message, context)
@@ -181,25 +201,49 @@ class ChatPage:
         return "waits" if ended is None else "dropped" if ended.status == "aborted" else "done"
 
     async def abort(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/abort`: stop the runs of a conversation; waiting messages are answered next."""
-        key = self._key(read_fields(call, ONE)["session"])
-        stopped = self._runner.abort(session_key=key, waiting=False)
+        """`POST /chat/abort`: stop the runs of a conversation; waiting messages are answered next.
+
+        But for the messages named by `waiting`, which are taken back; with `running=no` nothing else happens.
+        """
+        fields = read_fields(call, STOP)
+        key = self._key(fields["session"])
+        stopped = [each for run_id in fields["waiting"].split() for each in self._runner.abort(run_id, key)]
+        if fields["running"] == "yes":
+            stopped += self._runner.abort(session_key=key, waiting=False)
         if wants_json(call.request):
             return json_response({"stopped": stopped})
         return see_other(_path(key))
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/new`: the page of a fresh conversation; it exists from its first message on."""
-        key = self._fresh()
+        """`POST /chat/new`: the page of a fresh conversation, with an agent; it exists from its first message on."""
+        key = self._fresh(read_fields(call, NEW)["agent"])
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
-    def _fresh(self) -> str:
-        return direct_key(self._agents.default().id, new_id(), channel=self._channels.home)
+    def _fresh(self, agent_id: str = "") -> str:
+        agent = self._agents.get(agent_id) if agent_id else self._agents.default()
+        return direct_key(agent.id, new_id(), channel=self._channels.home)
 
     async def incognito(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/incognito`: the page of a fresh conversation that is deleted when it ends."""
         key = incognito_key(self._agents.default().id, new_id(), self._channels.home)
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
+    async def choose_model(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/model`: choose the model of a conversation; empty goes back to the agent's."""
+        fields = read_fields(call, MODEL)
+        key = self._key(fields["session"])
+        await self._sources.client.ask(call, "sessions.patch", {"key": key, "model": fields["model"] or None})
+        return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
+    async def fork(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/fork`: copy a conversation up to a turn, to go on from there."""
+        fields = read_fields(call, FORK)
+        key = self._key(fields["session"])
+        if (session := self._sessions.get(key)) is None:
+            raise NotFound("this conversation is not there any more")
+        title, kept = self._title(session, key) or "", self._runner.parts.kept_results
+        fork = await fork_session(self._sessions, session, self._channels.home, title, kept, run_id=fields["run"])
+        return json_response({"session": fork.key}) if wants_json(call.request) else see_other(_path(fork.key))
 
     async def rename(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/rename`: name a conversation; an empty name takes the name away."""
@@ -270,6 +314,31 @@ class ChatPage:
             "next_key": f"web-{new_id()}",
             "text_limit": TEXT_LIMIT,
             "suggestions": list(SUGGESTIONS),
+            "memory_used": recalled(turns[-TURN_LIMIT:]),
+            "files": files_of(turns[-TURN_LIMIT:]),
+        }
+
+    async def _choices(self, call: HttpCall, key: str) -> dict[str, Any]:
+        """Return what can be picked in the box: models and agents; and what the conversation used so far."""
+        agent, session = SessionKey.parse(key).agent, self._sessions.get(key)
+        models = (await self._sources.client.ask(call, "models.list", {"agentId": agent}))["models"]
+        for each in models:
+            each["default"] = "default" in each["tags"]
+        chosen = session.model if session is not None else None
+        current = next((each for each in models if chosen and chosen in (each["ref"], each.get("alias"))), None)
+        current = current or next((each for each in models if each["default"]), None)
+        used, window = session.context_tokens if session else 0, current["contextWindow"] if current else 0
+        percent = min(100, round(100 * used / window)) if window else 0
+        return {
+            "models": models,
+            "model": current,
+            "agents": [{"id": each.id, "name": each.title, "current": each.id == agent} for each in self._agents.all()],
+            "context": {
+                "used": used,
+                "window": window,
+                "percent": percent,
+            },
+            "cost_usd": session.usage.cost_usd if session is not None else None,
         }
 
     async def _earlier(self, key: str, before: int | None, past: str | None) -> dict[str, Any]:
@@ -300,20 +369,33 @@ class ChatPage:
         return {
             "default_agent": self._agents.default().id,
             "channel": channel,
+            "channel_path": f"{LIST}?{urlencode({'channel': channel})}" if channel else LIST,
             "search": search,
             "show": show,
             "channels": [
-                {"name": each, "home": self._channels.is_home(each), "path": f"{LIST}?{urlencode({'channel': each})}"}
+                {"name": each, "title": each.replace("_", " ").capitalize(), "home": self._channels.is_home(each)}
+                | {"path": f"{LIST}?{urlencode({'channel': each})}"}
                 for each in channels
             ],
             "sessions": [
                 self._item(session, working)
                 | {"channel": of, "peer": peer, "home": self._channels.is_home(of)}
+                | self._where(session)
                 | _sent(states.get(session.key))
                 | {"depth": depths.get(session.key, 0) if show == "copies" else 0}
-                for session, of, peer in shown
+                | ({"zone": 0} if show or search else {})
+                | {"line": await self._lines.of(session) if at < LINES_SHOWN else ""}
+                for at, (session, of, peer) in enumerate(shown)
             ],
         }
+
+    def _where(self, session: Session) -> dict[str, str]:
+        """Return the icon of the place where a conversation is held, and its name where that is not the dashboard."""
+        key = SessionKey.parse(session.key)
+        if key.channel is None or self._channels.is_home(key.channel):
+            by_itself = key.kind not in (SessionKind.MAIN, SessionKind.DIRECT)
+            return {"icon": "zap" if by_itself else "message-circle", "place": ""}
+        return {"icon": "send", "place": f"{key.channel.replace('_', ' ').capitalize()}"}
 
     def _is_listed(self, session: Session, show: str, copies: Mapping[str, int]) -> bool:
         if show == "copies":
@@ -327,6 +409,7 @@ class ChatPage:
         return all(word in words for word in search.casefold().split())
 
     def _item(self, session: Session, working: set[str]) -> dict[str, Any]:
+        today = self._renderer.is_today(session.updated_ms)
         return {
             "id": re.sub(r"[^A-Za-z0-9_-]", "_", session.key),
             "key": session.key,
@@ -335,7 +418,8 @@ class ChatPage:
             "main": _is_main(session.key),
             "agent_id": session.agent_id,
             "updated_ms": session.updated_ms,
-            "when": self._renderer.when(session.updated_ms),
+            "when": self._renderer.when(session.updated_ms) if today else self._renderer.when(session.updated_ms)[:10],
+            "zone": 1 if session.pinned else 2 if today else 3,
             "running": session.key in working,
             "pinned": session.pinned,
             "archived": session.archived,
@@ -351,10 +435,10 @@ class ChatPage:
         session = self._sessions.get(key)
         agent = self._agents.get(SessionKey.parse(key).agent)
         return {
-            "agent": f"{agent.name} ({agent.id})",
-            "emoji": agent.emoji,
-            "avatar": f"/avatar?agent={agent.id}" if agent.avatar is not None else None,
+            "agent": agent.title,
+            "avatar": f"/avatar?agent={agent.id}" if agent.avatar is not None else "",
             "key": key,
+            **({"icon": "", "place": ""} if session is None else self._where(session)),
             "path": _path(key),
             "title": self._title(session, key),
             "main": _is_main(key),

@@ -18,6 +18,7 @@ from hub.agent.runs.view import RunView
 from hub.messaging.outbox.replies import shown_so_far
 from hub.messaging.queue.turn import parts_of
 from web.chat.markdown import split_blocks
+from web.chat.pieces import Piece, ToolGroup, pieces_of
 from web.chat.shown import ShownPart, ShownTurn
 
 RESULT_LIMIT = 20_000
@@ -53,7 +54,7 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
             continue
         role = message.get("role")
         if role == "toolResult":
-            _finish(calls.get(str(message.get("toolCallId"))), message)
+            _finish(calls.get(str(message.get("toolCallId"))), message, int(entry.get("ts_ms") or 0))
             continue
         if role not in {"user", "assistant"}:
             continue
@@ -67,11 +68,13 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
         else:
             _count(turn, entry, heard.get(turn.run_id) if turn.run_id else None)
         data = entry.get("data") or {}
+        turn.channel = str(data.get("channel")) if turn.role == "note" else ""
         turn.failed_models += [each for each in data.get("failed_models") or [] if each not in turn.failed_models]
         turn.notices += [each for each in data.get("notices") or [] if each not in turn.notices]
         for block in _blocks(message.get("content")):
             part = _part(turn, block)
             if part is not None and part.kind == "tool":
+                part.started_ms = int(entry.get("ts_ms") or 0)
                 calls[part.call_id] = part
     for part in calls.values():
         if part.state == "running":
@@ -123,8 +126,8 @@ class LiveRun:
         """Id of the turn's element."""
         return f"t-{self.turn.id}"
 
-    def apply(self, type: str, data: Mapping[str, Any]) -> None:
-        """Take one event of the run."""
+    def apply(self, type: str, data: Mapping[str, Any], ts_ms: int = 0) -> None:
+        """Take one event of the run, which was fired then."""
         index = self.view.apply(type, data)
         if index is None:
             return
@@ -139,25 +142,28 @@ class LiveRun:
         elif seen.kind == "tool" and seen.output is None:
             part.result = _bounded(seen.update) if seen.update else None
             part.state = "waiting" if seen.waits else "running"
+        part.started_ms = part.started_ms or ts_ms
         if seen.output is not None:
             part.result = _bounded(seen.output)
             part.state = "error" if seen.is_error else "done"
+            part.ended_ms = part.ended_ms or ts_ms
         self._changed[part.id] = None
 
-    def changes(self) -> list[tuple[str, str, ShownPart | str]]:
-        """Return what changed since the last call: (element id, parent element id, part or finished HTML).
+    def changes(self) -> list[tuple[str, str, Piece | str]]:
+        """Return what changed since the last call: (element id, parent element id, piece or finished HTML).
 
         A long text is sent by blocks: only those that changed, because earlier blocks no longer change.
         """
-        items: list[tuple[str, str, ShownPart | str]] = []
+        items: list[tuple[str, str, Piece | str]] = []
         changed, self._changed = self._changed, {}
-        for part in self.turn.parts:
-            if part.id not in changed:
-                continue
-            if part.kind != "text":
-                items.append((part.id, self.element_id, part))
-                continue
-            items.extend(self._text_changes(part))
+        for piece in pieces_of(self.turn.parts, self.turn.asks):
+            if isinstance(piece, ShownPart) and piece.kind == "text":
+                items.extend(self._text_changes(piece) if piece.id in changed else ())
+            elif isinstance(piece, ToolGroup):
+                if any(part.id in changed for part in piece.parts):
+                    items.append((piece.id, self.element_id, piece))
+            elif piece.id in changed:
+                items.append((piece.id, self.element_id, piece))
         return items
 
     def snapshot(self) -> ShownTurn:
@@ -167,7 +173,7 @@ class LiveRun:
                 part.html = self._html(part)
         return self.turn
 
-    def _text_changes(self, part: ShownPart) -> list[tuple[str, str, ShownPart | str]]:
+    def _text_changes(self, part: ShownPart) -> list[tuple[str, str, Piece | str]]:
         blocks = self._rendered(part)
         sent = self._sent.get(part.id)
         self._sent[part.id] = [text for text, _ in blocks]
@@ -319,20 +325,29 @@ def _tool(call_id: str, name: str, arguments: Any) -> ShownPart:
     else:
         shown = json.dumps(arguments or {}, ensure_ascii=False, indent=2, default=str)
     return ShownPart(
-        "tool", "", call_id=call_id, name=name, arguments=_bounded(shown), brief=_brief(arguments), state="running"
+        "tool",
+        "",
+        call_id=call_id,
+        name=name,
+        arguments=_bounded(shown),
+        brief=_brief(name, arguments),
+        state="running",
     )
 
 
-def _finish(part: ShownPart | None, message: Mapping[str, Any]) -> None:
+def _finish(part: ShownPart | None, message: Mapping[str, Any], ts_ms: int) -> None:
     if part is None:
         return
+    part.ended_ms = ts_ms
     part.result = _bounded("".join(str(block.get("text", "")) for block in _blocks(message.get("content"))))
     part.state = "error" if message.get("isError") else "done"
 
 
-def _brief(arguments: Any) -> str:
-    """Return the most informative argument, on one line."""
-    values = arguments.values() if isinstance(arguments, Mapping) else ()
+def _brief(name: str, arguments: Any) -> str:
+    """Return the argument that says most, on one line."""
+    values: Iterable[Any] = arguments.values() if isinstance(arguments, Mapping) else ()
+    if name == "call_service" and isinstance(arguments, Mapping):
+        values = (".".join(str(arguments.get(part, "")) for part in ("domain", "service")),)
     words = next((" ".join(value.split()) for value in values if isinstance(value, str) and value.strip()), "")
     return words if len(words) <= BRIEF_LIMIT else words[: BRIEF_LIMIT - 1] + "…"
 

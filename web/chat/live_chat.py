@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,10 +18,14 @@ from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
+from hub.tools.approval import Approval
+from web.chat.asks import ShownAsk
 from web.chat.conversation import LiveRun, assistant_id, render_turns, texts_of, title_of, turns_of
 from web.chat.markdown import Markdown
+from web.chat.pieces import pieces_of
 from web.chat.shown import ShownPart, ShownTurn
 from web.core.live import LiveUpdates
+from web.core.moments import left
 from web.core.render import Renderer
 
 DELTA_INTERVAL_S = 0.15
@@ -45,6 +49,7 @@ class LiveChat:
         bus: Where runs tell what they do.
         live: The open tabs.
         tasks: Owner of the tasks that read transcripts.
+        asked: Returns what was asked of people in a conversation, oldest first.
     """
 
     def __init__(
@@ -57,8 +62,9 @@ class LiveChat:
         *,
         agents: Agents,
         tasks: TaskOwner,
-        wall_time: Callable[[], float],
+        asked: Callable[[str], Awaitable[Sequence[ShownAsk]]],
     ) -> None:
+        self._asked = asked
         self._bus = bus
         self._live = live
         self._renderer = renderer
@@ -66,7 +72,6 @@ class LiveChat:
         self._sessions = sessions
         self._agents = agents
         self._tasks = tasks
-        self._wall_time = wall_time
         self._runs: dict[str, LiveRun] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._outcomes: OrderedDict[str, tuple[str, str | None, Mapping[str, Any]]] = OrderedDict()
@@ -108,12 +113,29 @@ class LiveChat:
         for turn in turns:
             self._mark(turn)
         for note in self._notes.get(session_key, ()):
-            at = next((at for at, turn in enumerate(turns) if turn.ts_ms > note.ts_ms), len(turns))
-            turns.insert(at, note)
+            _insert(turns, note)
         live = self.run_of(session_key)
-        if live is None:
-            return turns
-        return [turn for turn in turns if turn.id != live.turn.id] + [live.snapshot()]
+        if live is not None:
+            turns = [turn for turn in turns if turn.id != live.turn.id] + [live.snapshot()]
+        asks: dict[str | None, list[ShownAsk]] = {}
+        for each in await self._asked(session_key):
+            asks.setdefault(each.run_id, []).append(each)
+        for turn in turns:
+            if turn.role == "assistant" and turn.run_id in asks:
+                turn.asks = asks.pop(turn.run_id)
+        for ask in (each for several in asks.values() for each in several):
+            _insert(turns, ShownTurn(f"q-{ask.id}", "ask", ts_ms=ask.created_ms, asks=[ask]))
+        return turns
+
+    async def show_ask(self, approval: Approval) -> None:
+        """Show the card of what is asked, or was answered, in its conversation."""
+        key = approval.session_key
+        if key is None or not self._live.watched(_topic(key)):
+            return
+        for turn in await self.turns(key):
+            if any(each.id == approval.id for each in turn.asks):
+                await self.prepare([turn])
+                self._send_turn(key, turn)
 
     @contextmanager
     def hearing(self, run_id: str) -> Iterator[Callable[[], Awaitable[None]]]:
@@ -142,14 +164,10 @@ class LiveChat:
         self._add(session_key, ShownTurn(f"u-{id}", "user"), said)
         self._add(session_key, ShownTurn(f"n-{id}", "note"), reply)
 
-    def add_note(self, session_key: str, text: str) -> None:
-        """Show a note of the hub in a conversation; it is not stored."""
-        self._add(session_key, ShownTurn(f"n-{new_id()}", "note"), text)
-
     def _add(self, session_key: str, turn: ShownTurn, text: str) -> None:
         if session_key not in self._notes and len(self._notes) >= NOTED_SESSIONS:
             self._notes.popitem(last=False)
-        turn.ts_ms = int(self._wall_time() * 1000)
+        turn.ts_ms = self._renderer.now_ms()
         turn.parts.append(ShownPart("text", f"p-{turn.id}-0", text=text))
         self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION)).append(turn)
         self._send_turn(session_key, turn)
@@ -164,18 +182,23 @@ class LiveChat:
         return turn.as_dict() | {
             "when": self._renderer.when(turn.ts_ms),
             "iso": self._renderer.iso(turn.ts_ms),
-            "author": self._author(session_key),
+            **self._author(session_key),
+            "pieces": lambda: pieces_of(turn.parts, turn.asks),
+            "text": turn.text,
+            "time_of": self._renderer.when,
+            "left_of": lambda expires_ms: left((expires_ms - self._renderer.now_ms()) / 1000),
             "session": session_key,
             "retry_key": f"web-{new_id()}",
             "why": turn.why,
             "notice_texts": turn.notice_texts,
         }
 
-    def _author(self, session_key: str) -> str | None:
+    def _author(self, session_key: str) -> dict[str, str]:
         try:
-            return self._agents.get(SessionKey.parse(session_key).agent).title
+            agent = self._agents.get(SessionKey.parse(session_key).agent)
         except NotFound:
-            return None
+            return {"author": "", "avatar": ""}
+        return {"author": agent.title, "avatar": f"/avatar?agent={agent.id}" if agent.avatar is not None else ""}
 
     def run_state(self, session_key: str, language: str) -> str:
         """Return the line with the Stop button as HTML."""
@@ -195,7 +218,7 @@ class LiveChat:
 
     def _started(self, event: Event) -> None:
         run_id, key = event.data["run_id"], event.data["session_key"]
-        run = LiveRun(run_id, key, self._markdown.render, int(self._wall_time() * 1000))
+        run = LiveRun(run_id, key, self._markdown.render, self._renderer.now_ms())
         self._runs[run_id] = run
         self._send_turn(key, run.turn)
         self._send_run_state(key)
@@ -204,7 +227,7 @@ class LiveChat:
     def _progress(self, event: Event) -> None:
         run = self._runs.get(event.data["run_id"])
         if run is not None:
-            run.apply(event.type, event.data)
+            run.apply(event.type, event.data, int(event.time_fired * 1000))
             self._soon(run)
 
     def _compaction(self, event: Event) -> None:
@@ -284,7 +307,9 @@ class LiveChat:
                 (
                     id,
                     parent,
-                    self._renderer.fragment("part", language, part=what) if isinstance(what, ShownPart) else what,
+                    self._renderer.fragment("block", language, html=what)
+                    if isinstance(what, str)
+                    else self._renderer.fragment("part", language, part=what),
                 )
                 for id, parent, what in changes
             ]
@@ -334,3 +359,8 @@ class LiveChat:
 
 def _topic(session_key: str) -> str:
     return f"session:{session_key}"
+
+
+def _insert(turns: list[ShownTurn], turn: ShownTurn) -> None:
+    """Put a turn where it belongs by its time."""
+    turns.insert(next((at for at, each in enumerate(turns) if each.ts_ms > turn.ts_ms), len(turns)), turn)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hub.messaging.outbox.markup import is_costly
+from web.chat.highlight import highlighted
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -21,6 +22,7 @@ HEADING_BELOW = 2
 _TAGS = {
     *("a", "p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"),
     *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "div"),
+    *("header", "span", "button"),
 }
 _ATTRIBUTES = {
     "a": {"href", "title"},
@@ -30,6 +32,7 @@ _ATTRIBUTES = {
     "td": {"class"},
     "pre": {"tabindex"},
     "div": {"class", "tabindex"},
+    "span": {"class"},
 }
 _LINK = re.compile(r"^(https?://|mailto:)", re.IGNORECASE)
 _CLASS = re.compile(r"^(language-[a-zA-Z0-9_+-]{1,30}|align-(left|center|right))$")
@@ -114,7 +117,7 @@ class Markdown:
             parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
             parser.add_render_rule("image", _image_as_link)
             for kind in ("fence", "code_block"):
-                parser.add_render_rule(kind, _scrolling_code)
+                parser.add_render_rule(kind, _code)
             parser.add_render_rule("table_open", _scrolling_table)
             parser.add_render_rule("table_close", _table_end)
             parser.add_render_rule("th_open", _cell)
@@ -172,10 +175,16 @@ def _image_as_link(renderer: Any, tokens: Sequence[Token], index: int, options: 
     return f'<a href="{address}">{words}</a>'
 
 
-def _scrolling_code(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Write a block of code that can be reached, and so scrolled sideways, with the keyboard."""
-    written: str = getattr(renderer, tokens[index].type)(tokens, index, options, env)
-    return f'<pre tabindex="0">{written.removeprefix("<pre>")}'
+def _code(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Write a block of code with its language, its colours and a place for a button to copy it.
+
+    It can be reached, and so scrolled sideways, with the keyboard. Who shows it fills in the empty button.
+    """
+    token = tokens[index]
+    (language, *_) = (*token.info.split(), "")
+    head = f"<header><span>{html.escape(language)}</span><button></button></header>"
+    coloured = highlighted(token.content, language)
+    return f'<div class="code">{head}<pre tabindex="0"><code>{coloured}</code></pre></div>\n'
 
 
 def _scrolling_table(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -198,7 +207,9 @@ def _filter_attribute(tag: str, name: str, value: str) -> str | None:
     if name == "tabindex":
         return value if value == "0" else None
     if tag == "div":
-        return value if value == "scroll" else None
+        return value if value in ("scroll", "code") else None
+    if tag == "span":
+        return value if value in ("k", "s", "c", "m", "nf") else None
     if name == "class":
         return value if _CLASS.match(value) else None
     if name == "start":

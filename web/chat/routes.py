@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.core.surfaces import Route
+from hub.core.surfaces import LARGE_FRAME_BYTES, Route
 from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.avatar_page import AvatarPage
@@ -18,10 +18,12 @@ def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList, avat
         page("/chat/sessions", chat.list),
         page("/chat/commands", commands.show),
         page("/avatar", avatars.show),
-        form("/chat/send", chat.send),
+        form("/chat/send", chat.send, body_limit=LARGE_FRAME_BYTES),
         form("/chat/abort", chat.abort),
         form("/chat/new", chat.new),
         form("/chat/incognito", chat.incognito),
+        form("/chat/fork", chat.fork),
+        form("/chat/model", chat.choose_model),
         form("/chat/rename", chat.rename),
         form("/chat/place", chat.place),
         form("/chat/delete", chat.delete),

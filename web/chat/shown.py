@@ -9,7 +9,28 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.messaging.limit_texts import limit_text, notice_text
+from web.chat.asks import ShownAsk
+from web.core.texts import TOOL_SENTENCES
 
+TOOL_ICONS = {
+    **dict.fromkeys(("memory_search", "memory_get", "remember", "forget"), "brain"),
+    **dict.fromkeys(("exec", "process", "code_run"), "terminal"),
+    **dict.fromkeys(("read", "write", "edit", "apply_patch"), "file"),
+    **dict.fromkeys(("web_search", "web_fetch", "browser"), "globe"),
+    **dict.fromkeys(("home", "get_state", "call_service"), "lightbulb"),
+    **dict.fromkeys(("find", "grep", "find_tools"), "search"),
+    **dict.fromkeys(("schedule", "cron"), "clock"),
+    "ls": "folder",
+    "notify": "bell",
+    "calendar": "calendar",
+    "skill": "puzzle",
+    "ask_user": "user",
+    "ask_secret": "key-round",
+    "image": "camera",
+    "sessions_spawn": "bot",
+    "subagents": "bot",
+    "nodes": "smartphone",
+}
 _WIDGET = re.compile(r"The widget ([A-Za-z0-9_-]{1,64}/[0-9a-f]{32}) is shown")
 
 
@@ -23,6 +44,7 @@ class ShownPart(Struct):
         html: The text as safe HTML.
         call_id, name, arguments, brief, result: Of a tool call.
         state: running | waiting | done | error | interrupted.
+        started_ms, ended_ms: Of a tool call, in ms since the epoch; 0 when not known.
     """
 
     kind: str
@@ -35,12 +57,24 @@ class ShownPart(Struct):
     brief: str = ""
     state: str = ""
     result: str | None = None
+    started_ms: int = 0
+    ended_ms: int = 0
 
     @property
     def widget(self) -> str:
         """The address of the page of a `show_widget` call; empty for any other part."""
         found = _WIDGET.match(self.result or "") if self.name == "show_widget" and self.state == "done" else None
         return f"/canvas/widget/{found[1]}" if found is not None else ""
+
+    @property
+    def sentence(self) -> str:
+        """What a call did: a message id with `{what}`; empty when only the tool's name says it."""
+        return TOOL_SENTENCES.get(self.name, "")
+
+    @property
+    def icon(self) -> str:
+        """The icon of a call or a thought."""
+        return TOOL_ICONS.get(self.name, "puzzle") if self.kind == "tool" else "sparkles"
 
     def as_dict(self) -> dict[str, Any]:
         """The part as plain data."""
@@ -77,6 +111,8 @@ class ShownTurn(Struct):
         seconds: How long the answer took.
         failed_models: Those that were asked before and failed: `{model, reason, instead}`.
         notices: What is to be known beside the answer: `{kind, …}`.
+        asks: What its run asked of a person, or asks.
+        channel: Of a note that the hub put in by itself: memory | reminder | system.
     """
 
     id: str
@@ -94,6 +130,13 @@ class ShownTurn(Struct):
     seconds: float = 0.0
     failed_models: list[Mapping[str, str]] = field(default_factory=list)
     notices: list[Mapping[str, str]] = field(default_factory=list)
+    asks: list[ShownAsk] = field(default_factory=list)
+    channel: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was said, without calls and thoughts, as Markdown."""
+        return "\n\n".join(part.text for part in self.parts if part.kind == "text")
 
     def why(self, language: str) -> str:
         """Return the error message; limits and budgets in the reader's language."""
@@ -120,4 +163,5 @@ class ShownTurn(Struct):
             "seconds": self.seconds,
             "failed_models": self.failed_models,
             "notices": self.notices,
+            "channel": self.channel,
         }

@@ -180,6 +180,16 @@ class Renderer:
         """Return a time as people say it, such as "tomorrow 7:30": a phrase, which templates translate."""
         return moments.moment_phrase(ts_ms / 1000, self._wall_time(), self._zone()) if ts_ms else ""
 
+    def now_ms(self) -> int:
+        """Return the time, in ms since the epoch."""
+        return int(self._wall_time() * 1000)
+
+    def is_today(self, ts_ms: int) -> bool:
+        """Whether a time is of today, in the hub's time zone."""
+        zone = self._zone()
+        at, now = (dt.datetime.fromtimestamp(each, zone).date() for each in (ts_ms / 1000, self._wall_time()))
+        return at == now
+
     def iso(self, ts_ms: int | None) -> str:
         """Return a time for machines, in the hub's time zone."""
         if not ts_ms:

@@ -1,7 +1,9 @@
 // The chat page: sending never blocks, what is typed or sent is kept until the hub has it, and Stop is always near.
 import { completes } from "./commands.js";
 import { live, morph } from "./live.js";
+import "./talks.js";
 import { announce, t } from "./texts.js";
+import { toast } from "./ui.js";
 
 const log = document.getElementById("log");
 const composer = document.getElementById("composer");
@@ -33,16 +35,17 @@ function grow() {
 
 completes(box, document.getElementById("completions"));
 box.value ||= stored(DRAFT, "");
-box.addEventListener("input", () => { store(DRAFT, box.value); grow(); });
+box.addEventListener("input", () => { returned = null; store(DRAFT, box.value); grow(); });
 box.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
-  composer.requestSubmit();
+  composer.requestSubmit(event.altKey && running() ? composer.querySelector(".while-working") : undefined);
 });
 
 // -- what is sent: kept until the conversation shows it ----------------------------------------------------------------
 
 const outbox = stored(OUTBOX, []);
+let returned = null; // what came back into the box since it was last typed in
 let sending = false;
 let retry = 0;
 
@@ -54,42 +57,81 @@ function freshKey() {
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = box.value.trim();
-  if (!text) return;
-  send(text);
+  if (!text && !attached.length) return;
+  send(text, !running() ? "" : event.submitter?.value === "collect" ? "collect" : "steer", attached.splice(0));
+  showAttached();
   box.value = "";
   store(DRAFT, null);
   grow();
   box.focus();
 });
 
-log.addEventListener("submit", (event) => { // the suggestions of an empty conversation
-  if (!event.submitter?.value) return;
+log.addEventListener("submit", (event) => { // a suggestion, or to say something again
+  if (event.target.getAttribute("action") !== "/chat/send") return;
   event.preventDefault();
   send(event.submitter.value);
 });
 
-function send(text) {
-  outbox.push({ key: freshKey(), text, sent: false });
+log.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-edit], [data-speak]");
+  if (!button) return;
+  if (button.dataset.edit !== undefined) {
+    intoBox(button.dataset.edit);
+    box.focus();
+  } else readAloud(button.closest("article"));
+});
+
+function readAloud(turn) {
+  const voice = globalThis.speechSynthesis;
+  if (!voice) return toast(t("This browser cannot read aloud."));
+  const wasSpeaking = voice.speaking;
+  voice.cancel();
+  if (wasSpeaking) return;
+  voice.speak(new SpeechSynthesisUtterance([...turn.querySelectorAll(".text")].map((part) => part.innerText).join("\n")));
+}
+
+/** Say something. mode: how it waits while the agent works; files: pictures, which no reload keeps. */
+function send(text, mode = "", files = []) {
+  outbox.push({ key: freshKey(), text, mode, files, sent: false });
   keep();
   scroll();
   flush();
 }
 
 function keep() {
-  store(OUTBOX, outbox.map(({ key, text }) => ({ key, text, sent: false })));
+  store(OUTBOX, outbox.map(({ key, text, mode }) => ({ key, text, mode, sent: false })));
   waiting.replaceChildren(...outbox.map((item) => {
     const line = document.createElement("li");
+    line.className = "chip";
     line.dir = "auto";
-    line.textContent = item.text;
+    line.append(item.text || item.files?.map((file) => file.fileName).join(", "));
+    if (item.sent && !item.gone) line.append(crossed(t("Take back: {text}", { text: item.text }), () => takeBack(item)));
     if (item.error) {
       const why = document.createElement("small");
-      why.className = "error";
+      why.className = "danger";
       why.textContent = ` ${item.error}`;
       line.append(why);
     }
     return line;
   }));
   waiting.hidden = outbox.length === 0;
+}
+
+function crossed(label, act) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.ariaLabel = label;
+  button.title = label;
+  button.textContent = "×";
+  button.addEventListener("click", act);
+  return button;
+}
+
+/** Take a message that waits out of the queue. */
+async function takeBack(item) {
+  item.gone = true;
+  const { ok } = await post("/chat/abort", { session, waiting: item.key, running: "no" }).catch(() => ({}));
+  if (!ok) { item.gone = false; toast(t("The hub cannot be reached right now.")); }
 }
 
 /** Forget what the conversation shows by now. */
@@ -107,9 +149,10 @@ async function flush() {
   try {
     for (const item of [...outbox]) {
       if (item.sent || item.error) continue;
-      const answer = await post("/chat/send", { session, key: item.key, text: item.text });
+      const answer = await post("/chat/send", { session, key: item.key, text: item.text, mode: item.mode || "", attachments: item.files ?? [] });
       if (answer.ok) {
         item.sent = true;
+        keep();
         if (answer.body.state === "dropped") giveBack(item);
         else if (answer.body.state === "done") forget(item);
       } else if (answer.status >= 400 && answer.status < 500 && ![401, 408, 429].includes(answer.status)) refuse(item, answer);
@@ -143,7 +186,13 @@ function refuse(item, answer) {
 function giveBack(item) {
   if (!outbox.includes(item)) return;
   forget(item);
-  intoBox(item.text);
+  if (item.gone) return;
+  returned ??= { texts: [], typed: box.value };
+  returned.texts.push(item.text);
+  box.value = "";
+  intoBox([...returned.texts, returned.typed].filter(Boolean).join("\n"));
+  attached.push(...(item.files ?? []));
+  showAttached();
 }
 
 function intoBox(text) {
@@ -155,12 +204,72 @@ function intoBox(text) {
 async function post(path, fields) {
   const response = await fetch(path, {
     method: "POST",
-    body: new URLSearchParams(fields),
-    headers: { Accept: "application/json" },
+    body: fields instanceof FormData ? new URLSearchParams(fields) : JSON.stringify(fields),
+    headers: { Accept: "application/json", ...(fields instanceof FormData ? {} : { "Content-Type": "application/json" }) },
     redirect: "manual",
   });
   const body = await response.json().catch(() => ({}));
   return { ok: response.ok, status: response.status, body: body.error || body };
+}
+
+// -- what is attached: pictures go with the message, the words of text files into it -------------------------------------
+
+const attached = [];
+const picker = document.getElementById("files");
+const IMAGE_LIMIT = 10_485_760;
+const TEXT_LIMIT = 100_000;
+
+async function attach(files) {
+  for (const file of files) {
+    if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
+      if (file.size > IMAGE_LIMIT) { toast(t("{name} is too large.", { name: file.name })); continue; }
+      const url = await new Promise((resolve) => {
+        const reader = new FileReader();
+        reader.addEventListener("load", () => resolve(reader.result));
+        reader.readAsDataURL(file);
+      });
+      attached.push({ mimeType: file.type, fileName: file.name, content: url.split(",")[1] });
+    } else if (file.size > TEXT_LIMIT) toast(t("{name} is too large.", { name: file.name }));
+    else {
+      const text = await file.text();
+      if (text.includes("\0")) toast(t("{name} is no picture and no text.", { name: file.name }));
+      else intoBox(`${file.name}:\n\`\`\`\n${text.trimEnd()}\n\`\`\``);
+    }
+  }
+  showAttached();
+  box.focus();
+}
+
+function showAttached() {
+  const place = document.getElementById("attached");
+  place.replaceChildren(...attached.map((file) => {
+    const chip = document.createElement("li");
+    chip.className = "chip";
+    chip.append(file.fileName, crossed(t("Remove {name}", { name: file.fileName }), () => {
+      attached.splice(attached.indexOf(file), 1);
+      showAttached();
+    }));
+    return chip;
+  }));
+  place.hidden = !attached.length;
+  box.required = !attached.length;
+}
+
+document.querySelector("[data-attach]").addEventListener("click", () => picker.click());
+picker.addEventListener("change", () => { attach([...picker.files]); picker.value = ""; });
+box.addEventListener("paste", (event) => {
+  if (!event.clipboardData.files.length) return;
+  event.preventDefault();
+  attach([...event.clipboardData.files]);
+});
+const page = document.querySelector(".conversation");
+for (const name of ["dragover", "dragleave", "drop"]) {
+  page.addEventListener(name, (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    page.classList.toggle("dragging", name === "dragover");
+    if (name === "drop") attach([...event.dataTransfer.files]);
+  });
 }
 
 // -- stop ---------------------------------------------------------------------------------------------------------------
@@ -171,18 +280,24 @@ async function stop() {
   const button = running()?.querySelector("button");
   if (!button) return;
   button.disabled = true;
-  try { await post("/chat/abort", { session }); } finally { button.disabled = false; }
+  try { await post("/chat/abort", { session, waiting: outbox.filter((item) => item.sent).map((item) => item.key).join(" ") }); } finally { button.disabled = false; }
 }
 
 document.addEventListener("submit", (event) => {
-  if (event.target.id !== "run-state") return;
+  if (event.target.id !== "stop") return;
   event.preventDefault();
   stop().catch(() => announce(t("The hub cannot be reached right now.")));
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]") || !running()) return;
+  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open], :popover-open") || !running()) return;
   event.preventDefault();
   stop().catch(() => announce(t("The hub cannot be reached right now.")));
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "." || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  document.getElementById("details").togglePopover();
 });
 
 // -- what arrives -------------------------------------------------------------------------------------------------------
@@ -206,8 +321,8 @@ function append(parent, html) {
 const spoken = new Map(); // turn id → characters announced
 function speak(id, whole) {
   const turn = document.getElementById(id);
-  if (!turn?.classList.contains("assistant")) return;
-  const text = [...turn.querySelectorAll(":scope > .text")].map((part) => part.textContent).join(" ");
+  if (turn?.dataset.role !== "assistant") return;
+  const text = [...turn.querySelectorAll(":scope > .body > .text")].map((part) => part.textContent).join(" ");
   const from = spoken.get(id) ?? 0;
   const rest = text.slice(from);
   const end = whole ? rest.length : Math.max(...[...".!?。！？\n"].map((mark) => rest.lastIndexOf(mark))) + 1;
@@ -234,7 +349,7 @@ live.on("parts", (frame) => {
     for (const [id, parent, html] of frame.items) {
       if (morph(id, html)) continue;
       const place = document.getElementById(parent);
-      if (place) append(place, html);
+      if (place) append(place.querySelector(":scope > .body") ?? place, html);
     }
   });
   speak(frame.turn, false);

@@ -110,7 +110,13 @@ class SessionMethods:
                 Optional("incognito", default=False, description="Nothing is kept once it ends."): boolean,
             }
         )
-        fork = Schema({Required("key"): KEY, Optional("label"): All(str, Length(min=1, max=200))})
+        fork = Schema(
+            {
+                Required("key"): KEY,
+                Optional("label"): All(str, Length(min=1, max=200)),
+                Optional("runId", description="The last run that is copied."): All(str, Length(min=1, max=256)),
+            }
+        )
         patch = Schema(
             {
                 **_ONE,
@@ -188,7 +194,12 @@ class SessionMethods:
         session = self.known(call.params["key"])
         title = call.params.get("label") or session.title or session.key
         fork = await fork_session(
-            self._sessions, session, self._channels.home, title[:TEXT_LIMIT], self._runner.parts.kept_results
+            self._sessions,
+            session,
+            self._channels.home,
+            title[:TEXT_LIMIT],
+            self._runner.parts.kept_results,
+            run_id=call.params.get("runId"),
         )
         shown = {"key": fork.key, "sessionKey": fork.key, "sessionId": fork.session_id}
         return {"ok": True, **shown, "entry": self._rows.of(fork)}

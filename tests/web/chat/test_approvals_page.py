@@ -14,6 +14,7 @@ from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import opened
+from tests.web.chat.test_chat_page import say
 from tests.web.conftest import CONFIGURATION
 from tests.web.plain_browser import plain_browser
 
@@ -127,20 +128,62 @@ async def test_a_secret_is_given_in_a_masked_field(
     await expect(card).to_have_count(0)
 
 
-async def test_the_conversation_says_what_it_waits_for_and_the_code_answers_there(
+@pytest.mark.parametrize(
+    ("button", "ended_as", "told"), [("Allow once", "Allowed by", "front door"), ("Deny", "Denied by", "no")]
+)
+async def test_the_conversation_shows_a_card_that_is_answered_there(
+    page: Page, hub: HubProcess, model_server: OpenAIServer, button: str, ended_as: str, told: str
+) -> None:
+    model_server.queue(UNLOCK, f"That was {button}.")
+
+    await say(page, "open the door")
+    card = page.get_by_role("group", name="Let the assistant do this at home?")
+    await expect(card.locator("pre").first).to_have_text("doorbell.unlock")
+    await card.get_by_role("button", name=button).click()
+
+    await expect(card).to_contain_text(f"{ended_as} you, ")
+    await expect(card.get_by_role("button", name=button)).to_have_count(0)
+    answer = page.get_by_role("log").get_by_text(f"That was {button}.")
+    await expect(answer).to_be_visible()
+    await page.reload()
+    await expect(card).to_contain_text(f"{ended_as} you, ")
+    assert await card.evaluate(
+        "(card) => Boolean(card.compareDocumentPosition([...document.querySelectorAll('.text')].at(-1)) & 4)"
+    )
+
+
+async def test_a_card_is_answered_by_its_code_in_words_too(
     page: Page, hub: HubProcess, model_server: OpenAIServer
 ) -> None:
     model_server.queue(UNLOCK, "The door is open.")
 
-    await page.get_by_role("textbox", name="Message").fill("open the door")
-    await page.get_by_role("button", name="Send").click()
-    await expect(page.get_by_text("The service doorbell.unlock needs your approval.")).to_be_visible()
+    await say(page, "open the door")
+    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
     (waiting,) = hub.rpc("approval.list")["approvals"]
-    await page.get_by_role("textbox", name="Message").fill(f"/approve {waiting['code']}")
-    await page.get_by_role("button", name="Send").click()
+    await say(page, f"/approve {waiting['code']}")
 
-    await expect(page.get_by_text("Approved: doorbell.unlock")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("Approved: doorbell.unlock")).to_be_visible()
     await expect(page.get_by_role("log").get_by_text("The door is open.")).to_be_visible()
+    await expect(page.get_by_role("group", name="Let the assistant do this at home?")).to_contain_text("Allowed by")
+
+
+async def test_a_question_and_a_secret_are_cards_of_the_conversation(page: Page, model_server: OpenAIServer) -> None:
+    day = {"question": "Which day?", "choices": ["Saturday", "Sunday"]}
+    ask = {"name": "CAR_KEY", "why": "to open the car"}
+    model_server.queue(
+        {"tool_call": {"name": "ask_user", "arguments": {"questions": [day]}, "id": "q"}},
+        {"tool_call": {"name": "ask_secret", "arguments": ask, "id": "s"}},
+        "Both are known.",
+    )
+
+    await say(page, "plan the trip")
+    await page.get_by_role("group", name="Which day?").get_by_role("button", name="Sunday").click()
+    await expect(page.get_by_role("group", name="Which day?")).to_contain_text("Answered by you")
+    await page.get_by_label("CAR_KEY", exact=True).fill("a key of a car")
+    await page.get_by_role("button", name="Keep it").click()
+
+    await expect(page.get_by_role("log").get_by_text("Both are known.")).to_be_visible()
+    await expect(page.get_by_role("group", name="CAR_KEY: to open the car")).to_contain_text("Answered by you")
 
 
 async def test_it_works_without_script_and_in_chinese(hub: HubProcess, model_server: OpenAIServer) -> None:

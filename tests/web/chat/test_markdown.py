@@ -13,7 +13,7 @@ from web.chat.markdown import Markdown, split_blocks
 
 ALLOWED_TAGS = {
     *("a", "p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "div"),
-    *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
+    *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "header", "span", "button"),
 }
 ALLOWED_ATTRIBUTES = {"href", "title", "rel", "class", "start", "tabindex"}
 
