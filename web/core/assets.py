@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -116,6 +117,14 @@ def _read(path: Path, accepted: set[str]) -> tuple[str | None, bytes]:
         if encoding in accepted and sibling.is_file():
             return encoding, sibling.read_bytes()
     body = path.read_bytes()
+    if path.suffix == ".css":
+        body = squeezed(body)
     if "gzip" in accepted and len(body) >= COMPRESS_FROM_BYTES and path.suffix != ".woff2":
-        return "gzip", gzip.compress(body, 6, mtime=0)
+        return "gzip", gzip.compress(body, 9, mtime=0)
     return None, body
+
+
+def squeezed(sheet: bytes) -> bytes:
+    """Return a style sheet without its comments and the space that only people need."""
+    sheet = re.sub(rb"\s+", b" ", re.sub(rb"/\*.*?\*/", b"", sheet, flags=re.DOTALL))
+    return re.sub(rb":\s+", b":", re.sub(rb"\s*([{};,])\s*", rb"\1", sheet)).replace(b";}", b"}")
