@@ -201,7 +201,7 @@ async def test_a_chinese_browser_is_answered_in_chinese(
     await expect(page.get_by_role("log").get_by_text("好的，记住了。")).to_be_visible()
     assert await page.evaluate("document.documentElement.lang") == "zh-CN"
     await expect(page.get_by_role("complementary", name="会话").get_by_role("link", name="主会话")).to_be_visible()
-    await expect(page.get_by_role("link", name="时间线")).to_be_visible()
+    await expect(page.get_by_role("link", name="时间线", exact=True)).to_be_visible()
     for path in ("/settings/files", *in_long_runs("/", "/chat/sessions")):
         await page.goto(path)
         await is_ready(page)
@@ -213,7 +213,7 @@ async def test_the_language_can_be_chosen(page: Page) -> None:
     await page.get_by_label("Language").select_option("zh-CN")
     await page.get_by_role("button", name="Save").click()
 
-    await expect(page.get_by_role("link", name="时间线")).to_be_visible()
+    await expect(page.get_by_role("link", name="时间线", exact=True)).to_be_visible()
 
 
 async def test_a_phone_has_its_navigation_at_the_bottom_and_lists_conversations_on_a_page(
