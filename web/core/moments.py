@@ -1,47 +1,17 @@
-"""Times as people say them: "in 25 min", "tomorrow 7:00", "15:02", "12 May". Pure."""
+"""Times as people say them: "in 25 min", "tomorrow 7:00", "15:02", "12 May, 9:00": phrases. Pure."""
 
 from __future__ import annotations
 
 import datetime as dt
 
 from hub.core.phrases import phrase
-from web.core.i18n import Catalogue
 from web.core.texts import MONTHS, WEEKDAYS
 
 MINUTE_S, HOUR_S = 60, 3_600
-RECENT_S = 12 * HOUR_S
-"""What is longer ago is told by its day."""
-SOON_S = 3 * 3_600
-"""Until then a time to come is told by how far away it is."""
 
 
-def moment(at: dt.datetime, now: dt.datetime, texts: Catalogue) -> str:
-    """Return a time as a person says it now; both times are in the home's zone."""
-    clock = f"{at.hour}:{at.minute:02}"
-    days = (at.date() - now.date()).days
-    left_s = (at - now).total_seconds()
-    if 0 < left_s < SOON_S:
-        minutes = max(1, round(left_s / 60))
-        return (
-            texts.gettext("in {count} min", count=minutes)
-            if minutes < 60
-            else texts.gettext("in {count} h", count=round(minutes / 60))
-        )
-    if days == 0:
-        return clock
-    if days == 1:
-        return texts.gettext("tomorrow {time}", time=clock)
-    if days == -1:
-        return texts.gettext("yesterday")
-    if -7 < days < 0:
-        return texts.gettext(WEEKDAYS[at.weekday()])
-    if 0 < days < 7:
-        return texts.gettext("{day} {time}", day=texts.gettext(WEEKDAYS[at.weekday()]), time=clock)
-    return day(at.date(), texts)
-
-
-def moment_phrase(seconds: float, now: float, zone: dt.tzinfo) -> str:
-    """Return a time as a phrase, which is translated where it is shown; what was lately is told by how long ago.
+def spoken(seconds: float, now: float, zone: dt.tzinfo) -> str:
+    """Return a time as it is said now: what is near by how far away it is.
 
     Args:
         seconds: The time; seconds since the epoch.
@@ -53,35 +23,47 @@ def moment_phrase(seconds: float, now: float, zone: dt.tzinfo) -> str:
         return phrase("just now")
     if 0 < ago < HOUR_S:
         return phrase("{count} min ago", count=int(ago // MINUTE_S))
-    if 0 < ago < RECENT_S:
-        return phrase("{count} h ago", count=int(ago // HOUR_S))
     if -HOUR_S < ago < 0:
         return phrase("in {count} min", count=max(1, round(-ago / MINUTE_S)))
-    at, today = dt.datetime.fromtimestamp(seconds, zone), dt.datetime.fromtimestamp(now, zone)
-    clock = f"{at.hour}:{at.minute:02}"
+    return clock(seconds, now, zone)
+
+
+def clock(seconds: float, now: float, zone: dt.tzinfo, *, exact: bool = False) -> str:
+    """Return a time that stays right while it is shown: the clock, with the day when it is another.
+
+    Args:
+        exact: With seconds.
+    """
+    at, today = (dt.datetime.fromtimestamp(each, zone) for each in (seconds, now))
+    time = f"{at.hour}:{at:%M:%S}" if exact else f"{at.hour}:{at:%M}"
     days = (at.date() - today.date()).days
     if days == 0:
-        return phrase("today {time}", time=clock)
+        return time
     if days == 1:
-        return phrase("tomorrow {time}", time=clock)
+        return phrase("tomorrow {time}", time=time)
     if days == -1:
-        return phrase("yesterday {time}", time=clock)
+        return phrase("yesterday {time}", time=time)
     if -7 < days < 7:
-        return phrase("{day} {time}", day=phrase(WEEKDAYS[at.weekday()]), time=clock)
-    date = phrase("{day} {month}", day=at.day, month=phrase(MONTHS[at.month - 1]))
-    if at.year != today.year:
-        return phrase("{date} {year}", date=date, year=at.year)
-    return phrase("{date}, {time}", date=date, time=clock)
+        return phrase("{day} {time}", day=phrase(WEEKDAYS[at.weekday()]), time=time)
+    date = day(at.date(), today.date())
+    return phrase("{date}, {time}", date=date, time=time) if exact or at.year == today.year else date
 
 
-def day(date: dt.date, texts: Catalogue) -> str:
-    """Return a date without its year."""
-    return texts.gettext("{day} {month}", day=date.day, month=texts.gettext(MONTHS[date.month - 1]))
+def day(date: dt.date, today: dt.date) -> str:
+    """Return a date; with its year when that is another."""
+    said = phrase("{day} {month}", day=date.day, month=phrase(MONTHS[date.month - 1]))
+    return said if date.year == today.year else phrase("{date} {year}", date=said, year=date.year)
 
 
-def weekday(date: dt.date, texts: Catalogue) -> str:
+def weekday(date: dt.date, today: dt.date) -> str:
     """Return a date with the name of its day."""
-    return texts.gettext("{weekday} {date}", weekday=texts.gettext(WEEKDAYS[date.weekday()]), date=day(date, texts))
+    return phrase("{weekday} {date}", weekday=phrase(WEEKDAYS[date.weekday()]), date=day(date, today))
+
+
+def title(date: dt.date, today: dt.date) -> str:
+    """Return a date as the title of what was on it: Today, Yesterday, Tuesday 24 November."""
+    near = {0: phrase("Today"), 1: phrase("Yesterday")}
+    return near.get((today - date).days) or weekday(date, today)
 
 
 def left(seconds: float) -> str:

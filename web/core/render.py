@@ -167,18 +167,20 @@ class Renderer:
         return self._templates.get(f"fragments/{name}.html").render(**self._words(language), **data)
 
     def when(self, ts_ms: int | None, *, seconds: bool = False) -> str:
-        """Return a time for people: hours and minutes (and seconds) today, with the date on other days."""
-        if not ts_ms:
-            return ""
-        zone = self._zone()
-        at = dt.datetime.fromtimestamp(ts_ms / 1000, zone)
-        now = dt.datetime.fromtimestamp(self._wall_time(), zone)
-        time = f"{at:%H:%M:%S}" if seconds else f"{at:%H:%M}"
-        return time if at.date() == now.date() else f"{at:%Y-%m-%d} {time}"
+        """Return a time that stays right while it is shown, such as "yesterday 7:30": a phrase, like `spoken`."""
+        return moments.clock(ts_ms / 1000, self._wall_time(), self._zone(), exact=seconds) if ts_ms else ""
 
     def spoken(self, ts_ms: int | None) -> str:
-        """Return a time as people say it, such as "tomorrow 7:30": a phrase, which templates translate."""
-        return moments.moment_phrase(ts_ms / 1000, self._wall_time(), self._zone()) if ts_ms else ""
+        """Return a time as people say it now, such as "2 min ago": a phrase, which templates translate."""
+        return moments.spoken(ts_ms / 1000, self._wall_time(), self._zone()) if ts_ms else ""
+
+    def day(self, iso: str) -> str:
+        """Return a day, `YYYY-MM-DD`, for people: a phrase. What is no such day is returned as it is."""
+        today = dt.datetime.fromtimestamp(self._wall_time(), self._zone()).date()
+        try:
+            return moments.day(dt.date.fromisoformat(iso), today)
+        except ValueError:
+            return iso
 
     def now_ms(self) -> int:
         """Return the time, in ms since the epoch."""
@@ -221,6 +223,7 @@ class Renderer:
             "language": language,
             "mode_texts": MODES,
             "ui": self._components(language),
+            "day_text": lambda iso: texts.gettext(self.day(iso)),
         }
 
     def _components(self, language: str) -> SimpleNamespace:

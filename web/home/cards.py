@@ -22,8 +22,8 @@ WEEK = 7
 CHANNEL_TONES = {"connected": "good", "connecting": "", "disconnected": "warn", "failed": "danger"}
 
 Row = dict[str, Any]
-Told = Callable[[float], str]
-"""Returns a time, in milliseconds since the epoch, as a person says it."""
+Told = Callable[[int], str]
+"""Returns a time, in milliseconds since the epoch, as a phrase."""
 
 
 def answers(
@@ -120,7 +120,7 @@ def next_up(
         rows[job["id"]] = (at, {"title": name, "icon": "bell" if is_reminder else "zap", "reminder": once})
     soon = [(at, id, row) for id, (at, row) in rows.items() if now_ms <= at <= now_ms + NEXT_HOURS * 3_600_000]
     return [
-        {**row, "id": id, "when": told(at), "path": f"/automations/{quote(id, safe='')}"}
+        {**row, "id": id, "when": told(int(at)), "path": f"/automations/{quote(id, safe='')}"}
         for at, id, row in sorted(soon, key=lambda each: each[:2])[:NEXT_LIMIT]
     ]
 

@@ -20,7 +20,7 @@ from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.core.form import read_fields, read_lists
 from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
-from web.core.moments import moment, weekday
+from web.core.moments import weekday
 from web.core.preferences import local_path
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -161,7 +161,7 @@ class HomePage:
         now, name = self._now(), self._renderer.person_name(call)
         hello = texts.gettext(GREETINGS[max((hour for hour in GREETINGS if hour <= now.hour), default=max(GREETINGS))])
         greeting = texts.gettext("{greeting}, {name}", greeting=hello, name=name) if name else hello
-        return {"greeting": greeting, "date": weekday(now.date(), texts)}
+        return {"greeting": greeting, "date": weekday(now.date(), now.date())}
 
     async def _cards(self, call: HttpCall, texts: Catalogue) -> dict[str, Any]:
         choices = await self._choices.of(_person(call))
@@ -211,7 +211,7 @@ class HomePage:
         previews = await self._client.ask(call, "sessions.preview", {"keys": keys, **PREVIEW}) if keys else None
         names = {each["id"]: each["alias"] for each in await self._list(call, "automation.list", "automations")}
         rows = cards.answers(
-            listed, (previews or {"previews": ()})["previews"], names, self._told(texts), self._sources.home_channel
+            listed, (previews or {"previews": ()})["previews"], names, self._renderer.spoken, self._sources.home_channel
         )
         return {"rows": rows} if rows else None
 
@@ -251,7 +251,7 @@ class HomePage:
         jobs, automations = await asyncio.gather(
             self._list(call, "cron.list", "jobs", {"limit": 200}), self._list(call, "automation.list", "automations")
         )
-        rows = cards.next_up(jobs, automations, self._now().timestamp() * 1000, self._told(texts))
+        rows = cards.next_up(jobs, automations, self._now().timestamp() * 1000, self._renderer.spoken)
         return {"rows": rows} if rows else None
 
     async def _assistant(self, call: HttpCall, texts: Catalogue) -> dict[str, Any] | None:
@@ -272,7 +272,7 @@ class HomePage:
         shown = cards.week(rows, status["budgets"], self._now().date())
         if not shown["used"]:
             return None
-        return {**shown, "days": [weekday(day, texts) for day in shown["days"]]}
+        return {**shown, "days": [texts.gettext(weekday(day, self._now().date())) for day in shown["days"]]}
 
     async def _list(
         self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None
@@ -286,10 +286,6 @@ class HomePage:
             return await self._client.ask(call, method, params)
         except HubError:
             return None
-
-    def _told(self, texts: Catalogue) -> cards.Told:
-        now = self._now()
-        return lambda ms: moment(dt.datetime.fromtimestamp(ms / 1000, now.tzinfo), now, texts)
 
 
 def _person(call: HttpCall) -> str:

@@ -85,10 +85,9 @@ class ConfigurationPage:
         data = {
             "file": {"name": name, "hash": base_hash, "path": _path(name)},
             "versions": [
-                self._version(each, words) | _told(change, words)
-                for each, change in zip(versions, changes, strict=True)
+                self._version(each) | _told(change, words) for each, change in zip(versions, changes, strict=True)
             ],
-            "version": None if chosen is None else self._version(chosen, words),
+            "version": None if chosen is None else self._version(chosen),
             "diff": [line.as_dict() for line in diff],
         }
         return await self._renderer.respond(call, RenderedPage("history", "History", data, PATH, secret=True))
@@ -187,14 +186,13 @@ class ConfigurationPage:
         shown = RenderedPage("config", "Configuration", data, PATH, status, secret=True)
         return await self._renderer.respond(call, shown)
 
-    def _version(self, version: ConfigVersion, words: Catalogue) -> dict[str, Any]:
+    def _version(self, version: ConfigVersion) -> dict[str, Any]:
         iso = self._renderer.iso(int(datetime.fromisoformat(version.time).timestamp() * 1000))
         file, id = quote(version.file, safe=""), quote(version.id, safe="")
         return version.as_dict() | {
             "path": f"{PATH}/history?file={file}&version={id}",
             "iso": iso,
             "date": iso[:10],
-            "day": day_text(iso, words),
             "clock": iso[11:19],
         }
 
@@ -243,14 +241,6 @@ def _told(change: Sequence[DiffLine], words: Catalogue) -> dict[str, str]:
         "what": ", ".join(filter(None, parts)) or words.gettext("Changed"),
         "line": next(iter([*added, *removed]), "").strip(),
     }
-
-
-def day_text(iso: str, words: Catalogue) -> str:
-    """Return the day of a time as people write it: Sun 29 Nov 2026, or 2026年11月29日."""
-    day = datetime.fromisoformat(iso)
-    if words.language == "zh-CN":
-        return f"{day.year}年{day.month}月{day.day}日"
-    return f"{day:%a} {day.day} {day:%b %Y}"
 
 
 def _problem(error: ConfigError, severity: str) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from msgspec import Struct
 from hub.core.phrases import Phrase, phrase, restored, rewritten
 from web.automations.trigger_texts import trigger_text
 from web.core.durations import duration_text
-from web.core.texts import HAPPENING_OUTCOMES, MONTHS, WEEKDAYS
+from web.core.moments import title
+from web.core.texts import HAPPENING_OUTCOMES
 from web.entities.tiles import DOMAIN_ICONS as DEVICE_ICONS
 
 PATH = "/timeline"
@@ -80,7 +81,7 @@ class HappeningView(Struct, frozen=True):
             "where": [each for each in (person, channel_name(row["channel"])) if each],
             "causes": causes if len(causes) > 1 else [],
             "more": row["moreCauses"],
-            "time": f"{at:%H:%M}",
+            "time": f"{at.hour}:{at:%M}",
             "iso": at.isoformat(timespec="seconds"),
             "took": took(row["durationMs"]) if row["kind"] != "device" else "",
             "cost": money(row["costUsd"]),
@@ -99,22 +100,13 @@ class HappeningView(Struct, frozen=True):
 
     def day(self, day: dt.date) -> str:
         """Return a day in words: Today, Yesterday, Tuesday 24 November."""
-        today = self._at(self.now() * 1000).date()
-        if day == today:
-            return phrase("Today")
-        if day == today - dt.timedelta(1):
-            return phrase("Yesterday")
-        weekday, month = (WEEKDAYS[day.weekday()], MONTHS[day.month - 1])
-        named = {"weekday": phrase(weekday), "day": str(day.day), "month": phrase(month)}
-        if day.year == today.year:
-            return phrase("{weekday} {day} {month}", **named)
-        return phrase("{weekday} {day} {month} {year}", **named, year=str(day.year))
+        return title(day, self._at(self.now() * 1000).date())
 
     def moment(self, ms: float) -> dict[str, str]:
         """Return a time with its seconds, the day, and the same for machines."""
         at = self._at(ms)
         return {
-            "time": f"{at:%H:%M:%S}",
+            "time": f"{at.hour}:{at:%M:%S}",
             "day": self.day(at.date()),
             "iso": at.isoformat(timespec="milliseconds"),
         }
