@@ -418,7 +418,7 @@ class ChatPage:
             "main": _is_main(session.key),
             "agent_id": session.agent_id,
             "updated_ms": session.updated_ms,
-            "when": self._renderer.when(session.updated_ms) if today else self._renderer.when(session.updated_ms)[:10],
+            "when": self._renderer.when(session.updated_ms),
             "zone": 1 if session.pinned else 2 if today else 3,
             "running": session.key in working,
             "pinned": session.pinned,

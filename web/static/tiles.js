@@ -29,9 +29,8 @@ document.addEventListener("pointerup", () => { held = null; });
 new MutationObserver((changes) => {
   for (const { target } of changes) {
     if (target === held || !target.matches("input[data-submit]")) continue;
-    if (target.type === "checkbox") target.checked = target.defaultChecked;
-    else target.value = target.defaultValue;
+    target.value = target.defaultValue;
     const output = document.getElementById(target.dataset.output);
     if (output) output.textContent = `${target.value} ${output.dataset.unit}`.trim();
   }
-}).observe(document.querySelector("main"), { subtree: true, attributes: true, attributeFilter: ["value", "checked"] });
+}).observe(document.querySelector("main"), { subtree: true, attributes: true, attributeFilter: ["value"] });

@@ -44,8 +44,10 @@ def test_every_text_is_translated_and_none_is_left_over(language: str) -> None:
         *texts_of_manifests(),
     }
 
-    translated = set(read_po((LOCALE_DIR / f"{language}.po").read_text(encoding="utf-8")))
+    source = (LOCALE_DIR / f"{language}.po").read_text(encoding="utf-8")
+    translated = set(read_po(source))
 
+    assert len(re.findall(r"^msgid ", source, re.MULTILINE)) == len({*translated, ""}), "a text stands there twice"
     assert sorted(used - translated) == []
     assert sorted(translated - used - {*constants_of_the_hub()}) == []
 
