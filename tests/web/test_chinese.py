@@ -97,13 +97,16 @@ PAGES = {
     "/agents/agent": ["/agents/agent?id=main"],
     "/agents/models": ["/agents/models"],
     "/agents/models/add": ["/agents/models/add", "/agents/models/add?provider=my_server"],
-    "/devices": ["/devices"],
-    "/entities": ["/entities"],
-    "/areas": ["/areas"],
-    "/skills": ["/skills", "/skills?skill=shopping-list"],
+    "/devices/rooms": ["/devices/rooms", "/devices/rooms?room=hall"],
+    "/devices/all": ["/devices/all", "/devices/all?entity=sensor.porch"],
+    "/devices/phones": ["/devices/phones"],
+    "/tools/skills": ["/tools/skills", "/tools/skills?skill=shopping-list"],
+    "/timeline": ["/timeline", "/timeline?kind=automation", "/timeline?outcome=did_not_run"],
+    "/timeline/{id}": [],
     "/agents/usage": ["/agents/usage"],
     "/automations": ["/automations"],
     "/automations/new": ["/automations/new"],
+    "/automations/reminders": ["/automations/reminders"],
     "/automations/{id}": ["/automations/porch?test=0", "/automations/doorbell?test=", "/automations/doorbell?since=1d"],
     "/automations/{id}/traces": ["/automations/porch/traces", "/automations/doorbell/traces"],
     "/automations/{id}/edit": [
@@ -120,11 +123,12 @@ PAGES = {
     "/scripts/show": ["/scripts/show?id=greet"],
     "/scripts/edit": ["/scripts/edit?id=greet"],
     "/scripts/new": ["/scripts/new"],
-    "/developer": ["/developer", "/developer?entity_id=sensor.porch"],
-    "/developer/events": ["/developer/events"],
-    "/developer/services": ["/developer/services"],
-    "/developer/templates": ["/developer/templates"],
+    "/settings/developer": ["/settings/developer", "/settings/developer?entity_id=sensor.porch"],
+    "/settings/developer/events": ["/settings/developer/events"],
+    "/settings/developer/services": ["/settings/developer/services"],
+    "/settings/developer/templates": ["/settings/developer/templates"],
     "/memory": ["/memory"],
+    "/memory/files": ["/memory/files"],
     "/memory/file": ["/memory/file?path=MEMORY.md"],
     "/memory/search": ["/memory/search?q=", "/memory/search?q=水"],
     "/memory/history": ["/memory/history"],
@@ -137,14 +141,18 @@ PAGES = {
     "/settings/network": ["/settings/network"],
     "/settings/privacy": ["/settings/privacy"],
     "/settings/people": ["/settings/people"],
-    "/config": ["/config"],
-    "/config/history": ["/config/history?file=configuration.yaml"],
+    "/settings/files": ["/settings/files"],
+    "/settings/files/history": ["/settings/files/history?file=configuration.yaml"],
 }
 OTHERS = {
     "/settings/logs": "lines in English",
     "/automations/trace-file": "a file",
     "/avatar": "a picture",
     "/find": "JSON",
+    "/pick": "JSON",
+    "/timeline/{id}/file": "a file",
+    "/settings/advanced/ui": "the components, with made-up contents",
+    "/tools/all": "what models read of their tools, in English",
     "/chat/commands": "JSON",
 }
 """Addresses that answer with no page."""
@@ -152,7 +160,7 @@ CODE = "script, style, code, pre, textarea, datalist, [lang]:not(html), .code"
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
-    "Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
+    "English Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
     "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap"
 )
 """Product names, formats, keys of the keyboard, and units."""
@@ -227,7 +235,7 @@ async def test_every_page_is_wholly_in_chinese(hub: HubProcess, reader: ClientSe
     paths = [path for each in PAGES.values() for path in each]
     paths += [f"/timeline/{each['id']}" for each in hub.rpc("timeline.list", {"limit": 200})["happenings"]]
     known = [each for each in services if each.partition(".")[0] not in {"script", *(DOMAINS.keys() - {"light"})}]
-    paths += [f"/developer/services?service={name}" for name in some(sorted(known))]
+    paths += [f"/settings/developer/services?service={name}" for name in some(sorted(known))]
 
     wrong: dict[str, list[str]] = {}
     for path in paths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -27,8 +28,10 @@ async def test_one_can_chat_with_forms_alone(plain: PlainBrowser, model_server: 
     await plain.press("Send")
 
     assert "hello without script" in plain.text("[role=log]")
-    until(lambda: "Hello to you." in str(hub.rpc("chat.history", {"sessionKey": "agent:main:main"})))
-    await plain.goto("/chat")
+    conversation = plain.url
+    key = parse_qs(urlsplit(conversation).query)["session"][0]
+    until(lambda: "Hello to you." in str(hub.rpc("chat.history", {"sessionKey": key})))
+    await plain.goto(conversation.removeprefix(hub.url))
     assert "Hello to you." in plain.text("[role=log]")
 
 
@@ -52,4 +55,4 @@ async def test_preferences_are_a_form(plain: PlainBrowser) -> None:
     plain.fill("Language", "zh-CN")
     await plain.press("Save", within="body")
 
-    assert plain.text("h1") in ("早上好", "下午好", "晚上好")
+    assert plain.text("h1").startswith(("早上好", "下午好", "晚上好"))

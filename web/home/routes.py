@@ -37,7 +37,7 @@ def routes(login: LoginPage, home: HomePage, find: FindPage | None, pick: PickPa
         Route("POST", "/login", login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("POST", "/logout", login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
         page("/", home.show),
-        page(CUSTOMISE, home.customise),
+        page("/customise", home.customise),
         form(f"{CUSTOMISE}/move", home.move),
         form(f"{CUSTOMISE}/favourites", home.favourites),
         form("/reminder", home.remind, ADMIN),

@@ -113,12 +113,12 @@ async def test_a_service_is_called_with_a_form_and_answers(signed_in: BrowserCon
     await expect(page.locator("#services li:visible")).to_have_count(1)
     await page.get_by_role("link", name="Greet").click()
 
-    await page.get_by_label("Whom Required").fill("you")
+    await page.get_by_label("Whom").fill("you")
     await page.get_by_role("button", name="As YAML").click()
     await expect(page.get_by_label("Data (JSON or YAML)")).to_have_value("who: you\n")
     await page.get_by_label("Data (JSON or YAML)").fill('{"who": "them", "times": 2}')
     await page.get_by_role("button", name="As a form").click()
-    await expect(page.get_by_label("Whom Required")).to_have_value("them")
+    await expect(page.get_by_label("Whom")).to_have_value("them")
     await page.get_by_role("button", name="Call service").click()
 
     await expect(page.get_by_role("status").get_by_text("The service was called.")).to_be_visible()
