@@ -97,7 +97,8 @@ def _begun(row: Happening) -> Step:
     before = row.causes[0] if row.causes and not row.causes[0].is_self else None
     if before is None:
         return Step(row.at_ms, "note", phrase("It was set off"), icon="zap")
-    return Step(row.at_ms, "note", before.title, icon=before.kind.value, data={"id": before.id})
+    data = {"id": before.id, "trigger": before.trigger}
+    return Step(row.at_ms, "note", before.title, icon=before.kind.value, data=data)
 
 
 def _ended(row: Happening) -> Step:

@@ -275,6 +275,8 @@ def trigger_causes(trigger: Mapping[str, Any]) -> list[Cause]:
     if not title:
         return []
     kept = {key: named[key] for key in TRIGGER_KEYS if key in named}
+    if isinstance(event := trigger.get("event"), Mapping):
+        kept["event"] = str(event.get("event_type") or "")
     return [Cause(Kind.TRIGGER, title, entity_id=named.get("entity_id"), trigger=kept)]
 
 

@@ -98,7 +98,7 @@ PAGES = {
     "/agents/models": ["/agents/models"],
     "/agents/models/add": ["/agents/models/add", "/agents/models/add?provider=my_server"],
     "/devices/rooms": ["/devices/rooms", "/devices/rooms?room=hall"],
-    "/devices/all": ["/devices/all", "/devices/all?entity=sensor.porch"],
+    "/devices/all": ["/devices/all", "/devices/all?q=门"],
     "/devices/phones": ["/devices/phones"],
     "/tools/skills": ["/tools/skills", "/tools/skills?skill=shopping-list"],
     "/timeline": ["/timeline", "/timeline?kind=automation", "/timeline?outcome=did_not_run"],
@@ -161,13 +161,15 @@ ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "English Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
-    "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap"
+    "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
+    "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
+    "OpenRouter Together AI xAI Offline sentences"
 )
 """Product names, formats, keys of the keyboard, and units."""
 VALUES = (
     "GET HEAD POST PUT PATCH aborted all allow announce any auto automation body channel choice connected continue "
     "created day days deleted deny depth direct disabled disconnected domains en error event fail false freshness fri "
-    "generic github "
+    "generic github homarus sent time bot "
     "group header home hour hours hub id isolated integration last latest local main message minutes modified mon no "
     "mqtt none now off offline ok on option parallel person principal profile queued required sat score shutdown "
     "silent single start daily de "
@@ -258,7 +260,8 @@ async def test_a_page_for_strangers_and_for_errors_is_in_chinese(reader: ClientS
 async def furnish(hub: HubProcess, reader: ClientSession) -> None:
     """Let things happen in the home: runs, a firing that ran nothing, memory, a conversation, a notice."""
     for state in ("1", "2", "7"):
-        hub.rpc("state.set", {"entity_id": "sensor.porch", "state": state})
+        named = {"friendly_name": "门廊传感器"}
+        hub.rpc("state.set", {"entity_id": "sensor.porch", "state": state, "attributes": named})
     hub.rpc("event.fire", {"type": "doorbell_rang", "data": {"n": 1}})
     await reader.post("/automations/run", data={"id": "porch"})
     await reader.post("/automations/run", data={"id": "doorbell"})

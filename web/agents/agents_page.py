@@ -13,6 +13,7 @@ from hub.core.surfaces import ADMIN, HttpCall
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import TOOL_GROUPS
 
 PATH = "/agents"
 ONE = f"{PATH}/agent"
@@ -89,7 +90,7 @@ class AgentsPage:
             "saved": call.request.query.get("saved") == "1",
             "groups": [
                 {
-                    "name": name,
+                    "name": TOOL_GROUPS.get(name) or name.replace("_", " ").capitalize(),
                     "usable": [each["name"] for each in of if each["available"]],
                     "barred": [each["name"] for each in of if not each["available"]],
                 }

@@ -248,7 +248,6 @@ class DeveloperPage:
         rows = [
             {
                 "service": key,
-                "name": key.partition(".")[2].replace("_", " ").capitalize(),
                 "description": each["description"],
                 "path": f"{SERVICES}?{urlencode({'service': key})}",
             }
@@ -258,7 +257,7 @@ class DeveloperPage:
         groups = itertools.groupby(rows, key=lambda each: each["service"].partition(".")[0])
         data = {
             "services": rows,
-            "domains": [{"name": name.replace("_", " ").capitalize(), "services": list(each)} for name, each in groups],
+            "domains": [{"name": name, "services": list(each)} for name, each in groups],
             "q": wanted,
             "name": name,
             "service": None if form is None else form.as_dict(),

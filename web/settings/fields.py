@@ -209,7 +209,7 @@ class ShownField(Struct):
         """The field as templates and JSON see it."""
         options = self.field.options or tuple((each, each) for each in self.control.choices)
         if self.field.widget == "zone":
-            options = tuple((each, each.replace("_", " ")) for each in zones())
+            options = tuple((each, each) for each in zones())
         if self.widget in ("select", "segmented") and self.text and self.text not in {value for value, _ in options}:
             options = (*options, (self.text, self.text))
         helps = [words.gettext(self.field.help)] if self.field.help else []

@@ -15,6 +15,7 @@ from hub.core.surfaces import HttpCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from web.automations.trace_graph import step_id
 from web.automations.trace_view import TraceView, pretty
+from web.automations.trigger_texts import trigger_text
 from web.core.form import read_fields
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
@@ -209,6 +210,8 @@ class HappeningPage:
     def _step(self, step: Plain, at: int, *, is_skipped: bool) -> dict[str, Any]:
         data, bad = step["data"], step["tone"] == "bad"
         detail = self._view.words(step, "detail")
+        trigger = data.get("trigger")
+        title = self._view.named(trigger_text(trigger)) if trigger else self._view.words(step, "title")
         icon = STEP_ICONS.get(step["icon"] or "") or STEP_ICONS.get(step["kind"], "circle")
         if bad:
             icon = {"approval": "shield-x", "tool": "shield-x" if data.get("approval") else icon}.get(
@@ -222,7 +225,7 @@ class HappeningPage:
         return {
             **self._view.moment(step["at"]),
             "id": step_id(str(data["path"])) if data.get("path") else f"step-{at}",
-            "title": self._view.words(step, "title"),
+            "title": title,
             "detail": "" if str(detail).startswith(("{", "[")) else detail,
             "icon": icon,
             "tone": tone,

@@ -111,7 +111,7 @@ async def test_a_service_is_called_with_a_form_and_answers(signed_in: BrowserCon
     page = await opened(signed_in, "/settings/developer/services")
     await page.get_by_label("Words").fill("script.gr")
     await expect(page.locator("#services li:visible")).to_have_count(1)
-    await page.get_by_role("link", name="Greet").click()
+    await page.get_by_role("link", name="script.greet").click()
 
     await page.get_by_label("Whom").fill("you")
     await page.get_by_role("button", name="As YAML").click()
