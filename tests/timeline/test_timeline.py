@@ -252,11 +252,10 @@ def test_what_an_agent_did_for_an_automation_is_in_the_row_of_the_automation(
     server.rule("What is on today", "Nothing.")
     fire(hub, "morning")
 
+    until(lambda: row(hub, "Briefing")["tokens"])  # what it used is written after its end
     found = row(hub, "Briefing")
 
-    assert found["outcome"] == "done"
     assert (found["agentId"], found["outcome"]) == ("main", "done")
-    assert found["tokens"] > 0
     run = found["causes"][-1]
     assert run["kind"] == "conversation"
     assert [each for each in rows(hub) if each["id"] == run["id"]] == []

@@ -61,7 +61,7 @@ class Palette extends LitElement {
       run: () => location.assign(link.href),
     }));
     const acts = [...document.querySelectorAll("[data-key]")].map((button) => ({
-      name: button.textContent.trim(),
+      name: button.textContent.trim() || button.ariaLabel,
       run: () => button.click(),
     }));
     const own = [
