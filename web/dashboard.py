@@ -16,7 +16,6 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.messaging.outbox.sending import MESSAGE_ENDS
-from hub.security.people import IMPLICIT_OWNER_ID
 from hub.tools.approvals import (
     EVENT_APPROVAL_REQUESTED,
     EVENT_APPROVAL_RESOLVED,
@@ -29,7 +28,6 @@ from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
-from web.chat.asks import ShownAsk
 from web.chat.avatar_page import AvatarPage
 from web.chat.chat_page import ChatPage, ListSources
 from web.chat.command_list import CommandList
@@ -247,12 +245,7 @@ class Dashboard:
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
         parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions)
-        return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, asked=self._asked_in)
-
-    async def _asked_in(self, key: str) -> list[ShownAsk]:
-        """Return what was asked of people in a conversation, oldest first."""
-        asked = await self._hub.approvals.of_session(key)
-        return [ShownAsk.of(each, self._name_of(each.decided_by or "")) for each in asked]
+        return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, asked=self._approvals.of_session)
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub
@@ -363,12 +356,6 @@ class Dashboard:
         """Return the name of the person who looks; empty for a program's token and the one person without a name."""
         person = call.caller and self._hub.people.by_id(call.caller.authority.person or "")
         return person.name if person else ""
-
-    def _name_of(self, principal: str) -> str:
-        """Return the name of the person that a principal stands for; empty for the one person without a name."""
-        people = self._hub.people
-        person = people.owners()[0] if principal == "owner" else people.by_identity(principal)
-        return person.name if person and person.id != IMPLICIT_OWNER_ID else ""
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

@@ -34,7 +34,7 @@ async def home(browser: Browser, demo: DemoProcess) -> AsyncIterator[Page]:
 
 async def test_it_greets_and_shows_what_matters(home: Page) -> None:
     await expect(home.get_by_role("heading", level=1)).to_contain_text(", Ada")
-    for card in ("Run a command on this machine?", "Latest answers", "Favourite devices", "Next up", "This week"):
+    for card in ("Run this command on this machine?", "Latest answers", "Favourite devices", "Next up", "This week"):
         await expect(home.get_by_role("heading", name=card)).to_be_visible()
     assert await faults(home) == []
 

@@ -81,7 +81,6 @@ def texts_of_modules() -> Iterator[str]:
         for entry in group.entries:
             yield from _titles(entry)
     yield from (*texts.SUGGESTIONS, *texts.WEEKDAYS, *texts.MONTHS)
-    yield from (text for ends in texts.APPROVAL_ENDS.values() for text in ends)
     yield from (text for text, _ in texts.MODEL_STATES.values())
     yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
     yield from texts.SKILL_NAMES
@@ -111,8 +110,6 @@ def texts_of_modules() -> Iterator[str]:
         texts.HAPPENING_FACTS,
         texts.STEP_FACTS,
         texts.STEP_TEXTS,
-        texts.APPROVAL_STATES,
-        texts.ASK_TITLES,
         texts.TOOL_SENTENCES,
         texts.AUTOMATION_STATES,
         texts.AUTOMATION_FILTERS,

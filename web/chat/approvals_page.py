@@ -5,27 +5,27 @@ A question that was just answered keeps its place, without buttons, so that noth
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
+from msgspec.structs import asdict
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Required, Schema, secret, string
 from hub.core.surfaces import HttpCall
 from hub.security.people import People
 from hub.tools.agent_secrets import AgentSecrets, asked_for
-from hub.tools.approval import DIFF, QUESTION, Approval, ApprovalState, seen, shown
+from hub.tools.approval import Approval, ApprovalState
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import Approvals
 from hub.tools.methods.secrets import GIVEN
-from hub.tools.questions import ANSWER_LIMIT, SECRET, choices_of
+from hub.tools.questions import ANSWER_LIMIT
+from web.chat.asks import ShownAsk
 from web.core.form import read_fields
 from web.core.moments import left
 from web.core.preferences import local_path
 from web.core.render import Renderer, json_response, see_other, wants_json
-from web.core.texts import APPROVAL_DETAILS, APPROVAL_ENDS, APPROVAL_TITLES
 
 _ONE = {Required("id"): All(string, Length(min=1, max=128)), Optional("back", default="/"): string}
 ANSWER = Schema({**_ONE, Required("answer"): In(["once", "always", "deny"])})
@@ -97,79 +97,35 @@ class ApprovalsPage:
         waiting = {each.id for each in pending}
         kept = [each for each in decided if each.id not in waiting][:DECIDED_SHOWN]
         in_order = sorted([*pending, *kept], key=lambda each: (each.created_ms, each.id))
-        return [self.shown(each, call.caller.authority.principal) for each in in_order]
+        return [asdict(self.shown(each, call.caller.authority.principal)) for each in in_order]
 
-    def shown(self, approval: Approval, viewer: str = "") -> dict[str, Any]:
-        """Return what `fragments/approval.html` shows of an approval or a question.
+    async def of_session(self, key: str) -> list[ShownAsk]:
+        """Return what was asked of people in a conversation, oldest first."""
+        return [self.shown(each) for each in await self._approvals.of_session(key)]
+
+    def shown(self, approval: Approval, viewer: str = "") -> ShownAsk:
+        """Return the card of an approval or a question.
 
         Args:
             viewer: The principal of whoever looks, who is told "you"; empty when many do.
         """
         waits = approval.state is ApprovalState.PENDING
-        about = {
-            "id": approval.id,
-            "code": approval.code,
-            "state": approval.state.value,
-            "left": left(approval.expires_ms / 1000 - self._wall_time()) if waits else "",
-            "until_ms": approval.expires_ms,
-        }
-        if approval.kind == QUESTION:
-            details = approval.details
-            asked = {"question": details["question"], "choices": choices_of(approval), "secret": details.get(SECRET)}
-            return about | asked
-        return about | {
-            "kind": approval.kind,
-            "title": APPROVAL_TITLES.get(approval.kind, APPROVAL_TITLES["other"]),
-            "what": seen(approval.title),
-            "text": approval.text,
-            "command": command_of(approval),
-            "details": details_of(approval),
-            "diff": shown({DIFF: approval.details[DIFF]}).partition("\n\n")[2] if DIFF in approval.details else "",
-            "may_persist": approval.may_persist,
-            "ended": None if waits else self._ended(approval, viewer),
-        }
+        return ShownAsk.of(
+            approval,
+            left=left(approval.expires_ms / 1000 - self._wall_time()) if waits else "",
+            who=self._name_of(approval.decided_by or "", viewer),
+            time=self._renderer.when(approval.decided_ms),
+        )
 
-    def _ended(self, approval: Approval, viewer: str) -> dict[str, str]:
-        """Return what became of it, and who said so: a message id and its fields."""
-        by_you, by_other = APPROVAL_ENDS[approval.state.value]
-        by = approval.decided_by or ""
+    def _name_of(self, principal: str, viewer: str) -> str:
+        """Return the name of whoever answered; empty for the viewer, and for the one person of a home."""
         people = self._people()
-        person = people.by_id(by) or people.by_identity(by.removeprefix("peer:"))
-        mine = by == viewer or not by
-        return {
-            "text": by_you if mine else by_other,
-            "who": person.name if person is not None else by,
-            "time": self._renderer.when(approval.decided_ms),
-            "tone": "good" if approval.state is ApprovalState.APPROVED else "",
-        }
-
-
-def command_of(approval: Approval) -> str:
-    """Return the command in one line, as it could be typed; empty when it is about something else."""
-    if approval.kind != "exec":
-        return ""
-    argv = approval.details.get("argv")
-    if isinstance(argv, list):
-        return seen(shlex.join(str(each) for each in argv))
-    return seen(approval.title)
-
-
-def details_of(approval: Approval) -> list[tuple[str, str]]:
-    """Return all that the answer is bound to, as pairs of a message id and a text; nothing in them is invisible."""
-    found: list[tuple[str, str]] = []
-    for key, value in approval.details.items():
-        if value is None or key == DIFF or (key == "argv" and approval.kind == "exec"):
-            continue
-        if key == "program" and isinstance(value, str) and " sha256:" in value:
-            program, _, digest = value.rpartition(" ")
-            found += [(APPROVAL_DETAILS["program"], seen(program)), (APPROVAL_DETAILS["hash"], seen(digest))]
-            continue
-        found.append((APPROVAL_DETAILS.get(key, key), _text(value)))
-    return found
-
-
-def _text(value: object) -> str:
-    return seen(value) if isinstance(value, str) else shown(value) if isinstance(value, Mapping) else seen(str(value))
+        if principal in ("", viewer) or len(people.all()) <= 1:
+            return ""
+        if principal == "owner":
+            return people.owners()[0].name
+        person = people.by_id(principal) or people.by_identity(principal.removeprefix("peer:"))
+        return person.name if person is not None else principal
 
 
 def _answered(call: HttpCall, ended: Approval, fields: Mapping[str, str]) -> web.StreamResponse:

@@ -1,35 +1,37 @@
-"""What waits for a person's word, or waited, as a card in a conversation."""
+"""What waits for a person's word, or waited, as a card: on Home and in a conversation."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
-from hub.tools.approval import ALWAYS, DIFF, QUESTION, Approval, ApprovalState, shown, visible
+from hub.tools.approval import DIFF, QUESTION, Approval, seen, shown, visible
 from hub.tools.questions import SECRET, choices_of
-from web.core.texts import ASK_TITLES
+from web.core.texts import APPROVAL_DETAILS, APPROVAL_TITLES
 
 
 class ShownAsk(Struct):
-    """What waits for a person's word, or waited, as a card in the conversation.
+    """What `fragments/approval.html` shows.
 
     Attributes:
         id, code, state: Of the approval.
         asks: approval | question | secret.
         title: What is asked: a message id, or the question itself.
         line: The command, or the call, on one line.
+        is_whole: Whether the line says all that will happen; else the details are shown at once.
         text: Why it is asked.
-        details: Exactly what will run.
+        details: All that the answer is bound to, as pairs of a message id and a text.
         diff: What it would change in files.
         choices: Answers to pick from.
         secret: The name of the secret that is asked for.
         may_persist, always: Whether it may be allowed for good, and was.
-        created_ms, expires_ms, decided_ms: Milliseconds since the epoch.
-        decided_by: The name of who answered; empty for the one person without a name.
+        created_ms, expires_ms: Milliseconds since the epoch.
+        left: What is left of the time to answer; empty when that is over.
+        who, time: Who answered, empty for "you", and when: a phrase.
     """
 
     id: str
@@ -42,60 +44,48 @@ class ShownAsk(Struct):
     kind: str = "ask"
     run_id: str | None = None
     line: str = ""
+    is_whole: bool = False
     text: str = ""
-    details: str = ""
+    details: list[tuple[str, str]] = []
     diff: str = ""
     choices: tuple[str, ...] = ()
     secret: str = ""
     may_persist: bool = False
     always: bool = False
-    decided_ms: int = 0
-    decided_by: str = ""
+    left: str = ""
+    who: str = ""
+    time: str = ""
 
     @classmethod
-    def of(cls, approval: Approval, decided_by: str = "") -> ShownAsk:
+    def of(cls, approval: Approval, *, left: str, who: str, time: str) -> ShownAsk:
         """Return the card of an approval or a question."""
         names = ("id", "code", "created_ms", "expires_ms", "run_id")
         known = {name: getattr(approval, name) for name in names} | {"state": approval.state.value}
-        known |= {"decided_ms": approval.decided_ms or 0, "decided_by": decided_by}
+        known |= {"left": left, "who": who, "time": time}
         if approval.kind == QUESTION:
             secret = str(approval.details.get(SECRET) or "")
             asks = "secret" if secret else "question"
             title = str(approval.details.get("question") or approval.title)
             return cls(**known, asks=asks, title=title, choices=choices_of(approval), secret=secret)
+        line, is_whole = line_of(approval)
         return cls(
             **known,
             asks="approval",
-            title=ASK_TITLES.get(approval.kind, ASK_TITLES["other"]),
-            line=line_of(approval),
+            title=APPROVAL_TITLES.get(approval.kind, APPROVAL_TITLES["other"]),
+            line=line,
+            is_whole=is_whole,
             text=approval.text,
-            details=shown({name: value for name, value in approval.details.items() if name != DIFF}),
-            diff=str(approval.details.get(DIFF) or ""),
+            details=details_of(approval),
+            diff=visible(str(approval.details.get(DIFF) or "")),
             may_persist=approval.may_persist,
             always=approval.always,
         )
 
-    @property
-    def pending(self) -> bool:
-        """Whether it can be answered."""
-        return self.state == ApprovalState.PENDING
 
-    @property
-    def good(self) -> bool:
-        """Whether it was a yes."""
-        return self.state in (ApprovalState.APPROVED, ApprovalState.ANSWERED)
-
-    @property
-    def answers(self) -> list[tuple[str, str, str]]:
-        """The answers to an approval: value, message id, kind of button."""
-        always = [(ALWAYS, "Always allow this", "")] if self.may_persist else []
-        return [("once", "Allow once", "primary"), *always, ("deny", "Deny", "quiet")]
-
-
-def line_of(approval: Approval) -> str:
-    """Return what will run, as people write it; nothing is hidden or cut."""
+def line_of(approval: Approval) -> tuple[str, bool]:
+    """Return what will run, as people write it, and whether that is all of it; nothing is hidden or cut."""
     details = approval.details
-    if isinstance(argv := details.get("argv"), Sequence) and not isinstance(argv, str):
+    if _is_list(argv := details.get("argv")):
         text = shlex.join(str(word) for word in argv)
     elif isinstance(shell := details.get("shell"), str):
         text = shell
@@ -103,8 +93,30 @@ def line_of(approval: Approval) -> str:
         given = details.get("arguments") or details.get("data")
         text = f"{details.get('tool') or details.get('service')}{f' {_flat(given)}' if given else ''}"
     else:
-        text = approval.title
-    return visible(text)
+        return seen(approval.title), False
+    return visible(text), True
+
+
+def details_of(approval: Approval) -> list[tuple[str, str]]:
+    """Return all that the answer is bound to, as pairs of a message id and a text; nothing in them is invisible."""
+    found: list[tuple[str, str]] = []
+    for key, value in approval.details.items():
+        if value is None or key == DIFF or (key == "argv" and _is_list(value)):
+            continue  # the line says what is run
+        if key == "program" and isinstance(value, str) and " sha256:" in value:
+            program, _, digest = value.rpartition(" ")
+            found += [(APPROVAL_DETAILS["program"], seen(program)), (APPROVAL_DETAILS["hash"], seen(digest))]
+            continue
+        found.append((APPROVAL_DETAILS.get(key, key), _text(value)))
+    return found
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _text(value: object) -> str:
+    return seen(value) if isinstance(value, str) else shown(value) if isinstance(value, Mapping) else seen(str(value))
 
 
 def _flat(given: Any) -> str:

@@ -25,7 +25,6 @@ from web.chat.markdown import Markdown
 from web.chat.pieces import pieces_of
 from web.chat.shown import ShownPart, ShownTurn
 from web.core.live import LiveUpdates
-from web.core.moments import left
 from web.core.render import Renderer
 
 DELTA_INTERVAL_S = 0.15
@@ -185,8 +184,6 @@ class LiveChat:
             **self._author(session_key),
             "pieces": lambda: pieces_of(turn.parts, turn.asks),
             "text": turn.text,
-            "time_of": self._renderer.when,
-            "left_of": lambda expires_ms: left((expires_ms - self._renderer.now_ms()) / 1000),
             "session": session_key,
             "retry_key": f"web-{new_id()}",
             "why": turn.why,

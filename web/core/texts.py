@@ -193,26 +193,12 @@ STEP_TEXTS = {
 }
 
 APPROVAL_TITLES = {
-    "tool": "Use {what}?",
-    "service": "Do {what}?",
-    "automation": "Let the automation {what} go on?",
-    "exec": "Run a command on this machine?",
-    "other": "Allow {what}?",
+    "exec": "Run this command on this machine?",
+    "tool": "Let the assistant do this?",
+    "service": "Let the assistant do this at home?",
+    "automation": "Let this automation go on?",
+    "other": "Allow this?",
 }
-APPROVAL_STATES = {
-    "pending": "Waiting for you",
-    "approved": "Approved",
-    "denied": "Denied",
-    "expired": "No answer in time",
-    "cancelled": "Withdrawn",
-}
-APPROVAL_ENDS = {
-    "approved": ("Allowed by you, {time}", "Allowed by {who}, {time}"),
-    "denied": ("Denied by you, {time}", "Denied by {who}, {time}"),
-    "expired": ("No answer in time", "No answer in time"),
-    "cancelled": ("Withdrawn", "Withdrawn"),
-}
-"""By the state: when it was the reader, and when it was somebody else."""
 APPROVAL_DETAILS = {
     "program": "Program",
     "hash": "Fingerprint",
@@ -244,13 +230,6 @@ MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 
-ASK_TITLES = {
-    "exec": "Run this command on this machine?",
-    "tool": "Let the assistant do this?",
-    "service": "Let the assistant do this at home?",
-    "automation": "Let this automation go on?",
-    "other": "Allow this?",
-}
 TOOL_SENTENCES = {
     "exec": "Ran {what}",
     "process": "Looked after a running command",
