@@ -19,7 +19,7 @@ from web.entities.home_tiles import HomeTiles
 PATH = "/devices/rooms"
 NO_DEVICES = frozenset({"automation", "conversation", "heartbeat", "person", "script", "sun", "zone"})
 """Domains that are not in any room."""
-ORDER = ("toggle", "slider", "thermostat", "cover", "action", "value")
+ORDER = ("slider", "thermostat", "cover", "toggle", "action", "value")
 
 _ID = All(string, Length(min=1, max=255))
 _WORDS = All(string, Length(max=1_000))
@@ -195,10 +195,12 @@ def _columns(rooms: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 def _height(tile: Mapping[str, Any]) -> float:
     """Return about how high a tile is, in tiles of two lines."""
-    if tile["kind"] == "cover":
-        return 2.6
-    is_tall = tile["kind"] == "thermostat" or (tile["kind"] == "slider" and tile["on"])
-    return 2 if is_tall else 1.6 if tile["points"] else 1
+    return 1.7 if _is_tall(tile) else 1
+
+
+def _is_tall(tile: Mapping[str, Any]) -> bool:
+    """Whether a control or a line of its past is below the name."""
+    return bool(tile["points"]) or (tile["kind"] in ("slider", "thermostat", "cover") and not tile["gone"])
 
 
 def _short(tile: dict[str, Any], room: str) -> dict[str, Any]:
@@ -208,5 +210,8 @@ def _short(tile: dict[str, Any], room: str) -> dict[str, Any]:
 
 
 def _sorted(tiles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what can be touched first, then by name."""
-    return sorted(tiles, key=lambda each: (ORDER.index(each["kind"]), each["gone"], each["name"].casefold()))
+    """Return tiles of the same height side by side, in each what can be touched first, then by name."""
+    return sorted(
+        tiles,
+        key=lambda each: (not _is_tall(each), ORDER.index(each["kind"]), each["gone"], each["name"].casefold()),
+    )
