@@ -51,6 +51,7 @@ from web.entities.home_tiles import HomeTiles
 from web.home import routes as home_routes
 from web.home.choices import ChoiceStore
 from web.home.find_page import FindPage
+from web.home.first_steps import is_fresh
 from web.home.home_page import HomePage, HomeSources
 from web.home.login_page import LoginPage
 from web.home.pick_page import PickPage
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
     from web.entities.page_set import EntityPages
+    from web.home.welcome_page import WelcomePage
     from web.memory.page_set import MemoryPages
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
@@ -120,6 +122,7 @@ class Dashboard:
             self._renderer, hub.approvals, hub.agent_secrets, lambda: hub.people, hub.clock.time
         )
         self._pairing = PairingCard(self._renderer, self._client)
+        self._choices = ChoiceStore(hub.home.storage / "home_page.json")
         self._home = self._make_home()
         self._live_chat = None if self._renderer.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
@@ -167,6 +170,7 @@ class Dashboard:
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._skill_pulse = PagePulse("skills", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
+        settings, people = LazyPages(self._load_settings), LazyPages(self._load_people)
         self._unsubscribe += [
             *automation_topics.serve_topics(hub.bus, self._live, automations),
             *memory_topics.serve_topics(hub.bus, self._live, self._pulse),
@@ -186,9 +190,8 @@ class Dashboard:
             ),
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
-            *settings_routes.form_routes(
-                LazyPages(self._load_settings), LazyPages(self._load_people), LazyPages(self._load_logs)
-            ),
+            *settings_routes.form_routes(settings, people, LazyPages(self._load_logs)),
+            *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills, LazyPages(self._load_tools)),
@@ -202,7 +205,14 @@ class Dashboard:
     def _make_login(self) -> LoginPage:
         gateway = self._hub.gateway
         sign_in, sign_out = _handler(gateway.routes, "/api/login"), _handler(gateway.routes, "/api/logout")
-        return LoginPage(self._renderer, sign_in, sign_out, lambda: gateway.authenticator.mode == "password")
+        with_password = lambda: gateway.authenticator.mode == "password"  # noqa: E731
+        return LoginPage(self._renderer, sign_in, sign_out, with_password, self._lands)
+
+    async def _lands(self) -> str:
+        """Return the page after signing in: the first steps while nothing is set up and nobody left them."""
+        config = self._hub.config.current
+        fresh = not config.recovery and is_fresh(config.raw)
+        return "/welcome" if fresh and not await self._choices.welcomed() else "/"
 
     def _make_home(self) -> HomePage:
         hub = self._hub
@@ -221,10 +231,9 @@ class Dashboard:
             (lambda name: False) if self._renderer.recovery else hub.channels.is_home,
             recovery=self._renderer.recovery,
         )
-        choices = ChoiceStore(hub.home.storage / "home_page.json")
         now = lambda: datetime.fromtimestamp(hub.clock.time(), self._zone())  # noqa: E731
         tiles = HomeTiles(self._renderer, self._client)
-        return HomePage(self._renderer, self._client, sources, choices, tiles, self._home_pulse, now=now)
+        return HomePage(self._renderer, self._client, sources, self._choices, tiles, self._home_pulse, now=now)
 
     def _make_find(self) -> FindPage | None:
         if self._renderer.recovery:
@@ -293,6 +302,16 @@ class Dashboard:
 
         hub = self._hub
         return lambda: PeoplePage(self._renderer, self._client, lambda: hub.people, hub.config, self._put_into_force)
+
+    def _load_welcome(
+        self, settings: LazyPages[SettingsPage], people: LazyPages[PeoplePage], channels: LazyPages[ChannelsPage]
+    ) -> Callable[[], WelcomePage]:
+        from web.agents.model_adding import ModelAdding
+        from web.home.welcome_page import WelcomeForms, WelcomePage
+
+        forms = WelcomeForms(settings, people, channels, ModelAdding(self._client))
+        raw = lambda: self._hub.config.current.raw  # noqa: E731
+        return lambda: WelcomePage(self._renderer, self._client, forms, self._choices, raw, self._put_into_force)
 
     def _load_logs(self) -> Callable[[], LogsPage]:
         from web.settings.logs_page import LogsPage

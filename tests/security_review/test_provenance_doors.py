@@ -322,6 +322,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
         *("POST /areas/room", "POST /devices/reach"),
         *("POST /customise/move", "POST /customise/favourites", "POST /reminder"),
+        *("POST /welcome", "POST /welcome/model", "POST /welcome/leave"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),

@@ -107,7 +107,7 @@ async def sign_in(chromium: Chromium, hub: HubProcess, **options: object) -> Bro
     context = await chromium.context(**options)
     page = await context.new_page()
     await page.goto(hub.rpc("dashboard.link")["url"])
-    await page.wait_for_url(f"{hub.url}/")
+    await page.wait_for_url(lambda url: url.removeprefix(hub.url) in ("/", "/welcome"))
     await page.close()
     return context
 

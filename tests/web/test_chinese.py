@@ -88,6 +88,13 @@ PAGES = {
     "/chat": ["/chat", "/chat?session=agent:main:main"],
     "/chat/sessions": ["/chat/sessions"],
     "/customise": ["/customise"],
+    "/welcome": ["/welcome"],
+    "/welcome/model": ["/welcome/model", "/welcome/model?provider=my_server"],
+    "/welcome/chat": ["/welcome/chat"],
+    "/welcome/phone": ["/welcome/phone"],
+    "/welcome/found": ["/welcome/found"],
+    "/welcome/from": ["/welcome/from"],
+    "/welcome/done": ["/welcome/done"],
     "/channels": ["/channels"],
     "/channels/people": ["/channels/people"],
     "/channels/unsent": ["/channels/unsent"],
@@ -163,7 +170,7 @@ KEPT = (
     "English Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
     "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
-    "OpenRouter Together AI xAI Offline sentences"
+    "Claude OpenRouter Together AI xAI Offline sentences"
 )
 """Product names, formats, keys of the keyboard, and units."""
 VALUES = (

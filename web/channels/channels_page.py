@@ -17,6 +17,7 @@ from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists
 from web.core.live import Frame
 from web.core.method_client import MethodClient
+from web.core.preferences import local_path
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import CHANNEL_STATES, DM_POLICIES, GROUP_POLICIES, MESSAGE_STATES, PAIRING_STATES
 
@@ -66,7 +67,7 @@ class ChannelsPage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /channels`: the accounts; without one, the chat apps to choose from."""
-        return await self._show(call, PATH, {"accounts": await self._all(call), "kinds": await self._kinds(call)})
+        return await self._show(call, PATH, {"accounts": await self.accounts(call), "kinds": await self.kinds(call)})
 
     async def people(self, call: HttpCall) -> web.StreamResponse:
         """`GET /channels/people`: who asks to write, and who may."""
@@ -83,8 +84,9 @@ class ChannelsPage:
         return await self._account(call, {"channel": query.get("channel", ""), "account": query.get("account", "")}, {})
 
     async def choose(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /channels/add[?channel=…]`: the chat apps, and the form for one."""
-        return await self._add(call, {"channel": call.request.query.get("channel", "")})
+        """`GET /channels/add[?channel=…][&back=…]`: the chat apps, and the form for one."""
+        query = call.request.query
+        return await self._add(call, {"channel": query.get("channel", ""), "back": query.get("back", "")})
 
     async def probe(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/probe`: try an account."""
@@ -114,17 +116,18 @@ class ChannelsPage:
     async def add(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/add`: add an account; one that does not work is not kept, and the form says why."""
         values = {name: texts[-1].strip() for name, texts in read_lists(call).items()}
-        channel = values.pop("channel", "")
+        channel, back = values.pop("channel", ""), values.pop("back", "")
         given = {name: value for name, value in values.items() if value}
         try:
             answer = await self._client.ask(call, "channels.add", {"channel": channel, "account": given})
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return await self._add(call, {"channel": channel, "given": given, "error": error}, status=error.http_status)
+            asked = {"channel": channel, "back": back, "given": given, "error": error}
+            return await self._add(call, asked, status=error.http_status)
         if wants_json(call.request):
             return json_response(answer)
-        return see_other(_account_path(channel, answer["account"]["accountId"]))
+        return see_other(local_path(back) if back else _account_path(channel, answer["account"]["accountId"]))
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/remove`: take an account out of the configuration."""
@@ -175,7 +178,7 @@ class ChannelsPage:
             "pairing": await self._pairing.data(call),
             "refused": asked.get("refused"),
             "decided": asked.get("decided"),
-            "accounts": await self._all(call),
+            "accounts": await self.accounts(call),
         }
         return await self._show(call, PEOPLE, data, status)
 
@@ -183,7 +186,7 @@ class ChannelsPage:
         self, call: HttpCall, wanted: Mapping[str, Any], told: Mapping[str, Any], *, status: int = 200
     ) -> web.StreamResponse:
         name = wanted["account"] or "default"
-        every = await self._all(call)
+        every = await self.accounts(call)
         found = next(
             (each for each in every if (each["channel"], each["accountId"]) == (wanted["channel"], name)), None
         )
@@ -193,9 +196,10 @@ class ChannelsPage:
         return await self._show(call, ACCOUNT, data, status)
 
     async def _add(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
-        kinds = await self._kinds(call)
+        back = local_path(asked["back"]) if asked["back"] else ""
+        kinds = await self.kinds(call, back)
         chosen = next((_form(each, asked) for each in kinds if each["channel"] == asked["channel"]), None)
-        return await self._show(call, ADD, {"kinds": kinds, "chosen": chosen}, status)
+        return await self._show(call, ADD, {"kinds": kinds, "chosen": chosen, "back": back}, status)
 
     async def _show(self, call: HttpCall, path: str, data: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
         name = {PATH: "channels"}.get(path, f"channel_{path.rpartition('/')[2]}")
@@ -203,12 +207,14 @@ class ChannelsPage:
         page = RenderedPage(name, "Channels", data, place, status, secret=path == ADD)
         return await self._renderer.respond(call, page)
 
-    async def _kinds(self, call: HttpCall) -> list[dict[str, Any]]:
+    async def kinds(self, call: HttpCall, back: str = "") -> list[dict[str, Any]]:
+        """Return the chat apps that can be added; `back` is where it goes on after that, instead of the account."""
+        then = {"back": back} if back else {}
         kinds = (await self._client.ask(call, "channels.kinds"))["channels"]
         shown = [
             {
                 **each,
-                "path": f"{ADD}?{urlencode({'channel': each['channel']})}",
+                "path": f"{ADD}?{urlencode({'channel': each['channel'], **then})}",
                 "icon": guide_of(each["channel"]).icon,
                 "line": guide_of(each["channel"]).line,
                 "steps": guide_of(each["channel"]).steps,
@@ -218,7 +224,8 @@ class ChannelsPage:
         order = list(GUIDES)
         return sorted(shown, key=lambda each: order.index(each["channel"]) if each["channel"] in GUIDES else len(order))
 
-    async def _all(self, call: HttpCall) -> list[dict[str, Any]]:
+    async def accounts(self, call: HttpCall) -> list[dict[str, Any]]:
+        """Return the accounts as pages show them."""
         outbox = await self._client.ask(call, "outbox.list", UNDELIVERED)
         access = await self._client.ask(call, "pairing.list", {"all": True})
         return self._accounts(await self._client.ask(call, "channels.status"), access, outbox)

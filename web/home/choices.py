@@ -25,11 +25,13 @@ class HomeChoices(Struct, frozen=True):
     Attributes:
         columns: The cards of each column, in order; those that are hidden too.
         favourites: Ids of entities; empty for those that the hub picks.
+        welcomed: Whether the first steps were left; they are not led to again.
     """
 
     columns: tuple[tuple[str, ...], ...] = COLUMNS
     hidden: frozenset[str] = frozenset()
     favourites: tuple[str, ...] = ()
+    welcomed: bool = False
 
     def moved(self, card: str, move: str) -> HomeChoices:
         """Return the choices with one card moved: up, down, across to the other column, hidden or shown."""
@@ -73,6 +75,15 @@ class ChoiceStore:
         """
         async with self._lock:
             return (await self._read()).get(person, HomeChoices())
+
+    async def welcomed(self) -> bool:
+        """Return whether anybody left the first steps.
+
+        Raises:
+            StorageError: The file cannot be read.
+        """
+        async with self._lock:
+            return any(each.welcomed for each in (await self._read()).values())
 
     async def put(self, person: str, choices: HomeChoices) -> None:
         """Keep what a person chose; cancelling it leaves the old or the new choice.

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.errors import HubError
 from hub.core.repairs import Repair
@@ -28,6 +29,7 @@ from web.core.texts import GREETINGS, OFFLINE_MODEL
 from web.entities.home_tiles import HomeTiles
 from web.home import cards
 from web.home.choices import CARDS, MOVES, ChoiceStore, HomeChoices
+from web.home.first_steps import STARTER_NAME
 
 CUSTOMISE = "/customise"
 FAVOURITES_LIMIT = 12
@@ -138,7 +140,7 @@ class HomePage:
         ids = [id for text in read_lists(call).get("favourites", ()) for id in re.split(r"[,\s]+", text) if id]
         choices = await self._choices.of(_person(call))
         chosen = tuple(dict.fromkeys(ids))[:FAVOURITES_LIMIT]
-        return await self._keep(call, HomeChoices(choices.columns, choices.hidden, chosen))
+        return await self._keep(call, replace(choices, favourites=chosen))
 
     async def remind(self, call: HttpCall) -> web.StreamResponse:
         """`POST /reminder`: a reminder is done, or comes an hour later."""
@@ -240,6 +242,7 @@ class HomePage:
             self._list(call, "entities.list", "entities"),
         )
         done = {
+            "you": self._renderer.person_name(call) != STARTER_NAME,
             "model": cards.model(models, {})["name"] not in ("", OFFLINE_MODEL),
             "chat": bool(status["channelAccounts"]),
             "phone": bool(phones),

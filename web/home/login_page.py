@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -24,15 +24,22 @@ class LoginPage:
         sign_in: The gateway's handler that trades a code or the password for a cookie.
         sign_out: The gateway's handler that ends a signed-in session.
         with_password: Returns whether the password opens too.
+        lands: Returns the page that comes after signing in.
     """
 
     def __init__(
-        self, renderer: Renderer, sign_in: HttpHandler, sign_out: HttpHandler, with_password: Callable[[], bool]
+        self,
+        renderer: Renderer,
+        sign_in: HttpHandler,
+        sign_out: HttpHandler,
+        with_password: Callable[[], bool],
+        lands: Callable[[], Awaitable[str]],
     ) -> None:
         self._renderer = renderer
         self._sign_in = sign_in
         self._sign_out = sign_out
         self._with_password = with_password
+        self._lands = lands
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /login`: the form; who is signed in already is sent on."""
@@ -48,7 +55,8 @@ class LoginPage:
             if wants_json(call.request):
                 raise
             return await self._form(call, error)
-        return _with_cookies(signed, json_response({"ok": True}) if wants_json(call.request) else see_other("/"))
+        there = json_response({"ok": True}) if wants_json(call.request) else see_other(await self._lands())
+        return _with_cookies(signed, there)
 
     async def sign_out(self, call: HttpCall) -> web.StreamResponse:
         """`POST /logout`: end this browser's session everywhere it is open."""

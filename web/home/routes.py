@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
@@ -15,6 +16,7 @@ from hub.tools.approvals import (
     EVENT_QUESTION_REQUESTED,
     EVENT_QUESTION_RESOLVED,
 )
+from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, form, page
 from web.core.pulse import PagePulse
@@ -22,6 +24,9 @@ from web.home.find_page import FindPage
 from web.home.home_page import CUSTOMISE, HomePage
 from web.home.login_page import LoginPage
 from web.home.pick_page import PickPage
+
+if TYPE_CHECKING:
+    from web.home.welcome_page import WelcomePage
 
 CHANGES = (
     *("run_started", "run_finished", "integration_changed", "models_changed", "config_refused", "config_changed"),
@@ -43,6 +48,22 @@ def routes(login: LoginPage, home: HomePage, find: FindPage | None, pick: PickPa
         form("/reminder", home.remind, ADMIN),
         *([] if find is None else [page("/find", find.find)]),
         *([] if pick is None else [page("/pick", pick.pick)]),
+    ]
+
+
+def welcome_routes(welcome: LazyPages[WelcomePage]) -> list[Route]:
+    """Return the routes of the first steps, for administrators."""
+    return [
+        page("/welcome", welcome.handler(lambda each: each.you), ADMIN),
+        form("/welcome", welcome.handler(lambda each: each.save), ADMIN),
+        page("/welcome/model", welcome.handler(lambda each: each.model), ADMIN),
+        form("/welcome/model", welcome.handler(lambda each: each.add_model), ADMIN),
+        page("/welcome/chat", welcome.handler(lambda each: each.chat), ADMIN),
+        page("/welcome/phone", welcome.handler(lambda each: each.phone), ADMIN),
+        page("/welcome/found", welcome.handler(lambda each: each.found), ADMIN),
+        page("/welcome/from", welcome.handler(lambda each: each.coming), ADMIN),
+        page("/welcome/done", welcome.handler(lambda each: each.done), ADMIN),
+        form("/welcome/leave", welcome.handler(lambda each: each.leave), ADMIN),
     ]
 
 

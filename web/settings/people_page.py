@@ -92,7 +92,23 @@ class PeoplePage:
         await self._client.ask(call, "token.revoke", read_fields(call, REVOKE))
         return see_other(PATH)
 
+    async def rename(self, id: str, name: str) -> None:
+        """Write the name of a person; the owner whom no file names yet gets an entry.
+
+        Raises:
+            HubError: It is not valid, or the file cannot be written.
+        """
+        await asyncio.to_thread(self._rename, id, name)
+
     # --- below ---
+
+    def _rename(self, id: str, name: str) -> None:
+        present = self._config.current.raw.get("people") or []
+        place = next((at for at, each in enumerate(present) if each.get("id") == id), None)
+        if place is None:
+            self._config.editor.set_value(("people", len(present)), {"id": id, "name": name, "owner": True})
+        else:
+            self._config.editor.set_value(("people", place, "name"), name)
 
     def _add(self, name: str, owner: bool) -> None:
         present = self._config.current.raw.get("people") or []

@@ -52,15 +52,15 @@ class SettingsPage:
 
     async def general(self, call: HttpCall) -> web.StreamResponse:
         """`GET /settings[?q=WORDS]`: the home, and the search over all settings."""
-        return await self._show(call, "general", self._fields("general"))
+        return await self._show(call, "general", self.fields("general"))
 
     async def network(self, call: HttpCall) -> web.StreamResponse:
         """`GET /settings/network`."""
-        return await self._show(call, "network", self._fields("network"))
+        return await self._show(call, "network", self.fields("network"))
 
     async def privacy(self, call: HttpCall) -> web.StreamResponse:
         """`GET /settings/privacy`."""
-        return await self._show(call, "privacy", self._fields("privacy"))
+        return await self._show(call, "privacy", self.fields("privacy"))
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /settings/save`: write what changed in a form, unless the configuration would not be valid."""
@@ -68,11 +68,10 @@ class SettingsPage:
         name = (posted.get("page") or [""])[-1]
         if name not in PAGES:
             raise NotFound(f"there is no page of settings {name[:40]!r}")
-        fields = self._fields(name)
+        fields = self.fields(name)
         for each in fields:
             each.take(posted)
-        async with self._writing:
-            problem = await asyncio.to_thread(self._write, [each for each in fields if each.text != each.was])
+        problem = await self.write(fields)
         if problem or any(each.error for each in fields):
             if wants_json(call.request):
                 raise InvalidRequest(
@@ -83,9 +82,8 @@ class SettingsPage:
         done = _done(await self._put_into_force()) if changed else "nothing"
         return json_response({"done": done}) if wants_json(call.request) else see_other(f"{PAGES[name][0]}?done={done}")
 
-    # --- below ---
-
-    def _fields(self, name: str) -> list[ShownField]:
+    def fields(self, name: str) -> list[ShownField]:
+        """Return the fields of one of `PAGES`, with what the files have."""
         raw = self._config.current.raw
         found = []
         for card in PAGES[name][2]:
@@ -96,6 +94,17 @@ class SettingsPage:
                 restarts = section.restart or (len(field.path) > 1 and field.path[1] in section.restart_keys)
                 found.append(shown_field(field, section_schema(section.schema), raw, restarts=restarts))
         return found
+
+    async def write(self, fields: Sequence[ShownField]) -> str:
+        """Write the fields whose text changed, unless the configuration would not be valid.
+
+        Returns:
+            What is wrong that belongs to none of them; an error of one stands at it, and then nothing was written.
+        """
+        async with self._writing:
+            return await asyncio.to_thread(self._write, [each for each in fields if each.text != each.was])
+
+    # --- below ---
 
     def _write(self, changed: Sequence[ShownField]) -> str:
         """Write what changed; errors stand at the fields, and what belongs to none is returned."""
