@@ -157,7 +157,7 @@ def test_the_first_screen_of_the_readme_has_what_is_needed() -> None:
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     first = "\n".join(text.splitlines()[:42])
 
-    assert "docs/images/dashboard.png" in first
+    assert "docs/images/home-light.png" in first
     assert "script/run" in first
     assert "script/test" in first
     assert len(next(blocks(CHECKOUT / "README.md", "yaml")).splitlines()) == 10

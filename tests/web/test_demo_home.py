@@ -22,8 +22,7 @@ PICTURES = {
     "/timeline": "timeline",
     "/chat": "chat",
     "/automations": "automations",
-    "/devices": "devices",
-    "/agents/usage": "usage",
+    "/devices/rooms": "devices",
 }
 """The pages that are pictured with --screenshot, by day and by night: `docs/images/<name>-<light|dark>.png`."""
 

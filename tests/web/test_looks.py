@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.async_api import BrowserContext, Page, StorageState, expect
 
@@ -13,7 +11,6 @@ from tests.web.looks import ON_A_PHONE, PHONE, faults, misfits, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-REPOSITORY = Path(__file__).parents[2]
 PAGES = [
     "/devices/rooms",
     "/channels",
@@ -229,42 +226,3 @@ async def test_a_phone_has_its_navigation_at_the_bottom_and_lists_conversations_
     await page.wait_for_url("**/chat/sessions")
     assert box is not None
     assert box["y"] > PHONE["height"] - 100
-
-
-async def test_the_reader_of_the_readme_sees_this(
-    signed_in: BrowserContext, model_server: OpenAIServer, request: pytest.FixtureRequest
-) -> None:
-    if not request.config.getoption("--screenshot", default=False):
-        pytest.skip("makes docs/images/dashboard.png, with --screenshot")
-    page = await signed_in.new_page()
-    for number, words in enumerate(("Plan a weekend in the Harz", "What is left in the freezer?")):
-        model_server.queue("Gladly.")
-        await page.goto(f"/chat?session=agent:main:webchat:direct:shown-{number}")
-        await is_ready(page)
-        await say(page, words)
-        await expect(page.get_by_role("log").get_by_text("Gladly.")).to_be_visible()
-    fact = "The boiler was serviced on 12 May."
-    model_server.queue(
-        {"tool_call": {"name": "remember", "arguments": {"text": fact}}},
-        "I will remember that.",
-        [
-            {"text": "Let me look at what I know."},
-            {"tool_call": {"name": "memory_search", "arguments": {"query": "boiler"}}},
-        ],
-        "The boiler was serviced on **12 May**. Before winter, you may want to:\n\n"
-        "- order a filter *(the last one was a BX-20)*\n- ask for a date in October",
-    )
-    await page.goto("/chat")
-    await is_ready(page)
-    await say(page, "Remember that the boiler was serviced on 12 May")
-    await expect(page.get_by_role("log").get_by_text("I will remember that.")).to_be_visible()
-    await say(page, "When was the boiler serviced?")
-    await expect(page.get_by_role("log").get_by_text("ask for a date in October")).to_be_visible()
-    await page.get_by_role("log").locator("details.group summary").last.click()
-    await expect(page.get_by_role("link", name="Main conversation")).to_be_visible()
-    target = REPOSITORY / "docs" / "images" / "dashboard.png"
-    target.parent.mkdir(parents=True, exist_ok=True)
-
-    await page.screenshot(path=target)
-
-    assert target.stat().st_size > 10_000
