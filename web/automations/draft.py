@@ -14,7 +14,8 @@ from hub.config.paths import KeyPath
 from hub.core.errors import InvalidRequest, NotFound
 from web.automations.card_moves import moved
 from web.automations.form import Form, form_of, path_of
-from web.automations.form_kinds import ACTION, COMMON, fresh, kind_names, own_keys
+from web.automations.form_kinds import ACTION, COMMON, LISTS, fresh, kind_names, own_keys
+from web.automations.kind_tiles import item_of
 from web.core.form_fields import MISSING, Control, meant
 
 Fields = Mapping[str, Sequence[str]]
@@ -33,6 +34,7 @@ class AutomationDraft(Struct):
         shown: Texts of fields that mean nothing, by name; they are shown again.
         errors: Why they mean nothing, by name.
         focus: The path of the card to look at next.
+        opened: The path of a card that is shown open: one just added or of another kind.
     """
 
     text: str
@@ -40,6 +42,7 @@ class AutomationDraft(Struct):
     shown: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     focus: str | None = None
+    opened: str | None = None
 
 
 def read_item(text: str) -> dict[str, Any]:
@@ -67,6 +70,7 @@ def posted(text: str, fields: Fields) -> AutomationDraft:
     draft = AutomationDraft(text, new)
     form = form_of(old)
     changed = _change_kinds(new, form, fields)
+    draft.opened = next(iter(changed), None)
     for control in form.controls():
         if any(control.name == path or control.name.startswith(f"{path}.") for path in changed):
             continue
@@ -75,16 +79,18 @@ def posted(text: str, fields: Fields) -> AutomationDraft:
     return draft
 
 
-def perform(draft: AutomationDraft, command: str, fields: Fields) -> AutomationDraft:
-    """Return the draft after a button of a card was pressed.
+def perform(draft: AutomationDraft, command: str) -> AutomationDraft:
+    """Return the draft after a button of a card or a tile was pressed.
 
     Args:
-        command: `add:PATH`, `option:PATH`, `remove:PATH`, `copy:PATH`, `up:PATH`, `down:PATH` or `switch:PATH`.
+        command: `add:PATH:WHAT:TILE` (see `kind_tiles`), `option:PATH`, `remove:PATH`, `copy:PATH`, `up:PATH`,
+            `down:PATH` or `switch:PATH`.
 
     Raises:
         InvalidRequest: There is no such button, or nothing at the path.
     """
     what, _, name = command.partition(":")
+    name, _, tile = name.partition(":")
     keys = path_of(name)
     if not keys:
         return draft
@@ -94,10 +100,15 @@ def perform(draft: AutomationDraft, command: str, fields: Fields) -> AutomationD
         text = moved(draft.text, keys, by)
         last = keys[-1]
         return _again(draft, text, _name((*keys[:-1], int(last) + by)) if isinstance(last, int) else name)
-    focus = _PERFORM[what](item, keys, fields) if what in _PERFORM else None
-    if focus is None:
+    if what == "add":
+        focus = _add(item, keys, tile)
+    elif what in _PERFORM:
+        focus = _PERFORM[what](item, keys)
+    else:
         raise InvalidRequest(f"the form has no button {command[:80]!r}")
-    return _again(draft, with_changes(draft.text, draft.item, item), _name(focus))
+    found = _again(draft, with_changes(draft.text, draft.item, item), _name(focus))
+    found.opened = found.focus if what in ("add", "option", "copy") else None
+    return found
 
 
 def _again(draft: AutomationDraft, text: str, focus: str) -> AutomationDraft:
@@ -150,20 +161,19 @@ def _as_kind(what: str, kind: str, item: Any) -> dict[str, Any]:
 # --- buttons ---
 
 
-def _add(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
-    name = _name(keys)
-    wanted = (fields.get(f"{name}:add") or [""])[-1]
-    what, _, kind = wanted.partition(":")
-    if kind not in kind_names(what):
+def _add(item: dict[str, Any], keys: KeyPath, tile: str) -> KeyPath:
+    what, _, key = tile.partition(":")
+    found = item_of(what, key) if what in LISTS else None
+    if found is None:
         raise InvalidRequest("choose what to add")
-    return _append(item, keys, fresh(what, kind))
+    return _append(item, keys, found)
 
 
-def _option(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
+def _option(item: dict[str, Any], keys: KeyPath) -> KeyPath:
     return _append(item, (*keys, "choose"), {"conditions": None, "sequence": None})
 
 
-def _remove(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
+def _remove(item: dict[str, Any], keys: KeyPath) -> KeyPath:
     holder = _at(item, keys[:-1])
     if isinstance(holder, list):
         _at(item, keys)
@@ -173,7 +183,7 @@ def _remove(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
     return keys[:-1] if len(keys) > 1 else keys
 
 
-def _copy(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
+def _copy(item: dict[str, Any], keys: KeyPath) -> KeyPath:
     holder, last = _at(item, keys[:-1]), keys[-1]
     twin = copy.deepcopy(_at(item, keys))
     if isinstance(twin, dict):
@@ -186,7 +196,7 @@ def _copy(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
     return (*keys[:-1], last + 1)
 
 
-def _switch(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
+def _switch(item: dict[str, Any], keys: KeyPath) -> KeyPath:
     card = _at(item, keys)
     if isinstance(card, str):
         card = {"condition": "template", "value_template": card}
@@ -200,7 +210,7 @@ def _switch(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
     return keys
 
 
-_PERFORM = {"add": _add, "option": _option, "remove": _remove, "copy": _copy, "switch": _switch}
+_PERFORM = {"option": _option, "remove": _remove, "copy": _copy, "switch": _switch}
 
 
 def _append(item: dict[str, Any], keys: KeyPath, value: Any) -> KeyPath:
@@ -219,6 +229,15 @@ def _append(item: dict[str, Any], keys: KeyPath, value: Any) -> KeyPath:
 
 
 # --- places ---
+
+
+def item_at(item: Any, path: str) -> Any:
+    """Return what stands at the path of a card.
+
+    Raises:
+        NotFound: Nothing does.
+    """
+    return _at(item, path_of(path))
 
 
 def _at(item: Any, keys: KeyPath) -> Any:

@@ -15,14 +15,18 @@ from hub.config.errors import ConfigInvalid
 from hub.core.errors import Conflict, HubError, InvalidRequest
 from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.surfaces import HttpCall
+from web.automations.card_words import say
 from web.automations.draft import AutomationDraft, Fields, perform, posted, read_item
 from web.automations.form import form_of, with_errors, with_shown
+from web.automations.form_kinds import LISTS
 from web.automations.form_texts import CHOICE_TEXTS, FIELD_LABELS, KIND_NAMES
 from web.automations.item_problems import Problem, by_name, problems_in_file, problems_of
+from web.automations.kind_tiles import TILE_GROUPS, tile_groups
 from web.automations.list_page import PATH, AutomationsPage
 from web.automations.trace_view import automation_path
 from web.core.form import read_fields, read_lists
 from web.core.i18n import Catalogue, catalogue
+from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import CARD_LISTS
 
@@ -61,6 +65,7 @@ class _Told(Struct, frozen=True):
     Attributes:
         problems: Problems of the text; None when it is not checked yet.
         changed: Whether the draft differs from the file.
+        adding: The list to which something is added, and what there is.
     """
 
     problems: Sequence[Problem] | None = None
@@ -68,6 +73,7 @@ class _Told(Struct, frozen=True):
     conflict: str | None = None
     status: int = 200
     changed: bool = True
+    adding: Mapping[str, Any] | None = None
 
 
 class AutomationEditPage:
@@ -76,6 +82,7 @@ class AutomationEditPage:
     Args:
         list_page: Shows the automation's state as the list does.
         editor: Reads and writes the files.
+        client: Asks which services there are.
         picked: Returns an entity or a service as pickers show it.
     """
 
@@ -85,12 +92,14 @@ class AutomationEditPage:
         list_page: AutomationsPage,
         automations: Automations,
         editor: AutomationEditor,
+        client: MethodClient,
         picked: Callable[[str], Mapping[str, str]],
     ) -> None:
         self._renderer = renderer
         self._list_page = list_page
         self._automations = automations
         self._editor = editor
+        self._client = client
         self._picked = picked
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
@@ -137,8 +146,11 @@ class AutomationEditPage:
                     read_item(draft.text)
                 shown = AutomationDraft(STARTER, {}) if command == YAML and not draft.text.strip() else draft
                 return await self._page(call, _EditorState(id, shown, base, command), _Told())
+            if command.startswith("tiles:"):
+                told = _Told(problems=(), adding=await self._tiles(call, command))
+                return await self._page(call, _EditorState(id, draft, base, mode), told)
             if mode == FORM and command and not draft.errors:
-                draft = perform(draft, command, fields)
+                draft = perform(draft, command)
         except HubError as error:
             told = _Told(notice=error.message, status=400)
             return await self._page(call, _EditorState(id, AutomationDraft(text, {}), base, mode), told)
@@ -172,7 +184,8 @@ class AutomationEditPage:
         form, others = None, [each.as_dict(words) for each in problems if mode == YAML]
         if mode == FORM:
             try:
-                shown = form_of(read_item(draft.text))
+                item = read_item(draft.text)
+                shown = form_of(item)
             except InvalidRequest as error:
                 mode, notice = YAML, notice or error.message
                 others = [each.as_dict(words) for each in problems]
@@ -180,6 +193,8 @@ class AutomationEditPage:
                 with_shown(shown, draft.shown)
                 left = with_errors(shown, {**by_name(problems, words), **draft.errors})
                 others = [{"line": None, "message": each} for each in left]
+                language = self._renderer.preferences(call).language
+                say(shown, item, lambda text: self._list_page.said(text, language), draft.opened)
                 form = shown.as_dict()
                 for control in _controls(form):
                     self._dress(control, words)
@@ -192,6 +207,7 @@ class AutomationEditPage:
             "text": draft.text,
             "hash": state.base,
             "form": form,
+            "adding": told.adding,
             "focus": draft.focus,
             "problems": others,
             "wrong": bool(problems or draft.errors),
@@ -205,6 +221,18 @@ class AutomationEditPage:
         }
         title = str(automation["alias"]) if automation else "New automation"
         return await self._renderer.respond(call, RenderedPage("automation_edit", title, data, PATH, told.status))
+
+    async def _tiles(self, call: HttpCall, command: str) -> Mapping[str, Any]:
+        """Return what can be added to a list, for `tiles:PATH:WHAT`."""
+        path, _, what = command.removeprefix("tiles:").partition(":")
+        if what not in LISTS:
+            raise InvalidRequest("choose what to add")
+        groups = tile_groups(what, await self._services(call))
+        return {"path": path, "what": what, "groups": {TILE_GROUPS[name]: tiles for name, tiles in groups.items()}}
+
+    async def _services(self, call: HttpCall) -> dict[str, Any]:
+        found = await self._client.ask(call, "service.list")
+        return {each["service"]: each for each in found["services"]}
 
     def _dress(self, control: dict[str, Any], words: Catalogue) -> None:
         """Add what only this home knows: the names of what can be and is picked."""

@@ -70,6 +70,8 @@ class Card(Struct):
         off: Whether it is disabled.
         more: Fields that are seldom needed.
         movable: Whether it is an item of a list.
+        said: What it does in words; empty when it is not complete.
+        opened: Whether it is open; a card with an error always is.
     """
 
     path: str
@@ -85,6 +87,20 @@ class Card(Struct):
     last: bool = False
     movable: bool = True
     error: str | None = None
+    said: str = ""
+    icon: str = ""
+    opened: bool = False
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something in it has an error, or in a card below."""
+        return bool(
+            self.error
+            or any(each.error for each in (*self.fields, *self.more))
+            or any(each.error for each in self.lists)
+            or any(card.wrong for each in self.lists for card in each.cards)
+            or any(option.wrong for option in self.options or ())
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The card as templates and JSON see it."""
@@ -104,6 +120,9 @@ class Card(Struct):
             "last": self.last,
             "movable": self.movable,
             "error": self.error,
+            "said": self.said,
+            "icon": self.icon,
+            "opened": self.opened or self.wrong,
         }
 
 

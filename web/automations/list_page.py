@@ -147,8 +147,12 @@ class AutomationsPage:
         if self._automations.status(id).state == "unavailable":
             return ""
         with self._kinds.in_use():
-            said = catalogue(language).gettext(sentence(self._automations.get(id).config))
-        return self.names.named(self._redact(said[:1].upper() + said[1:]))
+            return self.said(sentence(self._automations.get(id).config), language)
+
+    def said(self, text: str, language: str) -> str:
+        """Return a sentence about the configuration in the reader's language, with names for ids."""
+        said = self.names.named(self._redact(catalogue(language).gettext(text)))
+        return said[:1].upper() + said[1:]
 
     def status(self, status: AutomationStatus) -> dict[str, Any]:
         """Return an automation as pages show it."""

@@ -87,6 +87,7 @@ def make_automation_pages(
         shown,
         engine.automations,
         engine.editor,
+        client,
         picked,
     )
     return AutomationPages(

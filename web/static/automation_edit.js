@@ -38,9 +38,11 @@ async function post(command) {
 function show(page, command) {
   const main = document.querySelector(MAIN);
   const top = main.scrollTop;
+  const open = new Set([...main.querySelectorAll(".step-card > details[open]")].map((each) => each.parentElement.dataset.path));
   view?.destroy();
   view = null;
   main.replaceChildren(...page.querySelector(MAIN).childNodes);
+  for (const card of main.querySelectorAll(".step-card")) if (open.has(card.dataset.path)) card.firstElementChild.open = true;
   document.title = page.title;
   main.scrollTop = command === "save" ? 0 : top;
   start();
@@ -49,9 +51,35 @@ function show(page, command) {
   const list = focus && document.getElementById(`f-${focus.replace(/[^\w-]/g, "-")}`);
   const wrong = command === "save" && document.querySelector("[aria-invalid], .step-card > [role=alert]");
   if (wrong) wrong.focus?.() ?? wrong.scrollIntoView({ block: "center" });
-  else if (place || list) (place || list).focus();
+  else if (document.getElementById("add-tiles")) chooseTile(document.getElementById("add-tiles"));
+  else if (place || list) (firstField(place) || place || list).focus();
   else if (command === "form" || command === "yaml") document.querySelector("[data-switch]").focus();
   announce(document.getElementById("edit-state").textContent);
+}
+
+/** Return the first field of a card that was just opened. */
+function firstField(card) {
+  const fields = card?.querySelectorAll("details[open] .form :is(input, select, textarea):not([type=hidden])") ?? [];
+  return [...fields].find((each) => each.checkVisibility());
+}
+
+/** Show what can be added, and only what is searched of it. */
+function chooseTile(dialog) {
+  dialog.close();
+  dialog.showModal();
+  const search = document.getElementById("tile-search");
+  const tiles = [...dialog.querySelectorAll(".kinds > button")];
+  search.focus();
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const tile of tiles) {
+      const text = `${tile.textContent} ${tile.value}`.toLowerCase();
+      tile.hidden = words.length ? !words.every((word) => text.includes(word)) : tile.dataset.rare !== undefined;
+    }
+    for (const group of dialog.querySelectorAll("[data-tiles]")) group.hidden = !group.querySelector("button:not([hidden])");
+    document.getElementById("tile-none").hidden = tiles.some((tile) => !tile.hidden);
+  });
+  search.addEventListener("keydown", (event) => { if (event.key === "Enter") tiles.find((tile) => !tile.hidden)?.click(); });
 }
 
 function tell(text) {

@@ -54,6 +54,18 @@ def sentence(config: Mapping[str, Any]) -> str:
     return phrase("{said}: {reason}", said=when, reason=what)
 
 
+def clause(what: str, config: Mapping[str, Any]) -> str:
+    """Return one validated trigger, condition or action as a clause, without its secrets."""
+    config = SecretMask(config).data
+    match what:
+        case "trigger":
+            return explain_trigger(config)
+        case "condition":
+            return _condition(config)
+        case _:
+            return explain_step(config)
+
+
 def _in_short(step: Mapping[str, Any]) -> str:
     """Return a step as a clause; what is made of steps is only told to be so."""
     match kinds_in_use().step_key(step):

@@ -20,6 +20,8 @@ from hub.core.schema import Described, Invalid, Optional, Required, as_list, sho
 from hub.core.states import EVENT_STATE_CHANGED, EntityState
 
 _KEYS = ("from", "to", "not_from", "not_to")
+_WHO = ("person.", "device_tracker.")
+"""Entities that are at home or away."""
 _VALUE = {"type": ["string", "number", "boolean"]}
 _MANY = {"anyOf": [_VALUE, {"type": "array", "items": _VALUE}, {"type": "null"}]}
 
@@ -144,6 +146,12 @@ def _explain(config: Mapping[str, Any]) -> str:
     what = listed(config["entity_id"], "or")
     if attribute := config.get("attribute"):
         what = phrase("the attribute {attribute} of {entity}", attribute=attribute, entity=what)
+    if all(each.startswith(_WHO) for each in config["entity_id"]):
+        named = {key: config[key] for key in (*_KEYS, "attribute") if config.get(key) is not None}
+        if named == {"to": ["home"]}:
+            return explain_for(phrase("when {what} comes home", what=what), config.get("for"))
+        if named == {"to": ["not_home"]}:
+            return explain_for(phrase("when {what} leaves home", what=what), config.get("for"))
     said = phrase("when {what} changes", what=what)
     if config.get("from") is not None:
         said = phrase("{said} from {state}", said=said, state=_states(config["from"]))

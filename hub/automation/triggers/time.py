@@ -187,7 +187,8 @@ def _explain(config: Mapping[str, Any]) -> str:
     times: list[str] = []
     for each in config["at"]:
         if not isinstance(each, dict):
-            times.append(phrase("at {time}", time=shown(each)))
+            text = shown(each)
+            times.append(phrase("at {time}", time=text.removesuffix(":00") if text.count(":") == 2 else text))
         elif each["offset"]:
             of_entity = phrase("the time of {entity}", entity=each["entity_id"])
             times.append(explain_offset(of_entity, each["offset"]))

@@ -280,6 +280,15 @@ async def test_with_five_thousand_a_change_costs_as_many_calls_as_with_one(bench
             {"entity_id": [LIGHT, "light.b"], "from": "off", "not_to": ["x", "y"], "for": "00:05:00"},
             "when light.kitchen or light.b changes from off to anything but x or y and stays so for 5 min",
         ),
+        ({"entity_id": "person.ada", "to": "not_home"}, "when person.ada leaves home"),
+        (
+            {"entity_id": ["person.ada", "device_tracker.b"], "to": "home", "for": "00:05:00"},
+            "when person.ada or device_tracker.b comes home and stays so for 5 min",
+        ),
+        (
+            {"entity_id": "person.ada", "from": "home", "to": "not_home"},
+            "when person.ada changes from home to not_home",
+        ),
         ({"entity_id": LIGHT, "attribute": "mode"}, "when the attribute mode of light.kitchen changes"),
     ],
 )

@@ -323,7 +323,7 @@ async def test_disarmed_schedules_leave_the_timetable(bench: Bench) -> None:
             "whenever the clock in Europe/Berlin matches 0 7 * * *, spread over 1 min",
         ),
         (
-            {"trigger": "time", "at": ["07:30", "sensor.a"], "weekday": ["mon", "tue", "wed"]},
+            {"trigger": "time", "at": ["07:30:00", "sensor.a"], "weekday": ["mon", "tue", "wed"]},
             "at 07:30 or at the time of sensor.a on Monday to Wednesday",
         ),
         (

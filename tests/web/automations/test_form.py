@@ -101,7 +101,7 @@ def test_what_the_form_cannot_show_is_yaml_and_is_kept() -> None:
 
 
 def test_a_moved_card_takes_its_comments_along() -> None:
-    draft = perform(posted(TEXT, {}), "down:triggers.0", {})
+    draft = perform(posted(TEXT, {}), "down:triggers.0")
 
     lines = draft.text.splitlines()
     assert lines[3:9] == [
@@ -118,7 +118,7 @@ def test_a_moved_card_takes_its_comments_along() -> None:
 def test_a_card_is_added_where_the_button_stands() -> None:
     path = "actions.0.choose.0.sequence"
 
-    draft = perform(posted(TEXT, {}), f"add:{path}", {f"{path}:add": ["action:event"]})
+    draft = perform(posted(TEXT, {}), f"add:{path}:action:event")
 
     assert draft.item["actions"][0]["choose"][0]["sequence"] == [{"delay": 5}, {"event": ""}]
     assert "- delay: 5  # a moment" in draft.text
@@ -126,7 +126,7 @@ def test_a_card_is_added_where_the_button_stands() -> None:
 
 
 def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
-    draft = perform(posted("", {"alias": ["Night"]}), "add:triggers", {"triggers:add": ["trigger:sun"]})
+    draft = perform(posted("", {"alias": ["Night"]}), "add:triggers:trigger:sun")
 
     assert draft.text == "alias: Night\ntriggers:\n  - trigger: sun\n"
 
@@ -145,7 +145,7 @@ def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
     ],
 )
 def test_the_buttons_of_cards_do_what_they_say_and_keep_comments(command: str, then: Any) -> None:
-    draft = perform(posted(TEXT, {}), command, {})
+    draft = perform(posted(TEXT, {}), command)
 
     assert then(draft.item)
     assert {"# the door", "# eol", "# a moment", "# keep"} <= {f"#{part}".strip() for part in _comments(draft.text)}
@@ -160,13 +160,13 @@ def test_a_button_that_is_not_there_is_refused(command: str) -> None:
     draft = posted(TEXT, {})
 
     with pytest.raises((InvalidRequest, NotFound)):
-        perform(draft, command, {})
+        perform(draft, command)
 
 
 def test_what_is_not_there_cannot_be_moved() -> None:
     draft = posted(TEXT, {})
 
-    assert perform(draft, "up:nothing.there.0", {}).text == TEXT
+    assert perform(draft, "up:nothing.there.0").text == TEXT
 
 
 def test_another_kind_keeps_what_it_knows() -> None:

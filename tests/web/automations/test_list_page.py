@@ -125,17 +125,18 @@ async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hu
     page = await opened(signed_in, "/automations/new")
 
     await page.get_by_label("Name", exact=True).first.fill("Good night")
-    await page.get_by_label("What to add to: When").select_option("trigger:event")
     await page.get_by_role("button", name="Add a trigger").click()
+    await page.get_by_role("button", name="An event happens").click()
     await page.get_by_label("Event type").fill("bedtime")
-    await page.get_by_label("What to add to: Then do").select_option("action:if")
     await page.get_by_role("button", name="Add an action").click()
+    await page.get_by_role("button", name="If … then").click()
     inner = page.locator('[data-path="actions.0"]')
-    await inner.get_by_label("What to add to: If").select_option("condition:template")
     await inner.get_by_role("button", name="Add a condition").click()
-    await page.locator('[data-path="actions.0.if.0"]').get_by_label("Template").fill("{{ true }}")
-    await inner.get_by_label("What to add to: Then", exact=True).select_option("action:event")
+    await page.get_by_role("button", name="A template is true").click()
+    await page.locator('[data-path="actions.0.if.0"]').get_by_role("textbox", name="Template").fill("{{ true }}")
     await inner.locator('[id="f-actions-0-then"]').get_by_role("button", name="Add an action").click()
+    await page.get_by_role("dialog").get_by_role("searchbox").fill("fire event")
+    await page.keyboard.press("Enter")
     await page.locator('[data-path="actions.0.then.0"]').get_by_label("Event", exact=False).first.fill("lights_out")
     await page.keyboard.press("Control+s")
     await saved(page)
@@ -154,7 +155,9 @@ async def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(
 ) -> None:
     chromium.allowed.append("status of 400")
     page = await opened(signed_in, "/automations/lamp/edit")
-    field = page.locator('[data-path="triggers.1"]').get_by_label("Interval", exact=False).first
+    card = page.locator('[data-path="triggers.1"]')
+    await card.get_by_text("Every 2 h").click()
+    field = card.get_by_label("Interval", exact=False).first
 
     await field.fill("now and then")
     await page.get_by_role("button", name="Save", exact=True).click()
@@ -183,8 +186,9 @@ async def test_form_and_yaml_are_the_same_draft_and_comments_are_kept(
     await page.keyboard.insert_text("# mine, and I keep it\n")
     await page.keyboard.press("Control+Shift+Y")
     await expect(page.get_by_label("Name", exact=True).first).to_have_value("Hall lamp")
-    await page.locator('[data-path="triggers.0"]').get_by_role("button", name="Move down").click()
-    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("Event type")
+    await page.locator('[data-path="triggers.0"]').get_by_role("button", name="More about When the event").click()
+    await page.get_by_role("button", name="Move down").click()
+    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("When the event door happens")
     await page.keyboard.press("Control+s")
     await saved(page)
 

@@ -47,6 +47,18 @@ async def test_an_automation_is_edited_with_buttons_alone(plain: PlainBrowser, h
     assert written.count("event: porch_lit") == AUTOMATIONS.count("event: porch_lit") + 1
 
 
+async def test_a_card_is_added_with_the_buttons_of_a_dialog(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/automations/doorbell/edit")
+
+    await plain.press("Add a condition")
+    assert plain.page.select_one("dialog[open]")
+    await plain.press("It is a certain time or weekday")
+    plain.fill("After", "08:00")
+    await plain.press("Save")
+
+    assert "after: 08:00" in (hub.home / "automations.yaml").read_text().replace('"', "")
+
+
 async def test_a_trace_is_a_list_of_steps(plain: PlainBrowser, hub: HubProcess) -> None:
     hub.rpc("event.fire", {"type": "doorbell_rang"})
     traces: list[dict[str, object]] = []
