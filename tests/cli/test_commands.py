@@ -24,6 +24,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("approvals", "deny"): ["K7WQX2"],
     ("message", "send"): ["--channel", "telegram", "--to", "1", "Hello"],
     **{("outbox", name): ["01jx"] for name in ("show", "retry", "drop")},
+    ("timeline", "show"): ["run.k1"],
     **{
         ("automation", name): ["morning"]
         for name in ("show", "trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
@@ -105,6 +106,7 @@ NEEDS_HUB = {
     ("approvals", "list"),
     ("message", "send"),
     *(("outbox", name) for name in ("list", "show", "retry", "drop")),
+    *(("timeline", name) for name in ("list", "show")),
     *(("secrets", name) for name in ("list", "set", "remove")),
     *(("integration", name) for name in ("list", "reload", "enable", "disable")),
     *(
@@ -157,7 +159,7 @@ NEEDS_HUB = {
     ("token", "list"),
     ("token", "revoke"),
 }
-ALONE = sorted(set(COMMANDS) - NEEDS_HUB - {("start",), ("node", "run")})
+ALONE = sorted(set(COMMANDS) - NEEDS_HUB - {("start",), ("demo",), ("node", "run")})
 
 
 def typed(path: tuple[str, ...]) -> str:
@@ -174,7 +176,9 @@ def test_help_says_what_it_does_and_shows_an_example(type_: Terminal) -> None:
 def test_it_takes_json_and_a_home() -> None:
     options = {path: {word for each in command_at(path).params for word in each.opts} for path in COMMANDS}
 
-    assert {path: found for path, found in options.items() if not {"--json", "--config"} <= found} == {}
+    assert {path: found for path, found in options.items() if not {"--json", "--config"} <= found} == {
+        ("demo",): options["demo",]  # makes a home of its own
+    }
 
 
 def test_each_option_says_what_it_is_for() -> None:

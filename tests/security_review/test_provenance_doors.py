@@ -310,6 +310,7 @@ NOT_INTO_CONVERSATIONS = {
         "POST /agents/models/fallback",
         *("POST /timeline/ask", "POST /timeline/stop"),
         *("POST /devices/pair", "POST /devices/answer", "POST /devices/rename", "POST /devices/remove"),
+        *("POST /automations/reminders/add", "POST /automations/reminders/done", "POST /automations/reminders/snooze"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),

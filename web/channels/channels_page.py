@@ -308,7 +308,7 @@ def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
         if field["required"] or field["secret"]
     ]
     said = error.message if error is not None else ""
-    named = [field for field in fields if re.search(rf"\b{field['name']}\b", said)]
+    named = [field for field in fields if field["name"] in re.findall(r"\w+", said)]
     wrong = named[0]["name"] if named else None
     for field in fields:
         field["error"] = said if field["name"] == wrong else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
-from markupsafe import Markup
 
 from web.core.assets import STATIC_DIR
 
@@ -122,11 +122,13 @@ class PageTemplates:
             self._environment = environment
         return self._environment
 
-    def _icon(self, name: str, label: str = "") -> Markup:
+    def _icon(self, name: str, label: str = "") -> str:
         """Return an icon of the sprite, decorative unless it has a label; an unknown name is the puzzle piece."""
+        from jinja2.filters import do_mark_safe
+
         if not self._icons:
             self._icons = frozenset(_SYMBOL.findall(SPRITE.read_text(encoding="utf-8")))
         known = name if name in self._icons else "puzzle"
-        told = Markup('role="img" aria-label="{}"').format(label) if label else Markup('aria-hidden="true"')
+        told = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
         address = f"{self._asset('vendor/sprite.svg')}#{known}"
-        return Markup('<svg class="icon" {}><use href="{}"/></svg>').format(told, address)
+        return do_mark_safe(f'<svg class="icon" {told}><use href="{address}"/></svg>')

@@ -292,11 +292,10 @@ class EntitiesPage:
 
     async def _uses(self, call: HttpCall, entity: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the automations whose configuration names an entity."""
-        named = re.compile(rf"(?<![\w.]){re.escape(entity['entity_id'])}(?![\w])")
         found = []
         for each in (await self._client.ask(call, "automation.list"))["automations"]:
             config = (await self._client.ask(call, "automation.get", {"id": each["id"]}))["config"]
-            if config is not None and named.search(str(config)):
+            if config is not None and entity["entity_id"] in re.findall(r"[\w.]+", str(config)):
                 found.append({"id": each["id"], "name": each["alias"], "state": each["state"]})
         return found
 

@@ -124,7 +124,7 @@ async def test_use_tool_is_bound_by_the_rules_of_the_tool_it_names(
     denied, tainted, nested = [text for role, text in house.said() if role == "toolResult"]
     assert "switched off in the configuration" in denied
     assert "needs the owner's approval" in tainted
-    assert "takes the name of another tool" in nested
+    assert "expected the name of another tool" in nested
 
 
 async def test_with_few_tools_there_is_nothing_to_find(house: AgentHouse, openai_server: OpenAIServer) -> None:

@@ -383,26 +383,27 @@ async def test_an_entity_is_found_by_its_id_after_a_rename_and_a_return(engine: 
     await engine.start()
     events = []
 
-    async def turn(sensor: str, limit: str) -> None:
+    async def turn(sensor: str, limit: str, calls: int) -> None:
         engine.parts.states.set(limit, "5")
         for value in ("1", "9"):
             engine.parts.states.set(sensor, value)
+        await engine.until(lambda: len(engine.calls) >= calls)
         await engine.settle()
         events.append(len(engine.calls))
 
-    await turn("sensor.desk", "sensor.limit")
+    await turn("sensor.desk", "sensor.limit", 1)
     names |= {REGISTRY_ID: "sensor.table", LIMIT_ID: "sensor.bound"}
     for old, new in (("sensor.desk", "sensor.table"), ("sensor.limit", "sensor.bound")):
         engine.fire("entity_registry_updated", {"action": "update", "entity_id": new, "old_entity_id": old})
         await engine.settle()
-    await turn("sensor.table", "sensor.bound")
+    await turn("sensor.table", "sensor.bound", 2)
     del names[REGISTRY_ID]
     engine.fire("entity_registry_updated", {"action": "remove", "entity_id": "sensor.table", "changes": {}})
     await engine.settle()
-    await turn("sensor.table", "sensor.bound")
+    await turn("sensor.table", "sensor.bound", 2)
     names[REGISTRY_ID] = "sensor.again"
     engine.fire("entity_registry_updated", {"action": "create", "entity_id": "sensor.again", "changes": {}})
     await engine.settle()
-    await turn("sensor.again", "sensor.bound")
+    await turn("sensor.again", "sensor.bound", 3)
 
     assert events == [1, 2, 2, 3]

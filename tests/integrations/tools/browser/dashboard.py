@@ -6,12 +6,16 @@ import json
 from typing import Any
 
 from aiohttp import web
-from jinja2 import Environment
 
 from hub.core.errors import HubError
 from hub.core.surfaces import Caller, HttpCall, Route
 from integrations.tools.browser.live import PATH
 from tests.integrations.tools.browser.conftest import Browsing
+from web.core.template_loader import PageTemplates
+
+
+def _untranslated(text: str, **values: Any) -> str:
+    return text.format(**values) if values else text
 
 
 class Dashboard:
@@ -49,7 +53,8 @@ class Dashboard:
         return serve
 
     async def _render(self, call: HttpCall, page: Any) -> web.StreamResponse:
-        environment = Environment(autoescape=True)
-        template = environment.from_string(page.template.read_text())
-        shown = template.render(_=lambda text: text, data=await page.data(call))
+        texts = {"_": _untranslated, "ngettext": lambda one, many, count, **values: one if count == 1 else many}
+        templates = PageTemplates(web.Application(), lambda path: f"/static/{path}")
+        template = templates.read(page.template)
+        shown = template.render(**texts, ui=templates.components("en", texts), data=await page.data(call))
         return web.Response(text=shown, content_type="text/html")
