@@ -47,14 +47,9 @@ from web.developer import live_topics as developer_topics, routes as developer_r
 from web.developer.event_log import EventLog
 from web.devices import routes as device_routes
 from web.entities import routes as entity_routes
-from web.entities.home_tiles import HomeTiles
 from web.home import routes as home_routes
 from web.home.choices import ChoiceStore
-from web.home.find_page import FindPage
-from web.home.first_steps import is_fresh
-from web.home.home_page import HomePage, HomeSources
 from web.home.login_page import LoginPage
-from web.home.pick_page import PickPage
 from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.routes import add_routes, frame_routes, pages_of_integrations
@@ -75,6 +70,9 @@ if TYPE_CHECKING:
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
     from web.entities.page_set import EntityPages
+    from web.home.find_page import FindPage
+    from web.home.home_page import HomePage
+    from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
     from web.memory.page_set import MemoryPages
     from web.settings.logs_page import LogsPage
@@ -123,7 +121,7 @@ class Dashboard:
         )
         self._pairing = PairingCard(self._renderer, self._client)
         self._choices = ChoiceStore(hub.home.storage / "home_page.json")
-        self._home = self._make_home()
+        self._home = LazyPages(self._load_home)
         self._live_chat = None if self._renderer.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         if self._live_chat is not None:
@@ -133,7 +131,7 @@ class Dashboard:
         hub.approvals.translate = lambda text, language: catalogue(language).gettext(text)
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
         self._unsubscribe += [
-            *home_routes.keep_true(hub.bus, self._live, self._home_pulse, self._home.shows),
+            *home_routes.keep_true(hub.bus, self._live, self._home_pulse, self._home),
             *(hub.bus.listen(name, self._asked) for name in ASKED),
             *(hub.bus.listen(name, self._sent) for name in (*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED)),
             *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
@@ -156,7 +154,7 @@ class Dashboard:
         hub, renderer = self._hub, self._renderer
         routes = [
             *frame_routes(renderer, self._assets, self._live),
-            *home_routes.routes(self._make_login(), self._home, self._make_find(), self._make_pick()),
+            *home_routes.routes(self._make_login(), self._home),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
         if self._live_chat is None:
@@ -182,6 +180,7 @@ class Dashboard:
         ]
         return [
             *routes,
+            *home_routes.finding_routes(LazyPages(self._load_find), LazyPages(self._load_pick)),
             *chat_routes.routes(
                 self._make_chat(self._live_chat),
                 self._approvals,
@@ -210,11 +209,16 @@ class Dashboard:
 
     async def _lands(self) -> str:
         """Return the page after signing in: the first steps while nothing is set up and nobody left them."""
+        from web.home.first_steps import is_fresh
+
         config = self._hub.config.current
         fresh = not config.recovery and is_fresh(config.raw)
         return "/welcome" if fresh and not await self._choices.welcomed() else "/"
 
-    def _make_home(self) -> HomePage:
+    def _load_home(self) -> Callable[[], HomePage]:
+        from web.entities.home_tiles import HomeTiles
+        from web.home.home_page import HomePage, HomeSources
+
         hub = self._hub
 
         def repairs() -> list[Repair]:
@@ -233,12 +237,12 @@ class Dashboard:
         )
         now = lambda: datetime.fromtimestamp(hub.clock.time(), self._zone())  # noqa: E731
         tiles = HomeTiles(self._renderer, self._client)
-        return HomePage(self._renderer, self._client, sources, self._choices, tiles, self._home_pulse, now=now)
+        return lambda: HomePage(self._renderer, self._client, sources, self._choices, tiles, self._home_pulse, now=now)
 
-    def _make_find(self) -> FindPage | None:
-        if self._renderer.recovery:
-            return None
-        return FindPage(
+    def _load_find(self) -> Callable[[], FindPage]:
+        from web.home.find_page import FindPage
+
+        return lambda: FindPage(
             self._client,
             self._renderer,
             self._hub.sessions.list,
@@ -246,10 +250,10 @@ class Dashboard:
             SaidSearch(self._client, self._renderer.when),
         )
 
-    def _make_pick(self) -> PickPage | None:
-        if self._renderer.recovery:
-            return None
-        return PickPage(self._renderer, self._client, lambda: self._hub.people)
+    def _load_pick(self) -> Callable[[], PickPage]:
+        from web.home.pick_page import PickPage
+
+        return lambda: PickPage(self._renderer, self._client, lambda: self._hub.people)
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub

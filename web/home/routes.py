@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hub.core.events import Event, EventBus, Unsubscribe
@@ -20,12 +19,12 @@ from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, form, page
 from web.core.pulse import PagePulse
-from web.home.find_page import FindPage
-from web.home.home_page import CUSTOMISE, HomePage
 from web.home.login_page import LoginPage
-from web.home.pick_page import PickPage
 
 if TYPE_CHECKING:
+    from web.home.find_page import FindPage
+    from web.home.home_page import HomePage
+    from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
 
 CHANGES = (
@@ -35,19 +34,25 @@ CHANGES = (
 )
 
 
-def routes(login: LoginPage, home: HomePage, find: FindPage | None, pick: PickPage | None) -> list[Route]:
-    """Return the routes; nothing is found by name in recovery mode."""
+def routes(login: LoginPage, home: LazyPages[HomePage]) -> list[Route]:
+    """Return the routes of sign-in and Home."""
     return [
         Route("GET", "/login", login.show, OWNER, scope=Open.PUBLIC, cookie=True),
         Route("POST", "/login", login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("POST", "/logout", login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
-        page("/", home.show),
-        page("/customise", home.customise),
-        form(f"{CUSTOMISE}/move", home.move),
-        form(f"{CUSTOMISE}/favourites", home.favourites),
-        form("/reminder", home.remind, ADMIN),
-        *([] if find is None else [page("/find", find.find)]),
-        *([] if pick is None else [page("/pick", pick.pick)]),
+        page("/", home.handler(lambda each: each.show)),
+        page("/customise", home.handler(lambda each: each.customise)),
+        form("/customise/move", home.handler(lambda each: each.move)),
+        form("/customise/favourites", home.handler(lambda each: each.favourites)),
+        form("/reminder", home.handler(lambda each: each.remind), ADMIN),
+    ]
+
+
+def finding_routes(find: LazyPages[FindPage], pick: LazyPages[PickPage]) -> list[Route]:
+    """Return the routes that find things by name; there are none in recovery mode."""
+    return [
+        page("/find", find.handler(lambda each: each.find)),
+        page("/pick", pick.handler(lambda each: each.pick)),
     ]
 
 
@@ -67,11 +72,8 @@ def welcome_routes(welcome: LazyPages[WelcomePage]) -> list[Route]:
     ]
 
 
-def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse, shows: Callable[[str], bool]) -> list[Unsubscribe]:
+def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse, home: LazyPages[HomePage]) -> list[Unsubscribe]:
     """Count what changes on Home while somebody looks at it.
-
-    Args:
-        shows: Whether an entity has a tile on it.
 
     Returns:
         Functions that stop listening.
@@ -82,7 +84,7 @@ def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse, shows: Callabl
             pulse.beat()
 
     def moved(event: Event) -> None:
-        if shows(event.data["entity_id"]):
+        if home.made is not None and home.made.shows(event.data["entity_id"]):
             changed(event)
 
     return [*(bus.listen(name, changed) for name in CHANGES), bus.listen(EVENT_STATE_CHANGED, moved)]
