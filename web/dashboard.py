@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -29,7 +30,6 @@ from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.avatar_page import AvatarPage
-from web.chat.chat_page import ChatPage, ListSources
 from web.chat.command_list import CommandList
 from web.chat.live_chat import LiveChat
 from web.chat.markdown import Markdown
@@ -54,7 +54,6 @@ from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.routes import add_routes, frame_routes, pages_of_integrations
 from web.settings import routes as settings_routes
-from web.settings.configuration_page import ConfigurationPage
 from web.skills import routes as skill_routes
 from web.timeline import routes as timeline_routes
 from web.usage import routes as usage_routes
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from web.agents.models_page import ModelsPage
     from web.automations.page_set import AutomationPages
     from web.channels.channels_page import ChannelsPage
+    from web.chat.chat_page import ChatPage
     from web.developer.components_page import ComponentsPage
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
     from web.memory.page_set import MemoryPages
+    from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
@@ -155,7 +156,7 @@ class Dashboard:
         routes = [
             *frame_routes(renderer, self._assets, self._live),
             *home_routes.routes(self._make_login(), self._home),
-            *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
+            *settings_routes.routes(LazyPages(self._load_configuration)),
         ]
         if self._live_chat is None:
             return routes
@@ -168,6 +169,9 @@ class Dashboard:
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._skill_pulse = PagePulse("skills", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
+        chat = LazyPages(partial(self._load_chat, self._live_chat))
+        self._live.add_topic("session", chat.state(lambda each: each.session_state))
+        self._live.add_topic("sessions", chat.state(lambda each: each.sessions_state))
         settings, people = LazyPages(self._load_settings), LazyPages(self._load_people)
         self._unsubscribe += [
             *automation_topics.serve_topics(hub.bus, self._live, automations),
@@ -182,7 +186,7 @@ class Dashboard:
             *routes,
             *home_routes.finding_routes(LazyPages(self._load_find), LazyPages(self._load_pick)),
             *chat_routes.routes(
-                self._make_chat(self._live_chat),
+                chat,
                 self._approvals,
                 CommandList(self._renderer, self._client),
                 AvatarPage(self._hub.agents),
@@ -260,9 +264,11 @@ class Dashboard:
         parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions)
         return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, asked=self._approvals.of_session)
 
-    def _make_chat(self, live_chat: LiveChat) -> ChatPage:
+    def _load_chat(self, live_chat: LiveChat) -> Callable[[], ChatPage]:
+        from web.chat.chat_page import ChatPage, ListSources
+
         hub = self._hub
-        chat = ChatPage(
+        return lambda: ChatPage(
             self._renderer,
             live_chat,
             sessions=hub.sessions,
@@ -272,9 +278,6 @@ class Dashboard:
             channels=hub.channels,
             sources=ListSources(hub.outbox.last_states, SaidSearch(self._client, self._renderer.when), self._client),
         )
-        self._live.add_topic("session", chat.session_state)
-        self._live.add_topic("sessions", chat.sessions_state)
-        return chat
 
     def _load_automations(self) -> Callable[[], AutomationPages]:
         from web.automations.page_set import make_automation_pages
@@ -295,6 +298,11 @@ class Dashboard:
         from web.developer.components_page import ComponentsPage
 
         return lambda: ComponentsPage(self._renderer)
+
+    def _load_configuration(self) -> Callable[[], ConfigurationPage]:
+        from web.settings.configuration_page import ConfigurationPage
+
+        return lambda: ConfigurationPage(self._renderer, self._hub.config, self._put_into_force)
 
     def _load_settings(self) -> Callable[[], SettingsPage]:
         from web.settings.settings_page import SettingsPage

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hub.core.surfaces import ADMIN, Route
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
-from web.settings.configuration_page import ConfigurationPage
 
 if TYPE_CHECKING:
+    from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
@@ -32,14 +32,14 @@ def form_routes(
     ]
 
 
-def routes(configuration: ConfigurationPage) -> list[Route]:
+def routes(configuration: LazyPages[ConfigurationPage]) -> list[Route]:
     """Return the routes."""
     return [
-        page("/settings/files", configuration.show, ADMIN),
-        page("/settings/files/history", configuration.history, ADMIN),
-        form("/config/check", configuration.check, ADMIN, TEXT_LIMIT_BYTES),
-        form("/config/complete", configuration.complete, ADMIN, TEXT_LIMIT_BYTES),
-        form("/config/save", configuration.save, ADMIN, TEXT_LIMIT_BYTES),
-        form("/config/restore", configuration.restore, ADMIN),
-        form("/config/reload", configuration.reload, ADMIN),
+        page("/settings/files", configuration.handler(lambda each: each.show), ADMIN),
+        page("/settings/files/history", configuration.handler(lambda each: each.history), ADMIN),
+        form("/config/check", configuration.handler(lambda each: each.check), ADMIN, TEXT_LIMIT_BYTES),
+        form("/config/complete", configuration.handler(lambda each: each.complete), ADMIN, TEXT_LIMIT_BYTES),
+        form("/config/save", configuration.handler(lambda each: each.save), ADMIN, TEXT_LIMIT_BYTES),
+        form("/config/restore", configuration.handler(lambda each: each.restore), ADMIN),
+        form("/config/reload", configuration.handler(lambda each: each.reload), ADMIN),
     ]
