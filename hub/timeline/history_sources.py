@@ -11,13 +11,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.sql import SqlConnection
-from hub.timeline.hub_sources import Span, data_of, marks
+from hub.timeline.hub_sources import BESIDE_LIMIT, Span, data_of, rows_with
 
-BESIDE_LIMIT = 2_000
-"""Rows of one kind that are read beside one page."""
 TRIGGERED = "automation_triggered"
 RUN_STARTED = "run_started"
-_ATTRIBUTE_CHARS = 4_000
 
 
 class Change(Struct, frozen=True):
@@ -91,45 +88,44 @@ class Around(Struct):
     failed: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-_EVENT = "id, time_ms, type, context_id, parent_id, data"
-_CHANGE = (
-    "id, time_ms, entity_id, before, state, context_id, parent_id, principal, person,"
-    f" CASE WHEN length(attributes) < {_ATTRIBUTE_CHARS} THEN attributes END"
+_EVENTS = "SELECT id, time_ms, type, context_id, parent_id, data FROM events"
+_RAN = f"{_EVENTS} WHERE type = 'automation_triggered'"
+_SKIPPED = "SELECT id, time_ms, automation_id, reason, data FROM not_run"
+_CHANGES = (
+    "SELECT id, time_ms, entity_id, before, state, context_id, parent_id, principal, person,"
+    " CASE WHEN length(attributes) < 4000 THEN attributes END FROM states"
 )
 
 
 def events(connection: SqlConnection, span: Span) -> list[Told]:
     """Return events that are rows by themselves."""
     rest, values = span.where("id", "time_ms", "noted = 1")
-    return [_told(row) for row in connection.execute(f"SELECT {_EVENT} FROM events{rest}", values).fetchall()]  # noqa: S608
+    return [_told(row) for row in connection.execute(_EVENTS + rest, values).fetchall()]
 
 
 def changes(connection: SqlConnection, span: Span) -> list[Change]:
     """Return changes of devices."""
     rest, values = span.where("id", "time_ms", "noted = 1")
-    return [_change(row) for row in connection.execute(f"SELECT {_CHANGE} FROM states{rest}", values).fetchall()]  # noqa: S608
+    return [_change(row) for row in connection.execute(_CHANGES + rest, values).fetchall()]
 
 
 def skipped(connection: SqlConnection, span: Span) -> list[Skipped]:
     """Return triggers that fired while nothing ran."""
     rest, values = span.where("id", "time_ms")
-    found = connection.execute(f"SELECT id, time_ms, automation_id, reason, data FROM not_run{rest}", values).fetchall()  # noqa: S608
+    found = connection.execute(_SKIPPED + rest, values).fetchall()
     return [Skipped(id, at_ms, of, reason, data_of(data)) for id, at_ms, of, reason, data in found]
 
 
 def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
     """Return the newest runs in which a model failed."""
-    rows = connection.execute(
-        "SELECT run_id FROM run_traces WHERE instr(data, ?) > 0 ORDER BY id DESC LIMIT ?", (_FAILED, limit)
-    ).fetchall()
-    return [run_id for (run_id,) in rows]
+    query = """SELECT run_id FROM run_traces WHERE instr(data, '"failed":[{') > 0 ORDER BY id DESC LIMIT ?"""
+    return [run_id for (run_id,) in connection.execute(query, (limit,)).fetchall()]
 
 
 def automation_of(connection: SqlConnection, run_id: str, around: Around) -> Told | None:
     """Return the event with which a run of an automation began, and add what lies beside it."""
     found = connection.execute(
-        f"SELECT {_EVENT} FROM events WHERE noted = 1 AND type = 'automation_triggered'"  # noqa: S608  constants
-        " AND instr(data, ?) > 0 ORDER BY id LIMIT 1",
+        f"{_RAN} AND noted = 1 AND instr(data, ?) > 0 ORDER BY id LIMIT 1",
         (f'"run_id":"{run_id}"',),
     ).fetchone()
     if found is None:
@@ -145,7 +141,7 @@ def around_automations(connection: SqlConnection, rows: Sequence[Told], around: 
     if not rows:
         return
     own = {row.context_id for row in rows}
-    for context_id, type, data in _in(
+    for context_id, type, data in rows_with(
         connection,
         "SELECT context_id, type, data FROM events WHERE context_id IN ({marks})"
         " AND type IN ('automation_finished', 'heartbeat')",
@@ -153,11 +149,11 @@ def around_automations(connection: SqlConnection, rows: Sequence[Told], around: 
     ):
         around.ends.setdefault(context_id, []).append((type, data_of(data)))
     ended = {str(data.get("run_id")): id for id, told in around.ends.items() for _, data in told if _is_bad(data)}
-    for run_id, stored in _in(connection, "SELECT run_id, data FROM traces WHERE run_id IN ({marks})", ended):
+    for run_id, stored in rows_with(connection, "SELECT run_id, data FROM traces WHERE run_id IN ({marks})", ended):
         # The trace alone has the error without the secrets of its automation.
         around.errors[ended[run_id]] = str(data_of(stored).get("error") or "")
     firsts = dict(
-        _in(
+        rows_with(
             connection,
             "SELECT context_id, MIN(id) FROM events WHERE context_id IN ({marks}) AND type = 'automation_triggered'"
             " GROUP BY context_id",
@@ -186,21 +182,17 @@ def around_runs(connection: SqlConnection, contexts: Iterable[str], ids: Iterabl
         contexts: Those of their rows: the run's own, or the one above it.
         ids: The runs.
     """
-    wanted, runs = sorted(set(contexts)), sorted(set(ids))
+    wanted = {*contexts}
     agents = _begun(
         [
-            *_in(connection, f"{_BEGUN} AND context_id IN ({{marks}})", wanted),
-            *_in(connection, f"{_BEGUN} AND parent_id IN ({{marks}})", wanted),
+            *rows_with(connection, f"{_BEGUN} AND context_id IN ({{marks}})", wanted),
+            *rows_with(connection, f"{_BEGUN} AND parent_id IN ({{marks}})", wanted),
         ]
     )
     _add_begun(around, agents)
     _add_automations(connection, {id for each in agents for id in each.chain}, around)
     _add_changes(connection, {each.context_id for each in agents}, around)
-    for run_id, data in _in(
-        connection,
-        f"SELECT run_id, data FROM run_traces WHERE run_id IN ({{marks}}) AND instr(data, '{_FAILED}') > 0",  # noqa: S608
-        runs,
-    ):
+    for run_id, data in rows_with(connection, _FELL_BACK, ids):
         steps = data_of(data).get("steps") or ()
         around.failed[run_id] = [each for step in steps for each in step.get("failed") or ()]
 
@@ -210,32 +202,27 @@ def around_changes(connection: SqlConnection, rows: Sequence[Change], around: Ar
     own = {row.context_id for row in rows}
     above = own | {row.parent_id for row in rows if row.parent_id}
     _add_automations(connection, above, around)
-    agents = _begun(_in(connection, f"{_BEGUN} AND context_id IN ({{marks}})", above))
+    agents = _begun(rows_with(connection, f"{_BEGUN} AND context_id IN ({{marks}})", above))
     _add_begun(around, agents)
     _add_automations(connection, {id for each in agents for id in each.chain}, around)
-    for context_id, data in _in(
+    for context_id, data in rows_with(
         connection,
         "SELECT context_id, data FROM events WHERE context_id IN ({marks}) AND type = 'service_called'",
         own,
     ):
         called = data_of(data)
         around.callers.setdefault(context_id, (called.get("principal"), called.get("person")))
-    for row in _in(
-        connection,
-        f"SELECT {_EVENT} FROM events WHERE parent_id IN ({{marks}}) AND type = 'automation_triggered'",  # noqa: S608  constants
-        own,
-    ):
+    for row in rows_with(connection, f"{_RAN} AND parent_id IN ({{marks}})", own):
         told = _told(row)
         around.set_off.setdefault(str(told.parent_id), []).append(told)
 
 
-_FAILED = '"failed":[{'
+_FELL_BACK = """SELECT run_id, data FROM run_traces WHERE run_id IN ({marks}) AND instr(data, '"failed":[{') > 0"""
 _BEGUN = "SELECT context_id, data FROM events WHERE type = 'run_started'"
 
 
 def _add_automations(connection: SqlConnection, contexts: Iterable[str], around: Around) -> None:
-    query = f"SELECT {_EVENT} FROM events WHERE context_id IN ({{marks}}) AND type = 'automation_triggered'"  # noqa: S608  constants
-    for row in _in(connection, query, contexts):
+    for row in rows_with(connection, f"{_RAN} AND context_id IN ({{marks}})", contexts):
         told = _told(row)
         around.automations.setdefault(told.context_id, told)
 
@@ -244,8 +231,8 @@ def _add_changes(connection: SqlConnection, contexts: Iterable[str], around: Aro
     wanted = {*contexts}
     known: set[int] = set()
     for column in ("context_id", "parent_id"):
-        query = f"SELECT {_CHANGE} FROM states WHERE noted = 1 AND {column} IN ({{marks}}) ORDER BY id"  # noqa: S608
-        for row in _in(connection, query, wanted):
+        query = f"{_CHANGES} WHERE noted = 1 AND {column} IN ({{marks}}) ORDER BY id"
+        for row in rows_with(connection, query, wanted):
             change = _change(row)
             if change.position not in known:
                 known.add(change.position)
@@ -271,14 +258,6 @@ def _is_bad(data: Mapping[str, Any]) -> bool:
 def _lasted(row: Told, around: Around) -> int:
     ends = [data.get("duration_ms") for type, data in around.ends.get(row.context_id, ()) if type != "heartbeat"]
     return max((each for each in ends if isinstance(each, int)), default=0)
-
-
-def _in(connection: SqlConnection, query: str, values: Iterable[str]) -> list[Any]:
-    wanted = sorted(set(values))
-    if not wanted:
-        return []
-    statement = query.replace("{marks}", marks(wanted))
-    return connection.execute(f"{statement} LIMIT {BESIDE_LIMIT}", wanted).fetchall()
 
 
 def _told(row: Sequence[Any]) -> Told:

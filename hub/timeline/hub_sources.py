@@ -16,8 +16,6 @@ from msgspec import Struct
 from hub.core.sql import SqlConnection
 from hub.tools.approval import seen
 
-MESSAGE_CHARS = 8_000
-"""Of a stored message so much is looked at: its text comes before its images."""
 _TEXT = re.compile(r'"text":"((?:[^"\\]|\\.)*)')
 _CHAT_TYPE = re.compile(r'"chat_type":"(\w+)"')
 _SENDER = re.compile(r'"sender_name":"((?:[^"\\]|\\.)*)"')
@@ -47,7 +45,7 @@ class Span(Struct, frozen=True):
         chosen += [(f"{column} = ?", value) for column, value in self.columns.items()]
         texts = [*conditions, *(text for text, _ in chosen)]
         if self.ids is not None:
-            texts.append(f"id IN ({marks(self.ids) or 'NULL'})")
+            texts.append(f"id IN ({_marks(self.ids) or 'NULL'})")
         where = f"WHERE {' AND '.join(texts)} " if texts else ""
         values = [*(value for _, value in chosen), *(self.ids or ()), self.limit]
         return f" {where}ORDER BY {position} DESC LIMIT ?", values
@@ -116,30 +114,36 @@ class FoundApproval(Struct, frozen=True):
     reason: str
 
 
-_RUN = (
-    "position, id, agent_id, session_key, kind, state, authority, context_id, created_ms, started_ms, ended_ms, model,"
-    " usage, error"
+BESIDE_LIMIT = 2_000
+"""Rows of one kind that are read beside one page."""
+_RUNS = (
+    "SELECT position, id, agent_id, session_key, kind, state, authority, context_id, created_ms, started_ms, ended_ms,"
+    " model, usage, error FROM runs"
 )
-_APPROVAL = (
-    "position, id, kind, title, text, details, requested_by, session_key, run_id, state, created_ms, decided_ms,"
-    " decided_by, reason"
+_APPROVALS = (
+    "SELECT position, id, kind, title, text, details, requested_by, session_key, run_id, state, created_ms, decided_ms,"
+    " decided_by, reason FROM approvals"
 )
-_MESSAGE = f"substr(message, 1, {MESSAGE_CHARS})"
+# Only the begin of a stored message is read: its text comes before its images.
+_MESSAGES = (
+    "SELECT position, id, received_ms, state, session_key, principal, channel, person, reason,"
+    " substr(message, 1, 8000) FROM inbox"
+)
+_ANSWERED = (
+    "SELECT run_id, channel, person, reason, substr(message, 1, 8000) FROM inbox WHERE run_id IN ({marks})"
+    " ORDER BY position"
+)
 
 
 def runs(connection: SqlConnection, span: Span) -> list[FoundRun]:
     """Return runs; those whose message another run answered are left out."""
     rest, values = span.where("position", "created_ms", "(started_ms IS NOT NULL OR state != 'answered')")
-    found = connection.execute(f"SELECT {_RUN} FROM runs{rest}", values).fetchall()  # noqa: S608  constants and marks
-    return _with_words(connection, found)
+    return _with_words(connection, connection.execute(_RUNS + rest, values).fetchall())
 
 
 def runs_of(connection: SqlConnection, ids: Iterable[str]) -> dict[str, FoundRun]:
     """Return runs by their ids."""
-    wanted = sorted(set(ids))
-    if not wanted:
-        return {}
-    found = connection.execute(f"SELECT {_RUN} FROM runs WHERE id IN ({marks(wanted)})", wanted).fetchall()  # noqa: S608
+    found = rows_with(connection, f"{_RUNS} WHERE id IN ({{marks}})", ids)
     return {run.id: run for run in _with_words(connection, found)}
 
 
@@ -158,11 +162,9 @@ def approval_of(connection: SqlConnection, id: str) -> FoundApproval | None:
 def messages(connection: SqlConnection, span: Span) -> list[FoundMessage]:
     """Return commands, and messages that were refused."""
     rest, values = span.where("position", "received_ms", "(state = 'command' OR state = 'rejected')")
-    chosen = f"position, id, received_ms, state, session_key, principal, channel, person, reason, {_MESSAGE}"
     found = []
     for position, id, at_ms, state, key, principal, channel, person, reason, message in connection.execute(
-        f"SELECT {chosen} FROM inbox{rest}",  # noqa: S608  constants and marks
-        values,
+        _MESSAGES + rest, values
     ).fetchall():
         said = Said(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
         chat = _CHAT_TYPE.search(message or "")
@@ -176,8 +178,7 @@ def approvals(connection: SqlConnection, span: Span) -> list[FoundApproval]:
     rest, values = span.where("position", "created_ms")
     found = []
     for position, id, kind, title, text, details, by, *others in connection.execute(
-        f"SELECT {_APPROVAL} FROM approvals{rest}",  # noqa: S608  constants and marks
-        values,
+        _APPROVALS + rest, values
     ).fetchall():
         found.append(FoundApproval(position, id, kind, title, text, data_of(details), data_of(by), *others))
     return found
@@ -185,14 +186,9 @@ def approvals(connection: SqlConnection, span: Span) -> list[FoundApproval]:
 
 def asked_in(connection: SqlConnection, run_ids: Sequence[str]) -> dict[str, list[tuple[str, str, str]]]:
     """Return id, title and state of the approvals that runs asked for, by run."""
-    if not run_ids:
-        return {}
     found: dict[str, list[tuple[str, str, str]]] = {}
-    for id, kind, title, details, run_id, state in connection.execute(
-        f"SELECT id, kind, title, details, run_id, state FROM approvals WHERE run_id IN ({marks(run_ids)})"  # noqa: S608
-        " ORDER BY position",
-        run_ids,
-    ).fetchall():
+    query = "SELECT id, kind, title, details, run_id, state FROM approvals WHERE run_id IN ({marks}) ORDER BY position"
+    for id, kind, title, details, run_id, state in rows_with(connection, query, run_ids):
         found.setdefault(run_id, []).append((id, what_was_asked(kind, title, data_of(details)), state))
     return found
 
@@ -209,9 +205,12 @@ def what_was_asked(kind: str, title: str, details: Mapping[str, Any]) -> str:
     return seen(str(details.get("question") or title))[:200] or kind
 
 
-def marks(values: Sequence[Any]) -> str:
-    """Return a mark for each value."""
-    return ",".join("?" * len(values))
+def rows_with(connection: SqlConnection, query: str, values: Iterable[str]) -> list[Any]:
+    """Return the rows of a query that has `{marks}` in the place of the values; none without values."""
+    wanted = sorted(set(values))
+    if not wanted:
+        return []
+    return connection.execute(f"{query.replace('{marks}', _marks(wanted))} LIMIT {BESIDE_LIMIT}", wanted).fetchall()
 
 
 def data_of(stored: str | None) -> dict[str, Any]:
@@ -224,25 +223,12 @@ def data_of(stored: str | None) -> dict[str, Any]:
 
 
 def _with_words(connection: SqlConnection, rows: Sequence[Sequence[Any]]) -> list[FoundRun]:
-    ids = [row[1] for row in rows]
     said: dict[str, Said] = {}
-    tasks: dict[str, str] = {}
-    if ids:
-        for run_id, channel, person, reason, message in connection.execute(
-            f"SELECT run_id, channel, person, reason, {_MESSAGE} FROM inbox WHERE run_id IN ({marks(ids)})"  # noqa: S608
-            " ORDER BY position",
-            ids,
-        ).fetchall():
-            words = Said(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
-            said.setdefault(run_id, words)
-    keys = sorted({row[3] for row in rows if ":subagent:" in row[3]})
-    if keys:
-        tasks = dict(
-            connection.execute(
-                f"SELECT session_key, task FROM subagents WHERE session_key IN ({marks(keys)})",  # noqa: S608
-                keys,
-            ).fetchall()
-        )
+    for run_id, channel, person, reason, message in rows_with(connection, _ANSWERED, [row[1] for row in rows]):
+        words = Said(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
+        said.setdefault(run_id, words)
+    keys = [row[3] for row in rows if ":subagent:" in row[3]]
+    tasks = dict(rows_with(connection, "SELECT session_key, task FROM subagents WHERE session_key IN ({marks})", keys))
     return [_run(row, said.get(row[1]), tasks.get(row[3])) for row in rows]
 
 
@@ -251,6 +237,10 @@ def _run(row: Sequence[Any], said: Said | None, task: str | None) -> FoundRun:
     named, times = (position, id, agent_id, key, kind, state), (created, started, ended)
     told = data_of(error) or None
     return FoundRun(*named, data_of(authority), context_id, *times, model, data_of(usage), told, said, task)
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
 
 
 def _text(pattern: re.Pattern[str], message: str | None) -> str:
