@@ -234,7 +234,6 @@ class Timeline:
         refer = {each.run_id for each in around.begun.values()}
         refer |= {each.run_id for each in found.get(APPROVALS, ()) if each.run_id is not None}
         beside = await self.beside(around, refer, runs, authority)
-        await asyncio.sleep(0)
         make: dict[str, Callable[[Any], Happening | None]] = {
             RUNS: partial(run_row, beside=beside),
             MESSAGES: message_row,
@@ -246,6 +245,7 @@ class Timeline:
         people = self.people()
         made: dict[str, list[tuple[int, int, Happening | None]]] = {}
         for source, each in found.items():
+            await asyncio.sleep(0)  # a chunk of one source is as much as the loop should do at a time
             rows = [(one.position, _time(one), make[source](one)) for one in each]
             made[source] = [
                 (position, at_ms, row if row is not None and may_see(row, authority, people) else None)

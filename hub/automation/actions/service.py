@@ -96,7 +96,7 @@ def _explain(step: Mapping[str, Any]) -> str:
     target = step.get("target") or data
     entities = target.get("entity_id") if isinstance(target, Mapping) else None
     named = listed(entities) if isinstance(entities, list) else entities
-    said = _said(str(step["action"]), data) or (_done_to(str(step["action"]).partition(".")[2], named, data))
+    said = _said(str(step["action"]), data) or _done_to(str(step["action"]).partition(".")[2], named, data)
     return said or (f"{step['action']} ({named})" if named else str(step["action"]))
 
 
@@ -109,11 +109,7 @@ def _said(service: str, data: Mapping[str, Any]) -> str | None:
         case "message.send" if text and "to" not in data:
             return phrase("tell you: {text}", text=text)
         case "message.send" if text:
-            return (
-                phrase("tell you: {text}", text=text)
-                if "to" not in data
-                else phrase("send a message: {text}", text=text)
-            )
+            return phrase("send a message: {text}", text=text)
         case "agent.run" if text:
             return phrase("ask the assistant: {text}", text=text)
     return None
