@@ -9,22 +9,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent.runner import AgentRunner
-from hub.agent.runs.run_rows import RunSurroundings, find_run, surroundings
-from hub.agent.runs.run_timeline import RunWords, timeline
+from hub.agent.runs.run_reading import read_run
+from hub.agent.runs.run_rows import find_run
 from hub.automation.definition.kinds import Kinds
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Authority
 from hub.core.errors import NotFound
 from hub.core.phrases import phrase
-from hub.sessions.transcript import Transcript
 from hub.timeline import history_sources, hub_sources
 from hub.timeline.automation_detail import automation_detail, skipped_detail
 from hub.timeline.detail import Detail, Step
 from hub.timeline.happening import Happening, Kind, Outcome
 from hub.timeline.history_sources import Around
-from hub.timeline.hub_sources import FoundApproval, FoundRun
+from hub.timeline.hub_sources import FoundApproval
 from hub.timeline.listing import Timeline, may_see
-from hub.timeline.rows import approval_row, change_row, event_row, message_row, run_row, skipped_row
+from hub.timeline.rows import Beside, approval_row, change_row, event_row, message_row, run_row, skipped_row
 from hub.timeline.run_detail import run_detail
 
 
@@ -88,31 +87,18 @@ class OneHappening:
             None,
         )
         beside = await self._timeline.beside(around, set(), [run], authority)
-        row = run_row(run, beside) or run_row(run, replace_around(beside))
+        row = run_row(run, beside) or run_row(run, _without_automations(beside))
         if row is None or not may_see(row, authority, self._timeline.people()):
             return None
-        trace = self._runner.trace(id) or await history.run_trace(id)
-        transcript = await self._transcript(run, stored.session_id)
-        deleted = transcript is None and stored.session_id is not None
-        words = RunWords(transcript.entries() if transcript is not None else (), id, deleted=deleted)
-        rows: RunSurroundings = await db.read(partial(surroundings, run_id=id))
-        kept = trace if trace is not None and "steps" in trace else None
-        steps = timeline(stored, kept, words, rows)
+        whole = await read_run(stored, self._runner, db, history, self._timeline.sessions)
         automation = next(
             (around.automations[id] for each in around.begun.values() for id in each.chain if id in around.automations),
             None,
         )
         if automation is not None:
             row = replace(row, automation_id=str(automation.data.get("automation_id")))
-        prompt = (trace or {}).get("prompt")
         name = self._timeline.names().get(row.person or "")
-        return run_detail(row, stored.as_dict(), steps, prompt, name=name, is_owner=authority.owner)
-
-    async def _transcript(self, run: FoundRun, session_id: str | None) -> Transcript | None:
-        session = self._timeline.sessions.get(run.session_key)
-        if session is None or session_id is None:
-            return None
-        return await self._timeline.sessions.open_transcript(replace(session, session_id=session_id))
+        return run_detail(row, stored.as_dict(), whole.steps, whole.prompt, name=name, is_owner=authority.owner)
 
     async def _message(self, id: str, authority: Authority) -> Detail | None:
         found = await self._timeline.db.read(lambda connection: hub_sources.message_of(connection, id))
@@ -195,7 +181,7 @@ class OneHappening:
         return found[0] if found and found[0].position == position else None
 
 
-def replace_around(beside: Any) -> Any:
+def _without_automations(beside: Beside) -> Beside:
     """Return the same without what would make a run a part of its automation's row."""
     return replace(beside, around=Around(begun={}, changes=beside.around.changes, failed=beside.around.failed))
 

@@ -8,19 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from hub.agent.runner import AgentRunner
 from hub.agent.runs.replay import replay_request
-from hub.agent.runs.run_rows import (
-    STATES,
-    RunSurroundings,
-    StoredRun,
-    find_run,
-    list_runs,
-    surroundings,
-)
-from hub.agent.runs.run_timeline import RunWords, timeline
+from hub.agent.runs.run_reading import read_run, transcript_of
+from hub.agent.runs.run_rows import STATES, StoredRun, find_run, list_runs
+from hub.agent.runs.run_timeline import RunWords
 from hub.agent.runs.store import state_of
 from hub.agent.runs.visible import is_visible
 from hub.core.context import Authority
@@ -31,7 +23,6 @@ from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.keys import SessionKey
 from hub.sessions.store import SessionStore
-from hub.sessions.transcript import Transcript
 from hub.storage.database import Database
 from hub.storage.history import HistoryStore
 
@@ -103,14 +94,6 @@ class RunMethods:
             raise NotFound(f"there is no run {run_id[:100]!r}", details={"runId": run_id[:100]})
         return run
 
-    async def transcript(self, run: StoredRun) -> Transcript | None:
-        """Return the transcript of a run; None if it had none, or its conversation was deleted."""
-        session = self._sessions.get(run.session_key)
-        if session is None or run.session_id is None:
-            return None
-        # A conversation that was reset meanwhile has another transcript than the run.
-        return await self._sessions.open_transcript(replace(session, session_id=run.session_id))
-
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         params, authority = call.params, call.context.authority
         only = {column: params[name] for name, column in _COLUMNS.items() if name in params}
@@ -135,19 +118,14 @@ class RunMethods:
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         run = await self.visible(call.params["runId"], call.context.authority)
-        trace = self._runner.trace(run.id) or await self._history.run_trace(run.id)
-        transcript = await self.transcript(run)
-        deleted = transcript is None and run.session_id is not None
-        words = RunWords(transcript.entries() if transcript is not None else (), run.id, deleted=deleted)
-        around: RunSurroundings = await self._db.read(partial(surroundings, run_id=run.id))
-        kept = trace is not None and "steps" in trace
+        whole = await read_run(run, self._runner, self._db, self._history, self._sessions)
         shown = {
             **run.as_dict(),
-            "reply": None if deleted else run.reply,
-            "prompt": (trace or {}).get("prompt") or None,
-            "steps": timeline(run, trace if kept else None, words, around),
-            "dropped": (trace or {}).get("dropped", 0),
-            "traced": kept,
+            "reply": None if whole.deleted else run.reply,
+            "prompt": whole.prompt,
+            "steps": whole.steps,
+            "dropped": whole.dropped,
+            "traced": whole.traced,
         }
         redacted: dict[str, Any] = self._redactor.redact_data(shown)
         return redacted
@@ -156,7 +134,7 @@ class RunMethods:
         if not call.context.authority.owner:
             raise Forbidden("only an owner of this home may put a run to another model")
         run = await self.visible(call.params["runId"], call.context.authority)
-        transcript = await self.transcript(run)
+        transcript = await transcript_of(run, self._sessions)
         if transcript is None:
             raise NotFound(f"the conversation of the run {run.id[:100]!r} is not kept", details={"runId": run.id[:100]})
         parts = self._runner.parts
