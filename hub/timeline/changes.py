@@ -1,4 +1,4 @@
-"""Says that the timeline has changed, at most twice a second, so that an open page asks for it again."""
+"""Announces changes of the timeline, at most twice a second, so that open pages reload."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HEARD = (
 
 
 class TimelineChanges:
-    """Listens to what becomes a row, or changes one, and fires `timeline_changed` with a `revision` that grows.
+    """Fires `timeline_changed` with an increasing `revision` when a row is added or changed.
 
     Args:
-        bus: Listened to, and told.
+        bus: Where it listens and fires.
         history: Says when it records a row of the timeline.
-        tasks: Owns the task that tells.
+        tasks: Owns the task that fires.
     """
 
     def __init__(self, bus: EventBus, history: HistoryStore, clock: Clock, tasks: TaskOwner) -> None:
@@ -36,13 +36,13 @@ class TimelineChanges:
         self.revision = 0
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         self._unlisten = [self._bus.listen(type, self._heard) for type in _HEARD]
         self._history.on_noted = self._changed.set
         self._telling = self._tasks.spawn(self._tell(), name="tell that the timeline changed")
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._history.on_noted = None
         for unlisten in self._unlisten:
             unlisten()

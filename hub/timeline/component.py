@@ -26,11 +26,11 @@ class TimelineComponent(Component):
 
     Args:
         storage: The databases.
-        sessions: What was said.
-        runner: Runs of agents that go on.
+        sessions: The conversations.
+        runner: Has the active runs of agents.
         engine: Automations, and the traces of their runs.
         people: Returns the people of this home.
-        broadcast: Clients, which are told of changes.
+        broadcast: Notifies clients of changes.
     """
 
     name = "timeline"

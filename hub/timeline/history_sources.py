@@ -1,4 +1,4 @@
-"""What the history knows of happenings: automations that ran or did not, changes of devices, and the hub's own events.
+"""Happenings in the history: automations that ran or did not, changes of devices, and the hub's own events.
 
 Every function runs in a thread of the database, reads a bounded number of rows, and is given a position to go on from.
 """

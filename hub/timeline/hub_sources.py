@@ -1,4 +1,4 @@
-"""What the hub database knows of happenings: runs with their messages, commands and refused messages, approvals.
+"""Happenings in the hub database: runs with their messages, commands and refused messages, approvals.
 
 Every function runs in a thread of the database, reads a bounded number of rows, and is given a position to go on from.
 """
@@ -22,7 +22,7 @@ _SENDER = re.compile(r'"sender_name":"((?:[^"\\]|\\.)*)"')
 
 
 class Span(Struct, frozen=True):
-    """Which rows of a source are wanted, the newest first.
+    """Selects rows of a source, newest first.
 
     Attributes:
         before: Only those with a smaller position.
@@ -124,7 +124,7 @@ _APPROVALS = (
     "SELECT position, id, kind, title, text, details, requested_by, session_key, run_id, state, created_ms, decided_ms,"
     " decided_by, reason FROM approvals"
 )
-# Only the begin of a stored message is read: its text comes before its images.
+# Only the beginning of a stored message is read: its text comes before its images.
 _MESSAGES = (
     "SELECT position, id, received_ms, state, session_key, principal, channel, person, reason,"
     " substr(message, 1, 8000) FROM inbox"
@@ -206,7 +206,7 @@ def what_was_asked(kind: str, title: str, details: Mapping[str, Any]) -> str:
 
 
 def rows_with(connection: SqlConnection, query: str, values: Iterable[str]) -> list[Any]:
-    """Return the rows of a query that has `{marks}` in the place of the values; none without values."""
+    """Return the rows of a query with `{marks}` in place of the values; empty without values."""
     wanted = sorted(set(values))
     if not wanted:
         return []

@@ -35,7 +35,7 @@ from hub.timeline.rows import (
 )
 
 SCAN_LIMIT = 5_000
-"""Rows that one list looks at; its cursor goes on behind them."""
+"""Rows scanned for one page; its cursor continues after them."""
 FELL_BACK_LIMIT = 2_000
 """Runs in which a model failed that can be found as such, the newest."""
 LEAST_CHUNK, MOST_CHUNK = 60, 250
@@ -71,7 +71,7 @@ Found = FoundRun | FoundMessage | FoundApproval | Told | Skipped | Change
 
 
 class Wanted(Struct, frozen=True):
-    """What of the timeline is wanted; None and the empty set mean any."""
+    """The filters of a list; None and the empty set mean any."""
 
     kinds: frozenset[Kind] = frozenset()
     outcomes: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ class Wanted(Struct, frozen=True):
     until_ms: int | None = None
 
     def sources(self) -> list[str]:
-        """Return the sources that may have some of it."""
+        """Return the sources that may have matching rows."""
         of_kind = {source for kind in self.kinds or _OF_KIND for source in _OF_KIND[kind]}
         of_outcome = {source for name in self.outcomes or _OF_OUTCOME for source in _OF_OUTCOME[name]}
         found = of_kind & of_outcome
@@ -97,7 +97,7 @@ class Wanted(Struct, frozen=True):
         return sorted(found)
 
     def columns(self, source: str) -> dict[str, Any]:
-        """Return the columns by which a source itself finds what is wanted."""
+        """Return the filters that the query of a source applies itself."""
         if source == RUNS:
             states = [state for name in self.outcomes for state in RUN_STATES_OF.get(name, ["", ""])]
             exact = {"state": states[0]} if len(states) == 1 and self.outcomes != {Outcome.WAITING} else {}
@@ -114,7 +114,7 @@ class Wanted(Struct, frozen=True):
         return not self.kinds or {Kind.AUTOMATION, Kind.DEVICE} <= self.kinds
 
     def takes(self, row: Happening) -> bool:
-        """Return whether a row is wanted."""
+        """Return whether a row passes the filters."""
         if self.kinds and row.kind not in self.kinds:
             return False
         if self.outcomes and row.outcome not in self.outcomes and self.outcomes.isdisjoint(row.notes):
@@ -172,7 +172,7 @@ class Timeline:
             cursor: `next` of the page before.
 
         Raises:
-            InvalidRequest: The cursor is none.
+            InvalidRequest: The cursor is malformed.
         """
         places: dict[str, int | None] = dict.fromkeys(wanted.sources())
         places |= {source: at for source, at in _places(cursor).items() if source in places}
@@ -210,13 +210,13 @@ class Timeline:
             if row is not None and wanted.takes(row):
                 rows.append(row)
         is_end = not any(waiting.values()) and over >= set(waiting)
-        # A source of which nothing was taken yet goes on with what was the newest now.
+        # A source that contributed no row yet continues at its newest row of now.
         begun = {source: found[0][0] + 1 for source, found in waiting.items() if found and places[source] is None}
         ended = {source: 0 for source in over if places[source] is None and source not in begun}
         return Page(rows, None if is_end else _cursor(places | begun | ended))
 
     async def _only(self, wanted: Wanted) -> Sequence[str] | None:
-        """Return the only runs that may be wanted; None for all."""
+        """Return the ids of the only runs that can match; None for all."""
         if wanted.outcomes != {FELL_BACK}:
             return None
         nothing: list[str] = []

@@ -203,7 +203,7 @@ def _approval_steps(found: FoundApproval, row: Happening) -> list[Step]:
         Outcome.ANSWERED: phrase("It was answered"),
     }
     tone = "good" if row.outcome in (Outcome.ALLOWED, Outcome.ANSWERED) else "bad"
-    title = titles.get(row.outcome, phrase("It was taken back"))
+    title = titles.get(row.outcome, phrase("It was withdrawn"))
     data = {"by": found.decided_by}
     waited = row.duration_ms
     ended = Step(found.decided_ms, "approval", title, found.reason or None, duration_ms=waited, tone=tone, data=data)

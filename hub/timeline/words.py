@@ -55,7 +55,7 @@ def event_title(type: str, data: Mapping[str, Any]) -> Phrase:
         case "config_changed":
             return phrase("The settings changed")
         case "config_refused":
-            return phrase("Settings with mistakes were not taken over")
+            return phrase("Settings with errors were not applied")
         case "budget_reached":
             return phrase("The budget of {name} is used up", name=data.get("automation_id") or data.get("agent_id"))
         case "integration_changed":

@@ -1,4 +1,4 @@
-"""What the timeline is told of an automation when it is set off: what kind it is, and what fired."""
+"""What history keeps for the timeline when an automation is triggered: its kind, and the trigger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kind_of(config: Mapping[str, Any]) -> str:
 
 
 class Beginning(Struct, frozen=True, eq=False):
-    """What history keeps of a run's begin: made where it is written, without the secrets of what runs."""
+    """The data of a run's start, serialised when it is written, without the automation's secrets."""
 
     trace: TraceWriter
     config: Mapping[str, Any]
