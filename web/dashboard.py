@@ -282,12 +282,12 @@ class Dashboard:
     def _load_automations(self) -> Callable[[], AutomationPages]:
         from web.automations.page_set import make_automation_pages
 
-        return lambda: make_automation_pages(self._hub, self._renderer, self._client, self._zone)
+        return lambda: make_automation_pages(self._hub, self._renderer, self._client)
 
     def _load_memory(self) -> Callable[[], MemoryPages]:
         from web.memory.page_set import make_memory_pages
 
-        return lambda: make_memory_pages(self._hub, self._renderer, self._client, self._pulse, self._tasks, self._zone)
+        return lambda: make_memory_pages(self._hub, self._renderer, self._client, self._pulse, self._tasks)
 
     def _load_developer(self) -> Callable[[], DeveloperPage]:
         from web.developer.developer_page import make_developer_page
@@ -363,14 +363,14 @@ class Dashboard:
 
         def make() -> TimelinePages:
             self._unsubscribe.append(timeline_routes.keep_true(self._hub.bus, self._timeline_pulse))
-            return make_timeline_pages(self._hub, self._renderer, self._client, self._timeline_pulse, self._zone)
+            return make_timeline_pages(self._hub, self._renderer, self._client, self._timeline_pulse)
 
         return make
 
     def _load_usage(self) -> Callable[[], UsagePage]:
         from web.usage.usage_page import UsagePage
 
-        return lambda: UsagePage(self._renderer, self._client, self._hub.clock.time, self._zone)
+        return lambda: UsagePage(self._renderer, self._client)
 
     def _load_agents(self) -> Callable[[], AgentsPage]:
         from web.agents.agents_page import AgentsPage

@@ -66,9 +66,5 @@ class Seen:
     def tainted(self) -> list[bool]:
         return [call.context.authority.tainted for call in self.calls]
 
-    def tainted_of(self, automation: str) -> list[bool]:
-        calls = [call.context.authority for call in self.calls]
-        return [authority.tainted for authority in calls if authority.principal == f"automation:{automation}"]
-
     async def _see(self, call: ServiceCall) -> None:
         self.calls.append(call)

@@ -59,8 +59,6 @@ KNOWN = {
     },
     Notebook: {"bring_in", "changes", "files", "note", "read", "undo", "write"},
 }
-CONVERSATIONS = ("agent.wait", "chat.", "session", "agent.runs", "approval", "logs.", "usage")
-"""Methods that show conversations, which the owner's programs may read; their memory they may not."""
 
 
 @pytest.fixture

@@ -91,13 +91,11 @@ def texts_of_modules() -> Iterator[str]:
     for guide in GUIDES.values():
         yield from filter(None, (guide.line, *guide.steps))
     for table in (
-        texts.INTEGRATION_STATES,
         texts.CHANNEL_STATES,
         texts.DM_POLICIES,
         texts.GROUP_POLICIES,
         texts.PAIRING_STATES,
         texts.MESSAGE_STATES,
-        texts.RUN_ENDS,
         texts.USAGE_PARTS,
         texts.BUDGET_PERIODS,
         texts.SKILL_STATES,
@@ -105,7 +103,6 @@ def texts_of_modules() -> Iterator[str]:
         texts.SKILL_SEVERITIES,
         texts.TOOL_RISKS,
         texts.TOOL_GROUPS,
-        texts.ACTIVITY,
         texts.APPROVAL_TITLES,
         texts.GREETINGS,
         texts.APPROVAL_DETAILS,

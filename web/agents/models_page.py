@@ -12,6 +12,7 @@ from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, HttpCall
 from web.agents.model_adding import ModelAdding
+from web.core.amounts import model_name
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -126,7 +127,7 @@ def _model(info: Mapping[str, Any] | None, ref: str, providers: Sequence[Mapping
     cost = (info or {}).get("cost")
     return {
         "ref": ref,
-        "name": (info or {}).get("name") or ref.partition("/")[2] or ref,
+        "name": (info or {}).get("name") or model_name(ref),
         "by": MODEL_PROVIDERS.get(ref.partition("/")[0], ref.partition("/")[0]),
         "window": f"{info['contextWindow']:,}" if info else "",
         "cost": {name: f"${value or 0:,.2f}" for name, value in cost.items()} if cost else None,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from hub.core.phrases import Phrase
+from hub.core.phrases import rewritten
 from hub.core.states import EntityState
 
 ENTITY_ID = re.compile(r"\b[a-z_]+\.[a-z0-9_]+\b")
@@ -29,15 +28,4 @@ class EntityNames:
 
     def named(self, text: str) -> str:
         """Return a text, or a phrase that is still to be translated, with names for the ids of entities."""
-        plain = ENTITY_ID.sub(lambda found: self.name(found[0]), text)
-        if isinstance(text, Phrase) and text.template:
-            return Phrase(plain, text.template, self._values(text.values))
-        return plain
-
-    def _values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._value(value) for key, value in values.items()}
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return [self._value(each) for each in value]
-        return self.named(value) if isinstance(value, str) else value
+        return rewritten(text, lambda plain: ENTITY_ID.sub(lambda found: self.name(found[0]), plain))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -38,9 +36,7 @@ class AutomationPages(Struct, frozen=True):
     scripts: ScriptsPage
 
 
-def make_automation_pages(
-    hub: Hub, renderer: Renderer, client: MethodClient, zone: Callable[[], ZoneInfo]
-) -> AutomationPages:
+def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) -> AutomationPages:
     """Return the pages for a hub that is not in recovery mode."""
     engine, suggestions, names = hub.automation, NameCatalog(hub), EntityNames(hub.states.get)
     scripts = ScriptEditor(
@@ -94,14 +90,7 @@ def make_automation_pages(
         list=shown,
         detail=detail,
         edit=edit,
-        reminders=RemindersPage(
-            renderer,
-            client,
-            lambda: main_key(hub.agents.default().id),
-            new_id,
-            zone=zone,
-            wall_time=hub.clock.time,
-        ),
+        reminders=RemindersPage(renderer, client, lambda: main_key(hub.agents.default().id), new_id),
         blueprints=BlueprintsPage(renderer, client, engine.blueprints, suggestions, scripts),
         scripts=ScriptsPage(renderer, client, scripts, engine.traces, suggestions, names),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
@@ -50,26 +49,15 @@ class RemindersPage:
         client: Where schedules are listed and changed.
         session: Returns the conversation that takes reminders in words.
         new_key: Returns a key that makes a message one message.
-        zone: Returns the home's time zone.
-        wall_time: Seconds since the epoch.
     """
 
     def __init__(
-        self,
-        renderer: Renderer,
-        client: MethodClient,
-        session: Callable[[], str],
-        new_key: Callable[[], str],
-        *,
-        zone: Callable[[], ZoneInfo],
-        wall_time: Callable[[], float],
+        self, renderer: Renderer, client: MethodClient, session: Callable[[], str], new_key: Callable[[], str]
     ) -> None:
         self._renderer = renderer
         self._client = client
         self._session = session
         self._new_key = new_key
-        self._zone = zone
-        self._wall_time = wall_time
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/reminders`."""
@@ -144,9 +132,7 @@ class RemindersPage:
         due = job["state"].get("nextRunAtMs")
         if due is None:
             return "later"
-        zone = self._zone()
-        today = dt.datetime.fromtimestamp(self._wall_time(), zone).date()
-        days = (dt.datetime.fromtimestamp(due / 1000, zone).date() - today).days
+        days = (self._renderer.local(due).date() - self._renderer.today()).days
         return "today" if days <= 0 else "tomorrow" if days == 1 else "later"
 
     def _row(self, job: Mapping[str, Any]) -> dict[str, Any]:

@@ -409,7 +409,7 @@ class ChatPage:
         return all(word in words for word in search.casefold().split())
 
     def _item(self, session: Session, working: set[str]) -> dict[str, Any]:
-        today = self._renderer.is_today(session.updated_ms)
+        today = self._renderer.local(session.updated_ms).date() == self._renderer.today()
         return {
             "id": re.sub(r"[^A-Za-z0-9_-]", "_", session.key),
             "key": session.key,

@@ -176,9 +176,8 @@ class Renderer:
 
     def day(self, iso: str) -> str:
         """Return a day, `YYYY-MM-DD`, for people: a phrase. What is no such day is returned as it is."""
-        today = dt.datetime.fromtimestamp(self._wall_time(), self._zone()).date()
         try:
-            return moments.day(dt.date.fromisoformat(iso), today)
+            return moments.day(dt.date.fromisoformat(iso), self.today())
         except ValueError:
             return iso
 
@@ -186,17 +185,17 @@ class Renderer:
         """Return the time, in ms since the epoch."""
         return int(self._wall_time() * 1000)
 
-    def is_today(self, ts_ms: int) -> bool:
-        """Whether a time is of today, in the hub's time zone."""
-        zone = self._zone()
-        at, now = (dt.datetime.fromtimestamp(each, zone).date() for each in (ts_ms / 1000, self._wall_time()))
-        return at == now
+    def local(self, ts_ms: float) -> dt.datetime:
+        """Return a time in the hub's time zone."""
+        return dt.datetime.fromtimestamp(ts_ms / 1000, self._zone())
+
+    def today(self) -> dt.date:
+        """Return the day in the hub's time zone."""
+        return self.local(self._wall_time() * 1000).date()
 
     def iso(self, ts_ms: int | None) -> str:
         """Return a time for machines, in the hub's time zone."""
-        if not ts_ms:
-            return ""
-        return dt.datetime.fromtimestamp(ts_ms / 1000, self._zone()).isoformat(timespec="seconds")
+        return self.local(ts_ms).isoformat(timespec="seconds") if ts_ms else ""
 
     async def _frame(self, request: web.Request) -> dict[str, Any]:
         """Return what every page shows: the context processor of the pages."""

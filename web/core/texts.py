@@ -10,14 +10,6 @@ SUGGESTIONS = (
 
 REQUIRED = "Required"
 
-INTEGRATION_STATES = {
-    "set_up": "set up",
-    "retrying": "not ready yet, retrying",
-    "failed": "failed",
-    "disabled": "disabled",
-    "unloaded": "not loaded",
-}
-
 CHANNEL_STATES = {
     "connecting": "connecting",
     "connected": "connected",
@@ -129,15 +121,6 @@ TOOL_GROUPS = {
 SKILL_SEVERITIES = {"danger": "Danger", "warning": "Warning", "note": "Note"}
 
 RUN_END = "run_finished"
-RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
-
-ACTIVITY = {
-    "message_received": "Message received",
-    "message_rejected": "Message refused",
-    "message_unknown": "Message may not have arrived",
-    "message_dead": "Message could not be delivered",
-    "config_changed": "Configuration changed",
-}
 
 HAPPENING_OUTCOMES = {
     "answered": "Answered",

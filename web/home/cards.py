@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from web.core.amounts import model_name
 from web.core.texts import CHANNEL_STATES, MODEL_STATES, OFFLINE_MODEL
 
 ANSWERS = 5
@@ -149,7 +150,7 @@ def model(status: Mapping[str, Any], names: Mapping[str, str]) -> Row:
 
 
 def _name(ref: str, names: Mapping[str, str]) -> str:
-    return names.get(ref) or ref.partition("/")[2] or ref
+    return names.get(ref) or model_name(ref)
 
 
 def channels(status: Mapping[str, Any], asking: Iterable[Mapping[str, Any]]) -> list[Row]:

@@ -211,7 +211,7 @@ class MemoryEditPage:
         """Return the path of today's diary, numbered if that file exists."""
         found = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
         taken = {file["path"] for file in found["files"]}
-        day = self._tools.today().isoformat()
+        day = self._tools.renderer.today().isoformat()
         names = chain((day,), (f"{day}-{number}" for number in count(2)))
         return next(path for path in (f"memory/{name}.md" for name in names) if path not in taken)
 

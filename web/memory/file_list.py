@@ -99,13 +99,3 @@ def chosen_month(asked: str, months: Sequence[str]) -> str | None:
     if _MONTH.fullmatch(asked) and asked in months:
         return asked
     return months[0] if months else None
-
-
-def size_text(size_bytes: int) -> str:
-    """Return a size for people."""
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -13,6 +12,7 @@ from hub.core.errors import HubError, LimitExceeded, NotFound
 from hub.core.surfaces import WRITE, HttpCall
 from hub.memory.places import CURATED, PERSON_AREA
 from hub.memory.tidy.marks import marks_in
+from web.core.amounts import size_text
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, wants_json
@@ -29,7 +29,6 @@ from web.memory.file_list import (
     is_writable,
     name_of,
     section_of,
-    size_text,
 )
 from web.memory.names import MemoryNames
 from web.memory.view import MemoryView
@@ -50,7 +49,6 @@ class MemoryPageTools(Struct, frozen=True):
         names: Knows what to call persons and conversations.
         view: Shows entries and hits.
         pulse: Told of changes.
-        today: Returns the day at this home.
     """
 
     renderer: Renderer
@@ -58,7 +56,6 @@ class MemoryPageTools(Struct, frozen=True):
     names: MemoryNames
     view: MemoryView
     pulse: PagePulse
-    today: Callable[[], date]
 
     def agent(self, asked: str) -> str | None:
         """Return the agent as links name it: None for the default one.
@@ -175,7 +172,7 @@ class MemoryPage:
         alone = query.get("section", "")
         if alone and alone not in sections:
             raise NotFound(f"there is nothing of {alone[:40]!r} in this memory")
-        today = self._tools.today().isoformat()
+        today = self._tools.renderer.today().isoformat()
         years: dict[str, list[dict[str, Any]]] = {}
         for each, held in months.items():
             told = {"month": each, "count": len(held), "path": memory_place("files", agent, month=each)}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -25,8 +23,6 @@ from web.memory.status import IndexStatus
 from web.memory.view import MemoryView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hub.hub import Hub
 
 
@@ -48,7 +44,6 @@ def make_memory_pages(
     client: MethodClient,
     pulse: PagePulse,
     tasks: TaskOwner,
-    zone: Callable[[], ZoneInfo],
 ) -> MemoryPages:
     """Return the pages for a hub that is not in recovery mode."""
     names = MemoryNames(lambda: hub.people, hub.sessions, hub.agents)
@@ -58,7 +53,6 @@ def make_memory_pages(
         names=names,
         view=MemoryView(Markdown(), names),
         pulse=pulse,
-        today=lambda: datetime.fromtimestamp(hub.clock.time(), zone()).date(),
     )
     facts = MemoryFactsPage(tools)
     return MemoryPages(

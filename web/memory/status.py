@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from web.core.amounts import money, size_text
 from web.core.texts import MEMORY_FACTS
-from web.memory.file_list import size_text
 from web.memory.view import MemoryView
 
 COSTS_LIMIT = 60
@@ -93,16 +93,11 @@ def costs_shown(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     ordered = sorted(costs, key=lambda each: (str(each["day"]), str(each["model"])), reverse=True)
     priced = [each["usd"] for each in costs if each["usd"] is not None]
     return {
-        "rows": [{**each, "usd_text": usd_text(each["usd"])} for each in ordered[:COSTS_LIMIT]],
+        "rows": [
+            {**each, "usd_text": None if each["usd"] is None else money(each["usd"])} for each in ordered[:COSTS_LIMIT]
+        ],
         "more": max(len(ordered) - COSTS_LIMIT, 0),
         "requests": sum(each["requests"] for each in costs),
         "tokens": sum(each["tokens"] for each in costs),
-        "usd_text": usd_text(sum(priced) if priced else None),
+        "usd_text": money(sum(priced)) if priced else None,
     }
-
-
-def usd_text(usd: float | None) -> str | None:
-    """Return dollars for people; None when the price is not known."""
-    if usd is None:
-        return None
-    return f"${usd:.2f}" if usd >= 0.995 or usd == 0 else f"${usd:.4f}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-from hub.core.phrases import Phrase, phrase, restored, rewritten
+from hub.core.phrases import Phrase, phrase, restored
+from web.automations.entity_names import EntityNames
 from web.automations.trigger_texts import trigger_text
+from web.core.amounts import model_name, money
 from web.core.durations import duration_text
 from web.core.moments import title
+from web.core.render import Renderer
 from web.core.texts import HAPPENING_OUTCOMES
 from web.entities.tiles import DOMAIN_ICONS as DEVICE_ICONS
 
@@ -44,7 +46,6 @@ CHIPS = {
 }
 """How outcomes are painted: tone and icon; a device's change needs no chip, its title says it."""
 GOING_ON = ("running", "waiting")
-_ENTITY = re.compile(r"\b[a-z_]+\.[a-z0-9_]+\b")
 
 Plain = Mapping[str, Any]
 
@@ -53,18 +54,16 @@ class HappeningView(Struct, frozen=True):
     """Formats what `timeline.list` and `timeline.get` answer.
 
     Attributes:
-        zone: Returns the home's time zone.
-        now: Seconds since the epoch.
-        device_name: Returns the name of an entity, or None.
+        renderer: For times.
+        names: Names entities in sentences.
     """
 
-    zone: Callable[[], dt.tzinfo]
-    now: Callable[[], float]
-    device_name: Callable[[str], str | None]
+    renderer: Renderer
+    names: EntityNames
 
     def row(self, row: Plain) -> dict[str, Any]:
         """Return a happening as a row of the list."""
-        at = self._at(row["at"])
+        at = self.renderer.local(row["at"])
         person = (row["who"] or {}).get("name")
         unwanted = row["outcome"] not in ("answered", "done", "changed", "allowed")
         falls = row["notes"] or (unwanted and row["kind"] != "approval")
@@ -84,7 +83,7 @@ class HappeningView(Struct, frozen=True):
             "time": f"{at.hour}:{at:%M}",
             "iso": at.isoformat(timespec="seconds"),
             "took": took(row["durationMs"]) if row["kind"] != "device" else "",
-            "cost": money(row["costUsd"]),
+            "cost": cost(row["costUsd"]),
             "going_on": row["outcome"] in GOING_ON,
         }
 
@@ -92,7 +91,7 @@ class HappeningView(Struct, frozen=True):
         """Return rows as groups by day, in their order."""
         groups: list[dict[str, Any]] = []
         for each in rows:
-            day = self._at(each["at"]).date()
+            day = self.renderer.local(each["at"]).date()
             if not groups or groups[-1]["day"] != day.isoformat():
                 groups.append({"day": day.isoformat(), "title": self.day(day), "rows": []})
             groups[-1]["rows"].append(self.row(each))
@@ -100,11 +99,11 @@ class HappeningView(Struct, frozen=True):
 
     def day(self, day: dt.date) -> str:
         """Return a day in words: Today, Yesterday, Tuesday 24 November."""
-        return title(day, self._at(self.now() * 1000).date())
+        return title(day, self.renderer.today())
 
     def moment(self, ms: float) -> dict[str, str]:
         """Return a time with its seconds, the day, and the same for machines."""
-        at = self._at(ms)
+        at = self.renderer.local(ms)
         return {
             "time": f"{at.hour}:{at:%M:%S}",
             "day": self.day(at.date()),
@@ -117,7 +116,7 @@ class HappeningView(Struct, frozen=True):
         title = trigger_text(trigger) if trigger else self.words(cause, "title")
         return {
             "icon": self._icon(cause),
-            "title": self.named(title),
+            "title": self.names.named(title),
             "path": happening_path(cause["id"]) if cause.get("id") else "",
             "own": bool(cause.get("self")),
         }
@@ -131,11 +130,7 @@ class HappeningView(Struct, frozen=True):
                 text.template,
                 **{key: names[key](value) if key in names else value for key, value in text.values.items()},
             )
-        return self.named(text)
-
-    def named(self, text: str) -> str:
-        """Return a text with the names of devices in the place of their keys."""
-        return rewritten(text, lambda plain: _ENTITY.sub(lambda found: self.device_name(found[0]) or found[0], plain))
+        return self.names.named(text)
 
     def _icon(self, part: Plain) -> str:
         kind = "reminder" if (part.get("trigger") or {}).get("platform") == "remind" else part["kind"]
@@ -143,9 +138,6 @@ class HappeningView(Struct, frozen=True):
             domain = part["entityId"].partition(".")[0]
             return "radar" if domain == "binary_sensor" else DEVICE_ICONS.get(domain, "lightbulb")
         return KIND_ICONS.get(kind, "circle")
-
-    def _at(self, ms: float) -> dt.datetime:
-        return dt.datetime.fromtimestamp(ms / 1000, self.zone())
 
 
 def happening_path(id: str) -> str:
@@ -175,18 +167,6 @@ def took(ms: float | None) -> str:
     return "" if ms is None else duration_text(ms / 1_000)
 
 
-def money(dollars: float | None) -> str:
+def cost(usd: float | None) -> str:
     """Return a cost; empty if it is zero or unknown."""
-    return "" if not dollars else f"${dollars:.4f}" if dollars < 0.01 else f"${dollars:,.2f}"
-
-
-def size(count: float | None) -> str:
-    """Return bytes for people; empty when they are not known."""
-    if not count:
-        return ""
-    return f"{count:.0f} B" if count < 1_000 else f"{count / 1_000:,.1f} kB"
-
-
-def model_name(ref: str | None) -> str:
-    """Return a model without its provider."""
-    return (ref or "").partition("/")[2] or ref or ""
+    return money(usd) if usd else ""

@@ -92,15 +92,15 @@ class TimelinePage:
 
     def _only(self, chosen: dict[str, str]) -> list[dict[str, str]]:
         """Return the filters that come by a link, and the list without each."""
-        names: dict[str, Callable[[str], str | None]] = {
-            "entity": self._view.device_name,
+        names: dict[str, Callable[[str], str]] = {
+            "entity": self._view.names.name,
             "automation": self._automation_name,
         }
         return [
             {
                 "name": name,
                 "value": chosen[name],
-                "text": name_of(chosen[name]) or chosen[name],
+                "text": name_of(chosen[name]),
                 "without": list_path(**{key: value for key, value in chosen.items() if key != name}),
             }
             for name, name_of in names.items()

@@ -16,13 +16,14 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from web.automations.trace_graph import step_id
 from web.automations.trace_view import TraceView, pretty
 from web.automations.trigger_texts import trigger_text
+from web.core.amounts import model_name, size_text
 from web.core.form import read_fields
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import HAPPENING_FACTS, STEP_FACTS, STEP_STATES, STEP_TEXTS
-from web.timeline.happening_view import PATH, HappeningView, happening_path, list_path, model_name, money, size, took
+from web.timeline.happening_view import PATH, HappeningView, cost, happening_path, list_path, took
 
 _ID = All(string, Length(min=1, max=256))
 ONE = Schema({Required("id"): _ID})
@@ -183,7 +184,7 @@ class HappeningPage:
             return None
         graph: dict[str, Any] = self._traces.trace(found)["graph"]
         for box in graph["boxes"]:
-            box["label"] = title_of.get(box["id"]) or self._view.named(box["label"])
+            box["label"] = title_of.get(box["id"]) or self._view.names.named(box["label"])
         return graph if graph["boxes"] else None
 
     async def _stoppable(self, call: HttpCall, happening: Plain) -> str:
@@ -211,7 +212,7 @@ class HappeningPage:
         data, bad = step["data"], step["tone"] == "bad"
         detail = self._view.words(step, "detail")
         trigger = data.get("trigger")
-        title = self._view.named(trigger_text(trigger)) if trigger else self._view.words(step, "title")
+        title = self._view.names.named(trigger_text(trigger)) if trigger else self._view.words(step, "title")
         icon = STEP_ICONS.get(step["icon"] or "") or STEP_ICONS.get(step["kind"], "circle")
         if bad:
             icon = {"approval": "shield-x", "tool": "shield-x" if data.get("approval") else icon}.get(
@@ -231,7 +232,7 @@ class HappeningPage:
             "tone": tone,
             "took": took(step["durationMs"]),
             "tokens": f"{step['tokens']:,}" if step["tokens"] else "",
-            "cost": money(step["costUsd"]),
+            "cost": cost(step["costUsd"]),
             "path": happening_path(str(data["id"])) if data.get("id") else "",
             "kind": step["kind"],
             "facts": list(self._values(data)),
@@ -253,13 +254,15 @@ class HappeningPage:
             value = data.get(name)
             if value is None or value == "" or isinstance(value, (dict, list)):
                 continue
-            shown: Callable[[Any], str] = took if name == "firstMs" else size if name == "bytesSent" else self._plain
+            shown: Callable[[Any], str] = (
+                took if name == "firstMs" else size_text if name == "bytesSent" else self._plain
+            )
             yield label, shown(value)
 
     def _plain(self, value: Any) -> str:
         if isinstance(value, float):
             return f"{value:g}"
-        return f"{value:,}" if isinstance(value, int) else str(self._view.named(str(value)))
+        return f"{value:,}" if isinstance(value, int) else str(self._view.names.named(str(value)))
 
 
 def _texts(data: Plain) -> Iterator[tuple[str, str]]:
@@ -273,8 +276,8 @@ def _facts(facts: Plain) -> Iterator[tuple[str, str]]:
     shown: dict[str, Callable[[Any], str]] = {
         "durationMs": took,
         "waitedMs": took,
-        "costUsd": money,
-        "bytesSent": size,
+        "costUsd": cost,
+        "bytesSent": size_text,
         "model": model_name,
         "tokens": lambda count: f"{count:,}",
     }
@@ -310,7 +313,7 @@ def _side(side: Plain) -> dict[str, Any]:
         "reply": side["reply"] or "",
         "took": took(side["durationMs"]),
         "tokens": f"{usage.get('total_tokens') or 0:,}",
-        "cost": money(usage.get("cost_usd")),
+        "cost": cost(usage.get("cost_usd")),
         "calls": list(side.get("calls") or ()),
         "error": str(error.get("message") or error.get("code") or ""),
     }

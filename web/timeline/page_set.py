@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -28,22 +26,15 @@ class TimelinePages(Struct, frozen=True):
     one: HappeningPage
 
 
-def make_timeline_pages(
-    hub: Hub, renderer: Renderer, client: MethodClient, pulse: PagePulse, zone: Callable[[], dt.tzinfo]
-) -> TimelinePages:
+def make_timeline_pages(hub: Hub, renderer: Renderer, client: MethodClient, pulse: PagePulse) -> TimelinePages:
     """Return the pages for a hub that is not in recovery mode."""
-
-    def device_name(entity_id: str) -> str | None:
-        state = hub.states.get(entity_id)
-        return state.name if state is not None else None
 
     def automation_name(id: str) -> str:
         return next((each.alias for each in hub.automation.automations.all() if each.id == id), id)
 
-    view = HappeningView(zone, hub.clock.time, device_name)
+    names = EntityNames(hub.states.get)
+    view = HappeningView(renderer, names)
     return TimelinePages(
         TimelinePage(renderer, client, view, pulse, people=lambda: hub.people, automation_name=automation_name),
-        HappeningPage(
-            renderer, client, view, pulse, TraceView(renderer, EntityNames(hub.states.get), hub.automation.parts.kinds)
-        ),
+        HappeningPage(renderer, client, view, pulse, TraceView(renderer, names, hub.automation.parts.kinds)),
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
 
 from hub.core.surfaces import HttpCall
 from hub.sessions.usage_sums import NOTHING
+from web.core.amounts import money
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import BUDGET_PERIODS, USAGE_PARTS
@@ -32,27 +32,21 @@ class UsagePage:
 
     Args:
         client: Where usage and models are asked for.
-        now: Seconds since the epoch.
-        zone: Returns the home's time zone.
     """
 
-    def __init__(
-        self, renderer: Renderer, client: MethodClient, now: Callable[[], float], zone: Callable[[], tzinfo]
-    ) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
         self._renderer = renderer
         self._client = client
-        self._now = now
-        self._zone = zone
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /usage[?days=7|30|90]`: the page."""
+        """`GET /agents/usage[?days=7|30|90]`: the page."""
         return await self._show(call)
 
     async def table(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /usage.csv[?days=…]`: the sums by day, agent and model."""
+        """`GET /agents/usage.csv[?days=…]`: the sums by day, agent and model."""
         days = _days(call)
         rows = (await self._client.ask(call, "models.usage", {"days": days}))["rows"]
-        name = f"usage-{self._today().isoformat()}.csv"
+        name = f"usage-{self._renderer.today().isoformat()}.csv"
         return web.Response(
             body=csv_of(rows).encode(),
             content_type="text/csv",
@@ -66,7 +60,7 @@ class UsagePage:
         each_day = await self._client.ask(call, "models.usage", {"days": days, "by": by, "each_day": True})
         status = await self._client.ask(call, "models.status")
         measure = "cost_usd" if found["total"]["cost_usd"] else "tokens"
-        chart = stacked(each_day["rows"], by, measure, days, self._today())
+        chart = stacked(each_day["rows"], by, measure, days, self._renderer.today())
         names = await self._names(call, by)
         data = {
             "days": days,
@@ -98,9 +92,6 @@ class UsagePage:
             found = (await self._client.ask(call, "automation.list"))["automations"]
             return {each["id"]: each["alias"] for each in found}
         return {}
-
-    def _today(self) -> Any:
-        return datetime.fromtimestamp(self._now(), self._zone()).date()
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -149,11 +140,11 @@ def _shown(each: Mapping[str, Any]) -> dict[str, Any]:
         **each,
         "calls": f"{each['calls']:,}",
         "tokens": f"{each['tokens']:,}",
-        "cost": "–" if cost is None else _amount("cost_usd", cost),
+        "cost": "–" if cost is None else money(cost),
     }
 
 
 def _amount(measure: str, value: float) -> str:
     if measure != "cost_usd":
         return f"{value:,.0f}"
-    return f"${value:.4f}" if 0 < value < 1 else f"${value:,.2f}"
+    return money(value)

@@ -16,7 +16,6 @@ from hub.core.executors import Executor
 T = TypeVar("T")
 
 CALL_LIMIT_S = 60
-HEAD_LIMIT = 65_536
 _CALLS = Executor("docker", 4)
 
 

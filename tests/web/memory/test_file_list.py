@@ -14,7 +14,6 @@ from web.memory.file_list import (
     is_writable,
     name_of,
     section_of,
-    size_text,
 )
 
 
@@ -106,10 +105,3 @@ def test_no_month_is_chosen_when_there_is_none() -> None:
 def test_who_sees_a_file_is_told_by_where_it_is(path: str, audience: str, writable: bool) -> None:
     assert audience_of(path) == audience
     assert is_writable(path) is writable
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_000_000, "2.0 MB"), (3_000_000_000, "3.0 GB")]
-)
-def test_sizes_are_for_people(size: int, text: str) -> None:
-    assert size_text(size) == text

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from web.chat.markdown import Markdown
-from web.memory.status import COSTS_LIMIT, IndexStatus, costs_shown, usd_text
+from web.memory.status import COSTS_LIMIT, IndexStatus, costs_shown
 from web.memory.view import MemoryView
 
 INDEX: dict[str, Any] = {
@@ -117,8 +117,3 @@ def test_what_has_no_price_is_no_nought() -> None:
 
     assert found is not None
     assert (found["usd_text"], found["rows"][0]["usd_text"]) == (None, None)
-
-
-@pytest.mark.parametrize(("usd", "text"), [(None, None), (0, "$0.00"), (0.00025, "$0.0003"), (12.345, "$12.35")])
-def test_dollars_are_for_people(usd: float | None, text: str | None) -> None:
-    assert usd_text(usd) == text

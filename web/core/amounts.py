@@ -1,0 +1,22 @@
+"""Money, sizes and models for people."""
+
+from __future__ import annotations
+
+
+def money(usd: float) -> str:
+    """Return dollars; below one, with hundredths of a cent."""
+    return f"${usd:.4f}" if 0 < usd < 0.995 else f"${usd:,.2f}"
+
+
+def size_text(size_bytes: float) -> str:
+    """Return a size: `120 B`, `24.1 kB`, `3.0 MB`."""
+    for unit in ("B", "kB", "MB"):
+        if size_bytes < 1000:
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1000
+    return f"{size_bytes:.1f} GB"
+
+
+def model_name(ref: str) -> str:
+    """Return a model without its provider."""
+    return ref.partition("/")[2] or ref
