@@ -11,6 +11,7 @@ from hub.core.errors import Forbidden, HubError
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.surfaces import ADMIN, HttpCall
 from web.core.form import read_fields
+from web.core.formats import title_of
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import TOOL_GROUPS
@@ -90,7 +91,7 @@ class AgentsPage:
             "saved": call.request.query.get("saved") == "1",
             "groups": [
                 {
-                    "name": TOOL_GROUPS.get(name) or name.replace("_", " ").capitalize(),
+                    "name": TOOL_GROUPS.get(name) or title_of(name),
                     "usable": [each["name"] for each in of if each["available"]],
                     "barred": [each["name"] for each in of if not each["available"]],
                 }

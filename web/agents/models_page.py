@@ -12,8 +12,8 @@ from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, HttpCall
 from web.agents.model_adding import ModelAdding
-from web.core.amounts import model_name
 from web.core.form import read_fields
+from web.core.formats import model_name
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import MODEL_PROVIDERS

@@ -15,6 +15,7 @@ from hub.core.surfaces import HttpCall
 from web.channels.guides import GUIDES, guide_of
 from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists
+from web.core.formats import title_of
 from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.preferences import local_path
@@ -264,7 +265,6 @@ class ChannelsPage:
                 "path": _account_path(channel, each["accountId"]),
                 "icon": guide_of(channel).icon,
                 "heard": self._renderer.when(each["lastEventAt"], seconds=True),
-                "heard_iso": self._renderer.iso(each["lastEventAt"]),
             }
             for channel in found["channelOrder"]
             for each in found["channelAccounts"][channel]
@@ -301,7 +301,7 @@ def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     fields = [
         {
             **field,
-            "label": field["name"].replace("_", " ").capitalize(),
+            "label": title_of(field["name"]),
             "value": given.get(field["name"], ""),
         }
         for field in kind["fields"]

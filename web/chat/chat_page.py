@@ -27,6 +27,7 @@ from web.chat.pieces import files_of, recalled
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
 from web.core.form import read_fields
+from web.core.formats import title_of
 from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -373,7 +374,7 @@ class ChatPage:
             "search": search,
             "show": show,
             "channels": [
-                {"name": each, "title": each.replace("_", " ").capitalize(), "home": self._channels.is_home(each)}
+                {"name": each, "title": title_of(each), "home": self._channels.is_home(each)}
                 | {"path": f"{LIST}?{urlencode({'channel': each})}"}
                 for each in channels
             ],

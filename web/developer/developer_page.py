@@ -81,7 +81,7 @@ class DeveloperPage:
     # --- states ---
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /developer[?q=…&entity_id=…]`: the states, and one of them in the form."""
+        """`GET /settings/developer[?q=…&entity_id=…]`: the states, and one of them in the form."""
         return await self._show_states(call, {})
 
     async def set(self, call: HttpCall) -> web.StreamResponse:
@@ -119,7 +119,7 @@ class DeveloperPage:
     # --- events ---
 
     async def events(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /developer/events[?type=…]`: live events, of one type or all."""
+        """`GET /settings/developer/events[?type=…]`: live events, of one type or all."""
         return await self._show_events(call, {})
 
     async def fire(self, call: HttpCall) -> web.StreamResponse:
@@ -147,7 +147,7 @@ class DeveloperPage:
     # --- services ---
 
     async def services(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /developer/services[?service=…&as=yaml]`: all services, or one with its form."""
+        """`GET /settings/developer/services[?service=…&as=yaml]`: all services, or one with its form."""
         query = call.request.query
         found = await self._services(call)
         form = service_form(found.get(query.get("service", "")), self._suggestions, as_yaml=query.get("as") == "yaml")
@@ -194,7 +194,7 @@ class DeveloperPage:
     # --- templates ---
 
     async def templates(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /developer/templates`: an editor with a preview."""
+        """`GET /settings/developer/templates`: an editor with a preview."""
         return await self._show_template(call, EXAMPLE, "")
 
     async def render(self, call: HttpCall) -> web.StreamResponse:

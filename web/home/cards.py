@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from web.core.amounts import model_name
+from web.core.formats import model_name
 from web.core.texts import CHANNEL_STATES, MODEL_STATES, OFFLINE_MODEL
 
 ANSWERS = 5

@@ -12,7 +12,7 @@ from hub.core.errors import HubError, LimitExceeded, NotFound
 from hub.core.surfaces import WRITE, HttpCall
 from hub.memory.places import CURATED, PERSON_AREA
 from hub.memory.tidy.marks import marks_in
-from web.core.amounts import size_text
+from web.core.formats import size_text
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, wants_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from web.core.amounts import money, size_text
+from web.core.formats import money, size_text
 from web.core.texts import MEMORY_FACTS
 from web.memory.view import MemoryView
 

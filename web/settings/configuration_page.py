@@ -65,13 +65,13 @@ class ConfigurationPage:
         self._writing = asyncio.Lock()
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /config[?file=NAME]`: the files, and one of them in the editor."""
+        """`GET /settings/files[?file=NAME]`: the files, and one of them in the editor."""
         name = call.request.query.get("file", ROOT_FILE)
         text, base_hash = self._read(name)
         return await self._editor(call, name, text, base_hash)
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /config/history?file=NAME[&version=ID]`: earlier versions, and what changed since one of them."""
+        """`GET /settings/files/history?file=NAME[&version=ID]`: earlier versions, and the changes since one."""
         name = call.request.query.get("file", ROOT_FILE)
         _, base_hash = self._read(name)
         versions = self._config.editor.history.versions(name)

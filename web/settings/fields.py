@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.core.json_schema import to_json_schema
 from hub.core.phrases import phrase
 from web.core.form_fields import MISSING, Control, control_of, meant
 from web.core.i18n import LANGUAGES, Catalogue
@@ -251,11 +250,6 @@ def shown_field(
     if not text and (control.kind == "choice" or field.widget in ("zone", "select")):
         text = field.placeholder or control.default
     return ShownField(field, control, text, text, restarts=restarts)
-
-
-def section_schema(schema: Any) -> Mapping[str, Any]:
-    """Return the JSON Schema of a section."""
-    return to_json_schema(schema)
 
 
 @lru_cache(maxsize=1)

@@ -36,7 +36,6 @@ class LogsPage:
         records = log_records(tail["lines"])
         data = {
             **wanted,
-            "levels": LEVELS,
             "parts": sorted({each["part"] for each in records if each["part"]}),
             "records": [each for each in records if _fits(each, wanted)][::-1],
             "cursor": tail["cursor"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from aiohttp import web
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
+from hub.core.slugs import slugify
 from hub.core.surfaces import HttpCall
 from hub.security.people import IMPLICIT_OWNER_ID, People
 from web.core.form import read_fields
@@ -113,7 +113,7 @@ class PeoplePage:
     def _add(self, name: str, owner: bool) -> None:
         present = self._config.current.raw.get("people") or []
         taken = {each.id for each in self._people().all()}
-        id = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or f"person_{len(taken) + 1}"
+        id = slugify(name) or f"person_{len(taken) + 1}"
         if id in taken and not (id == IMPLICIT_OWNER_ID and not present):
             raise InvalidRequest(f"there is a person with the id {id} already; choose a name that tells them apart")
         person: dict[str, Any] = {"id": id, "name": name} | ({"owner": True} if owner else {})

@@ -11,13 +11,14 @@ from aiohttp import web
 
 from hub.config import edit
 from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.json_schema import to_json_schema
 from hub.core.phrases import phrase
 from hub.core.surfaces import HttpCall
 from web.core.form import read_lists
 from web.core.form_fields import MISSING
 from web.core.i18n import Catalogue, catalogue
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.settings.fields import PAGES, SettingField, ShownField, section_schema, shown_field
+from web.settings.fields import PAGES, SettingField, ShownField, shown_field
 
 if TYPE_CHECKING:
     from hub.config.files_editor import EditPlace
@@ -92,7 +93,7 @@ class SettingsPage:
                 if section is None:
                     continue
                 restarts = section.restart or (len(field.path) > 1 and field.path[1] in section.restart_keys)
-                found.append(shown_field(field, section_schema(section.schema), raw, restarts=restarts))
+                found.append(shown_field(field, to_json_schema(section.schema), raw, restarts=restarts))
         return found
 
     async def write(self, fields: Sequence[ShownField]) -> str:

@@ -15,6 +15,7 @@ from hub.core.surfaces import ADMIN, HttpCall
 from hub.skills.skill_file import body_of
 from web.chat.markdown import Markdown
 from web.core.form import read_fields
+from web.core.formats import title_of
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -62,7 +63,7 @@ class SkillsPage:
         self._markdown = Markdown()
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /skills[?skill=ID]`: the list, or one skill."""
+        """`GET /tools/skills[?skill=ID]`: the list, or one skill."""
         return await self._show(call, call.request.query.get("skill", ""), {})
 
     async def change(self, call: HttpCall) -> web.StreamResponse:
@@ -129,12 +130,6 @@ class SkillsPage:
 def path_of(id: str) -> str:
     """Return the address of a skill."""
     return f"{PATH}?{urlencode({'skill': id})}"
-
-
-def title_of(name: str) -> str:
-    """Return what a skill is called: its name in words."""
-    words = name.replace("-", " ").replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
 
 
 def _listed(status: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -8,10 +8,10 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.surfaces import HttpCall
+from web.core.formats import title_of
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import TOOL_GROUPS, TOOL_RISKS
-from web.skills.skills_page import title_of
 
 PATH = "/tools/all"
 ICONS = {

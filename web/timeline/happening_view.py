@@ -12,8 +12,8 @@ from msgspec import Struct
 from hub.core.phrases import Phrase, phrase, restored
 from web.automations.entity_names import EntityNames
 from web.automations.trigger_texts import trigger_text
-from web.core.amounts import model_name, money
 from web.core.durations import duration_text
+from web.core.formats import model_name, money
 from web.core.moments import title
 from web.core.render import Renderer
 from web.core.texts import HAPPENING_OUTCOMES

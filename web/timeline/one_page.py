@@ -16,8 +16,8 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from web.automations.trace_graph import step_id
 from web.automations.trace_view import TraceView, pretty
 from web.automations.trigger_texts import trigger_text
-from web.core.amounts import model_name, size_text
 from web.core.form import read_fields
+from web.core.formats import model_name, size_text
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse

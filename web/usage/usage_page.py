@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hub.core.surfaces import HttpCall
 from hub.sessions.usage_sums import NOTHING
-from web.core.amounts import money
+from web.core.formats import money
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import BUDGET_PERIODS, USAGE_PARTS

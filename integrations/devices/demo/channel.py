@@ -1,4 +1,4 @@
-"""A chat app that is not there: it stands in Telegram's place, takes every message and sends none."""
+"""A made-up chat app in place of Telegram: it accepts every message and sends none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANNEL = "telegram"
 
 
 class DemoChat:
-    """Says that it was delivered, whatever it is given.
+    """Reports every message as delivered.
 
     Args:
         bot: The name of the account.
@@ -32,11 +32,9 @@ class DemoChat:
     def __init__(self, bot: str) -> None:
         self._bot = bot
         self._sent = count(1)
-        self._receive: Receiver | None = None
 
     async def start(self, receive: Receiver) -> None:
         """Be connected at once."""
-        self._receive = receive
         receive.connected("7000000001", self._bot)
 
     async def stop(self) -> None:

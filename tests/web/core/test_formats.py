@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from web.core.amounts import money, size_text
+from web.core.formats import money, size_text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Money, sizes and models for people."""
+"""Money, sizes and names for people."""
 
 from __future__ import annotations
 
@@ -20,3 +20,9 @@ def size_text(size_bytes: float) -> str:
 def model_name(ref: str) -> str:
     """Return a model without its provider."""
     return ref.partition("/")[2] or ref
+
+
+def title_of(name: str) -> str:
+    """Return the name of a tool, a skill or a key as words: `get_state` is `Get state`."""
+    words = name.replace("-", " ").replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
