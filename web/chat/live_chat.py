@@ -12,6 +12,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
 from hub.agent.conversation.conversation import PARTS
+from hub.automation.services.delivery import EVENT_SESSION_SAID
 from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.ids import new_id
@@ -84,6 +85,7 @@ class LiveChat:
             bus.listen("run_finished", self._finished),
             bus.listen("run_settled", self._settled),
             bus.listen("session_changed", self._session_changed),
+            bus.listen(EVENT_SESSION_SAID, self._said),
         ]
 
     def run_of(self, session_key: str) -> LiveRun | None:
@@ -282,6 +284,10 @@ class LiveChat:
         self._live.changed_all("sessions")
         if event.data.get("what") in {"reset", "deleted"}:
             self._live.changed(_topic(event.data["key"]))
+
+    def _said(self, event: Event) -> None:
+        """Show what a reminder or an automation said."""
+        self._live.changed(_topic(event.data["session_key"]))
 
     # -- frames for tabs ----------------------------------------------------------------------------------------------
 

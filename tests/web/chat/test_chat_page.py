@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -398,3 +400,12 @@ async def test_a_command_is_answered_beside_the_conversation(page: Page) -> None
     await expect(page.get_by_role("log").get_by_role("article")).to_have_text(
         [re.compile("/help"), re.compile("/status")]
     )
+
+
+async def test_what_an_automation_says_comes_into_the_open_conversation(page: Page, hub: HubProcess) -> None:
+    to = parse_qs(urlsplit(page.url).query).get("session", ["agent:main:main"])[0]
+    data = json.dumps({"channel": "webchat", "to": to, "text": "Tea is ready."})
+
+    await asyncio.to_thread(hub.cli, "service", "call", "message.send", "--data", data)
+
+    await expect(page.get_by_role("log").get_by_text("Tea is ready.")).to_be_visible()
