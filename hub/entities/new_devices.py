@@ -56,7 +56,7 @@ def tell_of_new(registry: HomeRegistry, bus: EventBus, repairs: Repairs, tasks: 
             *_REPAIR,
             phrase("Devices announced themselves"),
             phrase(
-                "{names}: the assistant can use them once you say on the page Entities that they are yours. "
+                "{names}: the assistant can use them once you say on the page Devices that they are yours. "
                 "Automations and people can use them now.",
                 names=[*names[:NAMES_SHOWN], *(["…"] if len(names) > NAMES_SHOWN else [])],
             ),

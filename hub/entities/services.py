@@ -18,7 +18,7 @@ from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
 
 AT_ONCE = 32
 """Entities of one call that are commanded at the same time."""
-IS_NEW = "is new: agents may use it once a person says it is theirs, on the page Entities or by homarus entities accept"
+IS_NEW = "is new: agents may use it once a person says it is theirs, on the page Devices or by homarus entities accept"
 """Why an agent may not use a device that announced itself."""
 _GENERIC_DOMAIN = "homeassistant"
 _log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class EntityServices:
         if hidden and data.get("entity_id") != "all":
             if new := [each for each in hidden if self._entities.is_new(each)]:
                 raise Forbidden(f"{', '.join(new)} {IS_NEW}")
-            raise Forbidden(f"{', '.join(hidden)}: not exposed to agents; its owner can expose it on the page Entities")
+            raise Forbidden(f"{', '.join(hidden)}: not exposed to agents; its owner can expose it on the page Devices")
         ids = [each for each in (*found.named, *found.meant) if self._entities.is_exposed(each)]
         others = {each.partition(".")[0] for each in ids} - DOMAINS.keys()
         behind = [service for each in sorted(others) if (service := self._services.get(each, name)) is not None]
