@@ -21,7 +21,7 @@ const written = (each) => (value) => value == null ? "–" : each.words.length ?
 
 function draw() {
   const soft = colour("sub", "color");
-  const line = colour("chart-grid");
+  const line = colour("card", "borderTopColor");
   const units = [...new Set(series.map(unitOf))];
   const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px Inter Variable, system-ui, sans-serif" };
   const language = document.documentElement.lang;
