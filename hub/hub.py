@@ -14,7 +14,6 @@ from hub.automation.component import AutomationComponent, AutomationComponentDep
 from hub.config.component import ConfigWatchComponent
 from hub.core.clock import Clock
 from hub.entities.component import EntitiesComponent
-from hub.entities.template_functions import RegistryFunctions
 from hub.foundation import read_home
 from hub.gateway.component.access import AccessComponent, AccessDependencies
 from hub.gateway.component.clients import ClientDependencies, ClientsComponent
@@ -38,7 +37,6 @@ from hub.models.component.models import ModelsComponent
 from hub.nodes.component import NodesComponent
 from hub.sandbox.component import SandboxesComponent
 from hub.security.component import SecretsComponent, SecurityComponent
-from hub.security.hub_token import hub_token
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.component import SessionMethodsComponent, SessionsComponent
@@ -75,12 +73,10 @@ class Hub(Lifecycle):
         self.clock, self.tasks, self.redactor = base.clock, base.tasks, base.redactor
         self.bus, self.states, self.repairs = base.bus, base.states, base.repairs
 
-        token = hub_token(home.path)
-        self.redactor.register(token)
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self._security = security = SecurityComponent(base, channels=self.channels)
         self.egress, people = security.egress, security.current_people
-        gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)
+        gateway = GatewayComponent(base, people=people, host=host, port=port)
         self.gateway, self.opening = gateway.gateway, gateway.opening
         self.pages = PageTable(self.gateway.routes)
         storage = StorageComponent(base)
@@ -166,8 +162,7 @@ class Hub(Lifecycle):
                 agents=agents,
                 channels=self.channels,
                 messaging=messaging,
-                registries=RegistryFunctions(entities.registry, self.targets).all(),
-                named=entities.registry.named,
+                entities=entities,
                 reload=self._reload,
                 restart=self._restart,
                 stop=self._end,
@@ -211,7 +206,7 @@ class Hub(Lifecycle):
             )
         )
         facts = clients.facts(self.integrations.statuses)
-        access = AccessComponent(base, AccessDependencies(self.gateway, self.db, token, facts, self._running, log))
+        access = AccessComponent(base, AccessDependencies(gateway, self.db, facts, self._running, log))
         self.login_link = access.login_link
 
         self.components = (

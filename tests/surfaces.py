@@ -1,4 +1,4 @@
-"""The table of surfaces: what a start knows of methods, slash commands and triggers, made from their declarations.
+"""The table of surfaces, made from the declarations of methods, routes, commands and triggers.
 
 `script/surfaces` runs this as a program and writes it.
 """
@@ -13,22 +13,33 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import click
 import orjson
 from msgspec import Struct
 
+from hub.cli.app import commands
 from hub.config.seed import seed
 from hub.core.surface_table import FILE, row_of
 from hub.hub import Hub
 from hub.storage.homedir import Home
 from tests.import_law import PARTS
 
+HUB = FILE.parent
+
 
 def declared(hub: Hub) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """The table as it must be for a hub: all surfaces that its parts declare, by kind and by group."""
     methods = [(name, load()) for component in hub.components for name, load in component.methods().items()]
-    commands = [(name, group.surfaces()) for name, group in hub.commands.groups.items()]
+    routes = [(name, load()) for component in hub.components for name, load in component.routes().items()]
+    slash = [(name, group.surfaces()) for name, group in hub.commands.groups.items()]
     triggers = {part: kinds for part in sorted(PARTS) if (kinds := _kinds(part))}
-    return {"methods": _rows(methods), "commands": _rows(commands), "triggers": triggers}
+    return {
+        "methods": _rows(methods),
+        "routes": _rows(routes),
+        "commands": _rows(slash),
+        "triggers": triggers,
+        "cli": {"homarus": _command_line()},
+    }
 
 
 def written(table: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
@@ -38,6 +49,18 @@ def written(table: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
         shown = (f'    "{name}": [\n' + ",\n".join(map(_line, rows)) + "\n    ]" for name, rows in groups.items())
         kinds.append(f'  "{kind}": {{\n' + ",\n".join(shown) + "\n  }")
     return "{\n" + ",\n".join(kinds) + "\n}\n"
+
+
+def _command_line() -> list[dict[str, Any]]:
+    """The commands of `homarus`, in the order that the table has; new ones come last."""
+    found = {}
+    for path in sorted([*HUB.glob("cli/*.py"), *HUB.glob("*/cli.py"), *HUB.glob("*/cli/*.py")]):
+        name = ".".join(path.relative_to(HUB.parent).with_suffix("").parts)
+        command = getattr(import_module(name), "command", None)
+        if isinstance(command, click.Command) and command.callback and command.callback.__module__ == name:
+            found[command.name] = {"name": command.name, "module": name, "help": command.short_help}
+    known = [name for name in commands() if name in found]
+    return [found[name] for name in dict.fromkeys([*known, *found])]
 
 
 def _kinds(part: str) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hub.core.component import Component, apply_to, stages_of
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import Schema
 from hub.core.stages import Stage
-from hub.core.surfaces import HttpCall, Method, MethodCall, MethodGroups, Route
+from hub.core.surfaces import HttpCall, Method, MethodCall, MethodGroups, Route, RouteGroups
 from hub.hub import Hub
 from hub.sections import core_sections
 from hub.storage.homedir import Home
@@ -75,8 +75,8 @@ class Clockwork(Component):
     def methods(self) -> MethodGroups:
         return {"clockwork": lambda: [Method("clockwork.wind", self.answer_call, "Wind it", Schema({}))]}
 
-    def routes(self) -> Iterable[Route]:
-        return [Route("GET", "/clockwork", self.answer, "The clockwork")]
+    def routes(self) -> RouteGroups:
+        return {"clockwork": lambda: [Route("GET", "/clockwork", self.answer, "The clockwork")]}
 
     async def answer_call(self, call: MethodCall) -> dict[str, bool]:
         return {"wound": True}

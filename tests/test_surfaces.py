@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 from hub.config.seed import seed
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, HubError, InvalidRequest
 from hub.core.schema import Required, Schema
 from hub.core.surface_table import FILE, row_of
-from hub.core.surfaces import READ, WRITE, Caller, Method, MethodCall
+from hub.core.surfaces import READ, WRITE, Caller, HttpCall, Method, MethodCall, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.calls.method_table import MethodTable
+from hub.gateway.calls.routes import RouteTable
 from hub.hub import Hub
 from hub.storage.homedir import Home
 from tests.surfaces import declared, written
@@ -134,3 +137,52 @@ async def test_a_method_that_is_not_as_the_table_says_is_not_served(
     with pytest.raises(HubError, match="cannot be loaded"):
         await call("clockwork.wind", {"turns": 1})
     assert "clockwork.wind: not as in surfaces.json" in caplog.text
+
+
+BODY = Schema({Required("turns"): int})
+
+
+class Doors:
+    """A group of one route, which counts its imports."""
+
+    def __init__(self) -> None:
+        self.imports = 0
+
+    def load(self) -> Iterable[Route]:
+        self.imports += 1
+        return [Route("POST", "/door/{name}", self._open, "test", scope=WRITE, body=BODY)]
+
+    async def _open(self, call: HttpCall) -> web.StreamResponse:
+        return web.Response(text=call.params["name"])
+
+
+async def test_a_route_is_imported_with_its_first_request() -> None:
+    doors, table = Doors(), RouteTable()
+    table.add_groups({"doors": doors.load}, {"doors": [row_of(each) for each in Doors().load()]})
+
+    match = table.match("POST", "/door/front")
+
+    assert match is not None
+    assert (match.route.scope, match.route.body, doors.imports) == (WRITE, None, 0)
+    whole = [await table.loaded(match) for _ in range(2)]
+    assert [(each.route.body, each.params) for each in whole] == [(BODY, {"name": "front"})] * 2
+    assert doors.imports == 1
+
+
+async def test_the_handler_of_a_route_that_was_not_imported_imports_it() -> None:
+    doors, table = Doors(), RouteTable()
+    table.add_groups({"doors": doors.load}, {"doors": [row_of(each) for each in Doors().load()]})
+    (route,) = table
+
+    answer = await route.handler(HttpCall(make_mocked_request("POST", "/"), WRITER, {"name": "back"}, {}, "127.0.0.1"))
+
+    assert isinstance(answer, web.Response)
+    assert answer.text == "back"
+
+
+async def test_routes_of_a_group_that_the_table_does_not_have_are_added_at_once() -> None:
+    doors, table = Doors(), RouteTable()
+
+    table.add_groups({"doors": doors.load}, {})
+
+    assert [route.body for route in table] == [BODY]

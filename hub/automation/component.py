@@ -18,11 +18,12 @@ from hub.config.store import ConfigStore, ReloadResult
 from hub.core.component import Component
 from hub.core.events import Event
 from hub.core.stages import Stage
-from hub.core.surfaces import Method, MethodCall, MethodGroups, Route
+from hub.core.surfaces import Method, MethodCall, MethodGroups, Route, RouteGroups
+from hub.entities.component import EntitiesComponent
+from hub.entities.template_functions import RegistryFunctions
 from hub.foundation import Foundation
 from hub.gateway.connection.server import Gateway
 from hub.gateway.push.automation_events import AutomationEvents
-from hub.gateway.webhooks.routes import webhook_routes
 from hub.gateway.webhooks.webhooks import Webhooks
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
@@ -45,8 +46,6 @@ class AutomationComponentDependencies(Struct, frozen=True):
     """The dependencies of the component.
 
     Attributes:
-        registries: Functions of templates over the registries of the home.
-        named: Returns what an id of another registry is called here.
         reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
@@ -62,8 +61,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     agents: AgentsComponent
     channels: ChannelRegistry
     messaging: MessagingComponent
-    registries: Mapping[str, Callable[..., Any]]
-    named: Callable[[str], str | None]
+    entities: EntitiesComponent
     reload: Callable[[], Awaitable[ReloadResult]]
     restart: Callable[[], None]
     stop: Callable[[], None]
@@ -114,11 +112,11 @@ class AutomationComponent(Component):
                 reload=needs.reload,
                 restart=needs.restart,
                 stop=needs.stop,
-                registries=needs.registries,
+                registries=RegistryFunctions(needs.entities.registry, needs.entities.targets).all(),
                 blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )
-        self.engine.parts.ids.named = needs.named
+        self.engine.parts.ids.named = needs.entities.registry.named
         self._makers = AutomationMakers(
             needs.storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
         )
@@ -148,8 +146,13 @@ class AutomationComponent(Component):
         )
         return [self._noting(each) if each.name in MAKING else each for each in methods]
 
-    def routes(self) -> Iterable[Route]:
+    def routes(self) -> RouteGroups:
         """Return the addresses of webhooks."""
+        return {"webhooks": self._load_routes}
+
+    def _load_routes(self) -> Iterable[Route]:
+        from hub.gateway.webhooks.routes import webhook_routes
+
         return webhook_routes(self._needs.gateway.ingress, self._webhooks)
 
     async def _open(self) -> None:

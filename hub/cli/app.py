@@ -1,4 +1,4 @@
-"""The top of the command line: which module holds which command, and how failures are shown."""
+"""The top of the command line: its commands, and how failures are shown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
@@ -17,55 +18,12 @@ from hub.cli.groups import Group
 from hub.cli.remote import TOKEN_VARIABLE, remote_home
 from hub.cli.run_hub import URL_VARIABLE
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.surface_table import Row, read_table
 
-COMMANDS = {
-    "init": "hub.cli.init",
-    "start": "hub.cli.start",
-    "check": "hub.config.cli.check",
-    "status": "hub.cli.status",
-    "chat": "hub.messaging.cli.chat",
-    "tui": "hub.messaging.cli.tui",
-    "call": "hub.cli.call",
-    "tool": "hub.tools.cli.tool",
-    "dashboard": "hub.gateway.cli.dashboard",
-    "token": "hub.gateway.cli.token",
-    "logs": "hub.gateway.cli.logs",
-    "sessions": "hub.sessions.cli",
-    "context": "hub.agent.cli.context",
-    "timeline": "hub.timeline.cli",
-    "trace": "hub.agent.cli.trace",
-    "memory": "hub.memory.cli.memory",
-    "skills": "hub.skills.cli.skills",
-    "entities": "hub.entities.cli.entities",
-    "hooks": "hub.hooks.cli",
-    "tools": "hub.tools.cli.tools",
-    "sandbox": "hub.sandbox.cli",
-    "approvals": "hub.tools.cli.approvals",
-    "secrets": "hub.tools.cli.secrets",
-    "pairing": "hub.messaging.cli.pairing",
-    "devices": "hub.gateway.cli.devices",
-    "nodes": "hub.nodes.cli.nodes",
-    "route": "hub.messaging.cli.route",
-    "areas": "hub.entities.cli.areas",
-    "automation": "hub.automation.cli.automation",
-    "script": "hub.automation.cli.script",
-    "blueprint": "hub.automation.cli.blueprint",
-    "event": "hub.automation.cli.event",
-    "service": "hub.automation.cli.service",
-    "state": "hub.entities.cli.state",
-    "template": "hub.template.cli",
-    "agents": "hub.agent.cli.agents",
-    "config": "hub.config.cli.config",
-    "integration": "hub.integration.cli",
-    "channels": "hub.messaging.cli.channels",
-    "models": "hub.models.cli",
-    "message": "hub.messaging.cli.message",
-    "outbox": "hub.messaging.cli.outbox",
-    "cron": "hub.automation.cli.cron",
-    "node": "hub.nodes.cli.node",
-    "tls": "hub.gateway.cli.tls",
-    "doctor": "hub.doctor.cli",
-}
+
+def commands() -> Mapping[str, Row]:
+    """Return the rows of the hub's own commands, by name: each with its module and the sentence of its help."""
+    return {row["name"]: row for row in read_table()["cli"]["homarus"]}
 
 
 class LazyGroup(Group):
@@ -74,15 +32,33 @@ class LazyGroup(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         from hub.cli.integration_commands import names
 
-        return [*COMMANDS, *(name for name in names() if name not in COMMANDS)]
+        own = commands()
+        return [*own, *(name for name in names() if name not in own)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        row = commands().get(cmd_name)
+        if row is None:
             from hub.cli.integration_commands import load
 
             return load(cmd_name)
-        command: click.Command = import_module(COMMANDS[cmd_name]).command
+        command: click.Command = import_module(row["module"]).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._help_of(ctx, name)) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self._help_of(ctx, name)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _help_of(self, ctx: click.Context, name: str) -> str:
+        row = commands().get(name)
+        if row is not None:
+            return str(row["help"])
+        command = self.get_command(ctx, name)
+        return (command and command.short_help) or ""
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hub.core.stages import Stage
-from hub.core.surfaces import MethodGroups, Route
+from hub.core.surfaces import MethodGroups, RouteGroups
 
 
 class Component:
@@ -36,9 +36,9 @@ class Component:
         """Return the groups of its gateway methods, made on first use."""
         return {}
 
-    def routes(self) -> Iterable[Route]:
-        """Return the HTTP routes it serves."""
-        return ()
+    def routes(self) -> RouteGroups:
+        """Return the groups of its HTTP routes, made on the first request."""
+        return {}
 
 
 def stages_of(components: Iterable[Component]) -> list[Stage]:

@@ -1,30 +1,29 @@
-"""The start's knowledge of methods, slash commands and triggers, whose modules are imported on first use.
+"""The table of surfaces: what is known of methods, routes, commands and triggers before their modules are imported.
 
-The table is written by `script/surfaces` from the declarations themselves; what differs from it is not served.
+It is written by `script/surfaces` from the declarations themselves; what differs from it is not served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import orjson
-from msgspec import Struct
-
-from hub.core.first_use import FirstUse
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 FILE = Path(__file__).resolve().parents[1] / "surfaces.json"
 
 Row = Mapping[str, Any]
-S = TypeVar("S", bound=Struct)
+S = TypeVar("S", bound="Struct")
 
 
 @cache
 def read_table() -> dict[str, dict[str, list[Row]]]:
     """Return the rows of the table, by kind of surface and by group."""
-    table: dict[str, dict[str, list[Row]]] = orjson.loads(FILE.read_bytes())
+    table: dict[str, dict[str, list[Row]]] = json.loads(FILE.read_bytes())
     return table
 
 
@@ -49,31 +48,12 @@ def of_row(kind: type[S], row: Row, **rest: Any) -> S:
     return kind(**plain, **rest)
 
 
+def name_of(row: Row) -> str:
+    """Return the name of a row in its group: a route's is its method and path."""
+    return row["name"] if "name" in row else f"{row['method']} {row['path']}"
+
+
 def _defaults(kind: type[Struct]) -> dict[str, Any]:
     """Return the fields that have defaults; `msgspec.structs.fields` would read all annotations for them."""
     values = kind.__struct_defaults__
     return dict(zip(kind.__struct_fields__[-len(values) :], values, strict=True))
-
-
-class SurfaceGroup(FirstUse[Mapping[str, S]]):
-    """Surfaces that are imported together, with the first use of one of them.
-
-    Args:
-        name: Of the group in the table.
-        rows: Its part of the table.
-        load: Imports their modules and returns them; it is called in a thread, and does nothing else there.
-    """
-
-    def __init__(self, name: str, rows: Iterable[Row], load: Callable[[], Iterable[S]]) -> None:
-        super().__init__(f"the part {name!r} of the hub", self._read)
-        self.rows = tuple(rows)
-        self.surfaces = load
-
-    def _read(self) -> Callable[[], Mapping[str, S]]:
-        found = list(self.surfaces())
-        rows = {row["name"]: row for row in map(row_of, found)}
-        known = {row["name"]: row for row in self.rows}
-        if rows != known:
-            differ = [name for name in rows.keys() | known.keys() if rows.get(name) != known.get(name)]
-            raise RuntimeError(f"{', '.join(sorted(differ))}: not as in {FILE.name}; run script/surfaces")
-        return lambda: dict(zip(rows, found, strict=True))

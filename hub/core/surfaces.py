@@ -141,6 +141,11 @@ class Route(Struct, frozen=True):
     login_redirect: bool = False
     show_error: Callable[[HubError], Mapping[str, Any]] | None = None
 
+    @property
+    def name(self) -> str:
+        """Its method and path."""
+        return f"{self.method} {self.path}"
+
 
 class MethodCall(Struct, frozen=True):
     """One WebSocket or RPC request.
@@ -164,7 +169,8 @@ class MethodCall(Struct, frozen=True):
 
 MethodHandler = Callable[[MethodCall], Awaitable[Any]]
 MethodGroups = Mapping[str, "Callable[[], Iterable[Method]]"]
-"""By group in `hub/surfaces.json`, a function that imports and makes the methods; it is called in a thread."""
+RouteGroups = Mapping[str, Callable[[], Iterable[Route]]]
+"""By group in `hub/surfaces.json`, a function that imports and makes the surfaces; it is called in a thread."""
 
 
 class Method(Struct, frozen=True):

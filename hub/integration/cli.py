@@ -81,11 +81,11 @@ def new(name: str, to: str | None, home: Path, as_json: bool, **wanted: bool) ->
 
 def _taken(home: Path) -> dict[str, str]:
     """Return the names that a new integration cannot have, with what has them."""
-    from hub.cli.app import COMMANDS
+    from hub.cli.app import commands
     from hub.sections import all_sections
 
     return {
-        **dict.fromkeys(COMMANDS, "a command of homarus"),
+        **dict.fromkeys(commands(), "a command of homarus"),
         **{section.name: "a section of the configuration" for section in all_sections().core()},
         **{each.domain: "an integration" for each in find(home).values() if not each.custom},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hub.agent.runner import AgentRunner
@@ -11,10 +11,9 @@ from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.addresses import Addresses
 from hub.core.component import Component
 from hub.core.context import ToolPolicy
-from hub.core.first_use import FirstUse
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import HttpCall, Method, MethodGroups, Route
+from hub.core.surfaces import Method, MethodGroups, RouteGroups
 from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.gateway.push.approval_events import ApprovalEvents
@@ -24,13 +23,10 @@ from hub.storage.database import Database
 from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
-from hub.tools.methods.tool_route import tool_route
 from hub.tools.registry import ToolRegistry
 from hub.tools.rules_in_force import rules_in_force
 
 if TYPE_CHECKING:
-    from aiohttp import web
-
     from hub.tools.methods.tools import ToolMethods
 
 
@@ -94,26 +90,22 @@ class ToolMethodsComponent(Component):
         self._secrets, self._approvals = secrets, approvals
         self._parts, self._outbox, self._addresses = runner.parts, outbox, addresses
         self._subagents, self._tasks = subagents, tasks
-        self._route = FirstUse("the route /tools/invoke", self._load_tool_methods)
 
     def methods(self) -> MethodGroups:
         """Return the methods about tools and secrets."""
         return {"tools": self._load_methods}
 
-    def routes(self) -> Iterable[Route]:
+    def routes(self) -> RouteGroups:
         """Return the route to use a tool."""
-        return [tool_route(self._answer)]
-
-    async def _answer(self, call: HttpCall) -> web.StreamResponse:
-        return await (await self._route.get()).answer(call)
+        return {"tools": lambda: [self._tool_methods().route()]}
 
     def _load_methods(self) -> Iterable[Method]:
         from hub.tools.methods.secrets import SecretMethods
 
         secrets = SecretMethods(self._secrets, self._approvals, self._parts.agents)
-        return [*self._load_tool_methods()().methods(), *secrets.methods()]
+        return [*self._tool_methods().methods(), *secrets.methods()]
 
-    def _load_tool_methods(self) -> Callable[[], ToolMethods]:
+    def _tool_methods(self) -> ToolMethods:
         from hub.tools.methods.tools import ToolMethodDependencies, ToolMethods
 
         parts = self._parts
@@ -128,7 +120,7 @@ class ToolMethodsComponent(Component):
             tasks=self._tasks,
             policies_of_subagent=self._policies_of_subagent,
         )
-        return lambda: ToolMethods(needs)
+        return ToolMethods(needs)
 
     def _policies_of_subagent(self, session_key: str) -> tuple[ToolPolicy, ...]:
         return tuple(

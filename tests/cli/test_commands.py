@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from hub import __version__
+from hub.cli.app import app, commands
 from hub.storage.homedir import Home
 from tests.cli.terminal import Terminal, command_at, every_command
 
@@ -261,6 +263,26 @@ def test_nothing_at_all_shows_the_help(type_: Terminal) -> None:
 
     assert ran.code == 2
     assert "doctor" in ran.err
+
+
+def test_help_imports_no_command() -> None:
+    script = "import sys; from hub.cli.app import run; run(['--help']); print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    help, _, modules = told.rstrip().rpartition("\n")
+    assert "Show the running hub: integrations, agents, models" in help
+    assert {row["module"] for row in commands().values()} & set(modules.split()) == set()
+
+
+def test_the_shell_completes_commands_from_the_table_and_the_rest_from_the_command() -> None:
+    def completions(*words: str) -> list[str]:
+        return [
+            each.value for each in ShellComplete(app, {}, "homarus", "").get_completions(list(words[:-1]), words[-1])
+        ]
+
+    assert completions("sta") == ["start", "status", "state"]
+    assert completions("token", "cr") == ["create"]
+    assert completions("--u") == ["--url"]
 
 
 def test_the_home_of_a_group_holds_for_its_commands(type_: Terminal, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import All, Length, Optional, Schema, string
-from hub.core.surface_table import Row, SurfaceGroup, of_row
+from hub.core.surface_group import SurfaceGroup
+from hub.core.surface_table import Row, of_row
 from hub.core.surfaces import Method, MethodCall, MethodGroups
 
 NODE = "node"

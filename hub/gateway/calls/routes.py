@@ -6,14 +6,17 @@ It grows and shrinks while the hub runs, and it is the registry that security te
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from aiohttp import web
 from msgspec import Struct
 
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
-from hub.core.surfaces import Open, Route
+from hub.core.surface_group import SurfaceGroup
+from hub.core.surface_table import Row, name_of, of_row
+from hub.core.surfaces import HttpCall, HttpHandler, Open, Route, RouteGroups
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 UPGRADE = "WEBSOCKET"
@@ -42,6 +45,7 @@ class RouteTable:
         self._exact: dict[str, dict[str, Route]] = {}
         self._tree: dict[Any, Any] = {}
         self._all: list[Route] = []
+        self._groups: dict[str, SurfaceGroup[Route]] = {}
 
     def __iter__(self) -> Iterator[Route]:
         return iter(tuple(self._all))
@@ -81,6 +85,32 @@ class RouteTable:
 
         return remove
 
+    def add_groups(self, groups: RouteGroups, rows: Mapping[str, Iterable[Row]]) -> None:
+        """Add routes as the table of surfaces has them; they are imported with the first request to one of their group.
+
+        A group that the table does not have is imported at once.
+        """
+        for name, load in groups.items():
+            if name not in rows:
+                for route in load():
+                    self.add(route)
+                continue
+            group = SurfaceGroup(name, rows[name], load)
+            for row in group.rows:
+                route = of_row(Route, row, handler=_delegating(row, group))
+                self.add(route)
+                self._groups[route.name] = group
+
+    async def loaded(self, match: RouteMatch) -> RouteMatch:
+        """Return a match with the whole route, its module imported on first use.
+
+        Raises:
+            HubError: It cannot be imported.
+        """
+        name = match.route.name
+        group = self._groups.get(name)
+        return match if group is None else RouteMatch((await group.get())[name], match.params)
+
     def match(self, method: str, path: str, *, websocket: bool = False) -> RouteMatch | None:
         """Return the route for a decoded path, or None.
 
@@ -111,6 +141,15 @@ class RouteTable:
             node = node.setdefault(key, {})
         place: dict[str, Any] = node.setdefault(None, {})
         return place
+
+
+def _delegating(row: Row, group: SurfaceGroup[Route]) -> HttpHandler:
+    """Return a handler that imports the route's own and calls it."""
+
+    async def handle(call: HttpCall) -> web.StreamResponse:
+        return await (await group.get())[name_of(row)].handler(call)
+
+    return handle
 
 
 def _route_of(entry: Any) -> Route:

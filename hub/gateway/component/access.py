@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from hub.core.component import Component
-from hub.core.secret import Secret
 from hub.core.stages import Stage
 from hub.core.surface_table import read_table
-from hub.core.surfaces import Method, MethodGroups, Route
+from hub.core.surfaces import Method, MethodGroups, Route, RouteGroups
 from hub.foundation import Foundation
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.idempotency import Idempotency
-from hub.gateway.connection.server import Gateway
-from hub.gateway.http_api.rpc import rpc_routes
-from hub.gateway.http_api.sign_in import SignIn
+from hub.gateway.component.gateway import GatewayComponent
 from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.hub_state import HubFacts, HubState
 from hub.gateway.push.events import HubEvents
@@ -38,15 +35,14 @@ class AccessDependencies(Struct, frozen=True):
     """The dependencies of the credentials.
 
     Attributes:
-        token: The hub token.
+        gateway: With the hub token.
         facts: Of `status`.
         components: Returns the components whose methods and routes are served.
         log: The latest log lines, when they are kept.
     """
 
-    gateway: Gateway
+    gateway: GatewayComponent
     db: Database
-    token: Secret
     facts: HubFacts
     components: Callable[[], Iterable[Component]]
     log: LogTail | None = None
@@ -61,10 +57,11 @@ class AccessComponent(Component):
     def __init__(self, base: Foundation, needs: AccessDependencies) -> None:
         self._base = base
         self._needs = needs
-        gateway, db, clock = needs.gateway, needs.db, base.clock
+        self._gateway = gateway = needs.gateway.gateway
+        db, clock = needs.db, base.clock
         self.tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
         self._codes = LoginCodes(db, clock)
-        self.devices = Devices(db, clock, base.bus, needs.token)
+        self.devices = Devices(db, clock, base.bus, needs.gateway.token)
         facts = needs.facts.in_recovery() if base.config.current.recovery else needs.facts
         self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
@@ -81,21 +78,27 @@ class AccessComponent(Component):
         from hub.gateway.methods.devices import DeviceMethods
         from hub.gateway.methods.tokens import TokenMethods
 
-        gateway = self._needs.gateway
+        gateway = self._gateway
         return [
             *TokenMethods(self.tokens, gateway.authenticator, gateway.clock.time).methods(),
             *DeviceMethods(self.devices, gateway.authenticator, self._connected).methods(),
             *SetupMethods(gateway).methods(),
         ]
 
-    def routes(self) -> Iterable[Route]:
+    def routes(self) -> RouteGroups:
         """Return the routes of method calls over HTTP, and of signing in."""
-        gateway = self._needs.gateway
+        return {"access": self._load_routes}
+
+    def _load_routes(self) -> Iterable[Route]:
+        from hub.gateway.http_api.rpc import rpc_routes
+        from hub.gateway.http_api.sign_in import SignIn
+
+        gateway = self._gateway
         sign_in = SignIn(gateway.ingress, gateway.authenticator, self._codes, self._web_sessions)
         return [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
 
     def _connected(self) -> set[str]:
-        clients = (each.client for each in self._needs.gateway.connections.values())
+        clients = (each.client for each in self._gateway.connections.values())
         return {client.device_id for client in clients if client.device_id is not None}
 
     async def login_link(self) -> LoginLink:
@@ -108,7 +111,7 @@ class AccessComponent(Component):
         return LoginLink(made["url"], made["code"], made["valid_s"])
 
     async def _open(self) -> None:
-        gateway, base = self._needs.gateway, self._base
+        gateway, base = self._gateway, self._base
         await self.tokens.open()
         await self._web_sessions.open()
         await self._codes.open()
@@ -127,8 +130,7 @@ class AccessComponent(Component):
                 "authMode": gateway.settings.mode.value,
             },
         )
-        rows = read_table()["methods"]
+        table = read_table()
         for component in self._needs.components():
-            gateway.methods.add_groups(component.methods(), rows)
-            for route in component.routes():
-                gateway.routes.add(route)
+            gateway.methods.add_groups(component.methods(), table["methods"])
+            gateway.routes.add_groups(component.routes(), table["routes"])

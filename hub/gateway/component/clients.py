@@ -12,18 +12,9 @@ from hub.agent.runner import AgentRunner
 from hub.agent.subagents.subagents import Subagents
 from hub.core.component import Component
 from hub.core.first_use import FirstUse
-from hub.core.surfaces import Method, MethodGroups, Route
+from hub.core.surfaces import Method, MethodGroups, Route, RouteGroups
 from hub.core.tasks import TaskOwner
 from hub.gateway.connection.server import Gateway
-from hub.gateway.http_api.anthropic_messages import anthropic_messages
-from hub.gateway.http_api.chat_completions import chat_completions
-from hub.gateway.http_api.embeddings import Embeddings
-from hub.gateway.http_api.kept_runs import KeptRuns
-from hub.gateway.http_api.models import Models
-from hub.gateway.http_api.ollama import OllamaApi
-from hub.gateway.http_api.responses import Responses
-from hub.gateway.http_api.runs import ApiRuns
-from hub.gateway.http_api.transcriptions import Transcriptions
 from hub.gateway.methods.hub_state import HubFacts
 from hub.memory.registry import Embed
 from hub.messaging.contract import ChannelState
@@ -74,8 +65,21 @@ class ClientsComponent(Component):
 
         return StartMethods(self._needs.subagents, self._needs.redactor).methods()
 
-    def routes(self) -> Iterable[Route]:
-        """Return the routes of OpenAI's API."""
+    def routes(self) -> RouteGroups:
+        """Return the routes of the APIs of OpenAI, Anthropic and Ollama."""
+        return {"clients": self._load_routes}
+
+    def _load_routes(self) -> Iterable[Route]:
+        from hub.gateway.http_api.anthropic_messages import anthropic_messages
+        from hub.gateway.http_api.chat_completions import chat_completions
+        from hub.gateway.http_api.embeddings import Embeddings
+        from hub.gateway.http_api.kept_runs import KeptRuns
+        from hub.gateway.http_api.models import Models
+        from hub.gateway.http_api.ollama import OllamaApi
+        from hub.gateway.http_api.responses import Responses
+        from hub.gateway.http_api.runs import ApiRuns
+        from hub.gateway.http_api.transcriptions import Transcriptions
+
         needs = self._needs
         gateway = needs.gateway
         kept = KeptRuns(needs.db, gateway.clock)

@@ -6,19 +6,18 @@ from collections.abc import Callable, Sequence
 
 from hub import __version__
 from hub.core.component import Component
-from hub.core.secret import Secret
 from hub.core.stages import Stage
 from hub.foundation import Foundation
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.server import Gateway, GatewayState
+from hub.security.hub_token import hub_token
 from hub.security.people import People
 
 
 class GatewayComponent(Component):
-    """The gateway and its settings.
+    """The gateway, its settings and the hub token.
 
     Args:
-        token: The hub token.
         host, port: Take precedence over the configuration's `http`.
     """
 
@@ -27,16 +26,16 @@ class GatewayComponent(Component):
     follows = frozenset({"people"})
     in_recovery = True
 
-    def __init__(
-        self, base: Foundation, *, people: Callable[[], People], token: Secret, host: str | None, port: int | None
-    ) -> None:
+    def __init__(self, base: Foundation, *, people: Callable[[], People], host: str | None, port: int | None) -> None:
         self._base = base
         self._people = people
         self._host, self._port = host, port
+        self.token = hub_token(base.home.path)
+        base.redactor.register(self.token)
         self.gateway = Gateway(
             self._settings(),
             people(),
-            token,
+            self.token,
             base.clock,
             base.bus,
             tasks=base.tasks,

@@ -40,7 +40,6 @@ from hub.gateway.connection.presence import Presence
 from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_error, encode_result
 from hub.gateway.connection.welcome import Welcomer
 from hub.gateway.http_api.health import health_routes
-from hub.gateway.http_api.openai_shapes import show_error
 from hub.gateway.push.broadcast import Broadcast
 from hub.security.people import People
 from hub.security.rate_limit import AttemptLimiter, PasswordLimiter
@@ -240,6 +239,7 @@ class Gateway:
                 raise Unavailable(f"the hub is {self.state}", retry_after_s=1.0)
             if match is None and self.state is GatewayState.RECOVERY and request.path.startswith(API_PATHS):
                 raise Unavailable("the hub is in recovery mode; see: homarus check", details={"reason": "recovery"})
+            match = match and await self.routes.loaded(match)
             admitted = await self.ingress.admit(request, match)
             socket = cast(Socket, request.protocol)
             socket.begin_public()
@@ -266,7 +266,7 @@ class Gateway:
         route = match.route if match is not None else None
         if isinstance(error, Unauthorized) and route is not None and route.login_redirect and _is_browser(request):
             return web.Response(status=303, headers={"Location": LOGIN_PATH, "Cache-Control": "no-store"})
-        show = (route and route.show_error) or (show_error if request.path.startswith(API_PATHS) else error_body)
+        show = (route and route.show_error) or (_api_error if request.path.startswith(API_PATHS) else error_body)
         response = json_response(show(error), status=error.http_status)
         if isinstance(error, Unauthorized):
             response.headers["WWW-Authenticate"] = CHALLENGE
@@ -389,6 +389,13 @@ def json_response(data: Any, *, status: int = 200) -> web.Response:
     """Return a JSON answer that is never cached."""
     headers = {"Cache-Control": "no-store"}
     return web.Response(body=orjson.dumps(data), status=status, content_type="application/json", headers=headers)
+
+
+def _api_error(error: HubError) -> Mapping[str, Any]:
+    """Return an error of `/v1` before a route is known; its module is imported with the first."""
+    from hub.gateway.http_api.openai_shapes import show_error
+
+    return show_error(error)
 
 
 def _always(match: RouteMatch | None) -> bool:

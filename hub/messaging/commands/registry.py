@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from hub.core.context import Context
 from hub.core.errors import HubError
-from hub.core.surface_table import SurfaceGroup, of_row, read_table
+from hub.core.surface_group import SurfaceGroup
+from hub.core.surface_table import of_row, read_table
 from hub.messaging.contract import ChatType, InboundMessage
 from hub.messaging.texts import FALLBACK, say
 from hub.tools.policy import belongs_here

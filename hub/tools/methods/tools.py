@@ -14,11 +14,11 @@ from msgspec import Struct
 from hub.agent.agents import Agent, Agents
 from hub.automation.services.addresses import Addresses
 from hub.core.context import Authority, Context, ToolPolicy
-from hub.core.errors import Forbidden, NotFound
+from hub.core.errors import Forbidden, HubError, NotFound
 from hub.core.events import Event
 from hub.core.ids import new_id
-from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean
-from hub.core.surfaces import READ, WRITE, HttpCall, Method, MethodCall
+from hub.core.schema import All, AnyOf, In, Length, Optional, Required, Schema, boolean
+from hub.core.surfaces import READ, WRITE, HttpCall, Method, MethodCall, Route
 from hub.core.tasks import TaskOwner
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
@@ -29,12 +29,26 @@ from hub.sessions.store import SessionStore
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
-from hub.tools.methods.tool_route import KEY, NAME, OWNER
 from hub.tools.policy import explain_tool, listed, profile_policy
 from hub.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
 
+OWNER = "gateway"
+BODY_LIMIT_BYTES = 2 * 1024 * 1024
+
+NAME = All(str, Length(min=1, max=64))
+KEY = AnyOf(None, All(str, Length(min=1, max=2048)))
+
+_BODY = Schema(
+    {
+        Required("tool"): NAME,
+        Optional("action", default=None): AnyOf(None, All(str, Length(max=200))),
+        Optional("args", default=dict): dict,
+        Optional("sessionKey", default=None): KEY,
+        Optional("dryRun", default=False): boolean,
+    }
+)
 _SOMEBODY: Mapping[str, Authority] = {
     "owner": Authority("owner", person="owner", owner=True),
     "person": Authority("peer:person", person="person"),
@@ -98,6 +112,19 @@ class ToolMethods:
             Method("tools.invoke", self._invoke, OWNER, invoke, WRITE, acts=True),
             Method("tools.run", self._run, OWNER, run, WRITE, acts=True),
         ]
+
+    def route(self) -> Route:
+        """Return `POST /tools/invoke`, which uses a tool over HTTP."""
+        return Route(
+            "POST",
+            "/tools/invoke",
+            self._answer,
+            OWNER,
+            scope=WRITE,
+            body=_BODY,
+            body_limit=BODY_LIMIT_BYTES,
+            show_error=_show_error,
+        )
 
     async def _catalog(self, call: MethodCall) -> Mapping[str, Any]:
         agents, tools = self._needs.agents, self._needs.tools
@@ -204,8 +231,7 @@ class ToolMethods:
         answer = {"status": status, "output": result.output, "details": dict(result.details)}
         return {**answer, "approval_id": asked.result()} if asked.done() else answer
 
-    async def answer(self, call: HttpCall) -> web.StreamResponse:
-        """Use a tool over HTTP: see `tool_route`."""
+    async def _answer(self, call: HttpCall) -> web.StreamResponse:
         body = call.body
         arguments = dict(body["args"])
         if body["action"] is not None:
@@ -316,6 +342,10 @@ def _tell_failure(name: str, done: asyncio.Task[ToolResult]) -> None:
     result = done.result()
     if result.is_error and result.details.get("code") != Forbidden.code:
         _log.warning("the tool %s failed after it was approved: %.300s", name, result.output)
+
+
+def _show_error(error: HubError) -> Mapping[str, Any]:
+    return {"ok": False, "error": {"code": error.code, "type": error.code.lower(), "message": error.message}}
 
 
 def _output(result: ToolResult) -> dict[str, Any]:
