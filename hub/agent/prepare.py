@@ -117,7 +117,7 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
 async def _model(parts: RunDependencies, run: AgentRun, model: str | None) -> str | None:
     """Return the requested model, or the one a hook chose instead."""
     hooks = parts.hooks
-    if hooks is None or not hooks.wants(BeforeModelResolve):
+    if hooks is None or BeforeModelResolve.hook not in hooks.wanted:
         return model
     text = run.request.message.text
     return (await hooks.modify(BeforeModelResolve(**run.facts, context=run.context, text=text, model=model))).model
@@ -139,7 +139,7 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
     extra = await _extra_prompt(parts, run, scene.model)
     prompt = parts.prompts.of(facts, tools, run.request.configured_prompt, extra)
     hooks = parts.hooks
-    if hooks is None or not hooks.wants(BeforeAgentStart):
+    if hooks is None or BeforeAgentStart.hook not in hooks.wanted:
         return prompt
     asked = BeforeAgentStart(**run.facts, context=run.context, model=scene.model, system=prompt.system)
     system = (await hooks.modify(asked)).system
@@ -150,7 +150,7 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
 async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
     """Return the workspace files for the prompt, or those a hook replaced them with."""
     hooks = parts.hooks
-    if hooks is None or not hooks.wants(AgentBootstrap):
+    if hooks is None or AgentBootstrap.hook not in hooks.wanted:
         return files
     known = {file.name: file for file in files}
     texts = {file.name: file.text or "" for file in files}
@@ -166,7 +166,7 @@ async def _extra_prompt(parts: RunDependencies, run: AgentRun, model: str) -> st
     hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
     if form is not None:
         extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)
-    if hooks is None or not hooks.wants(BeforePromptBuild):
+    if hooks is None or BeforePromptBuild.hook not in hooks.wanted:
         return extra
     asked = BeforePromptBuild(**run.facts, context=run.context, model=model, text=run.request.message.text)
     added = (await hooks.modify(asked)).append

@@ -126,7 +126,7 @@ async def store(parts: RunDependencies, run: AgentRun, entries: Iterable[Transcr
     Raises:
         Unavailable: The disk did not take them.
     """
-    if parts.hooks is not None and parts.hooks.wants(BeforeMessageWrite):
+    if parts.hooks is not None and BeforeMessageWrite.hook in parts.hooks.wanted:
         entries = [_with_chosen_text(parts, run, entry) for entry in entries]
     for stored in await run.conversation.transcript.append(entries):
         _publish(parts, run, stored)
@@ -172,7 +172,7 @@ def said_entry(
 def result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, result: ToolResult) -> TranscriptEntry:
     """Return the entry of a tool's result, with the output that hooks chose for it."""
     output, hooks = result.output, parts.hooks
-    if hooks is not None and hooks.wants(ToolResultPersist):
+    if hooks is not None and ToolResultPersist.hook in hooks.wanted:
         about = {**run.facts, "call_id": call.id, "name": call.name, "is_error": result.is_error}
         output = hooks.settle(ToolResultPersist(**about, context=run.context, output=output)).output
     message = Message(

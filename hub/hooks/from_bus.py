@@ -49,7 +49,7 @@ def observe_bus(bus: EventBus, hooks: Hooks) -> None:
 
 def _observer(hooks: Hooks, payload: type[HookPayload]) -> Any:
     def observe(event: Event) -> None:
-        if not hooks.wants(payload):
+        if payload.hook not in hooks.wanted:
             return
         told = {**dict.fromkeys(_OPTIONAL), **event.data, "context": event.context}
         if "key" in told:

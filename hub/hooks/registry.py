@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -45,15 +45,19 @@ class Hook(Struct, frozen=True):
 
 
 class Hooks:
-    """Knows every handler by its hook. Asking `wants` costs one look-up in a dict.
+    """Knows every handler by its hook.
 
     Args:
         tasks: Owns the calls of handlers that observe.
+
+    Attributes:
+        wanted: The names of hooks with a handler: without one, no payload need be made.
     """
 
     def __init__(self, tasks: TaskOwner) -> None:
         self._tasks = tasks
         self._hooks: dict[str, tuple[Hook, ...]] = {}
+        self.wanted: Container[str] = self._hooks.keys()
         self._observing = 0
 
     def add(self, hook: Hook) -> Callable[[], None]:
@@ -85,10 +89,6 @@ class Hooks:
                 self._hooks.pop(hook.name, None)
 
         return remove
-
-    def wants(self, payload: type[HookPayload]) -> bool:
-        """Whether any handler exists: without one, no payload need be made."""
-        return payload.hook in self._hooks
 
     def all(self) -> list[Hook]:
         """Return every handler, by hook and in the order in which they are called."""

@@ -21,7 +21,7 @@ class ToolCallHooks:
 
     async def before(self, call: ToolCall) -> Mapping[str, Any] | None:
         """See `AroundCalls.before`."""
-        if not self._hooks.wants(BeforeToolCall):
+        if BeforeToolCall.hook not in self._hooks.wanted:
             return None
         asked = BeforeToolCall(
             context=call.context,
@@ -39,7 +39,7 @@ class ToolCallHooks:
 
     def after(self, facts: Mapping[str, str], context: Context, result: ToolResult, duration_ms: float) -> None:
         """See `AroundCalls.after`."""
-        if self._hooks.wants(AfterToolCall):
+        if AfterToolCall.hook in self._hooks.wanted:
             told = AfterToolCall(
                 **facts, context=context, output=result.output, is_error=result.is_error, duration_ms=duration_ms
             )

@@ -59,7 +59,7 @@ async def test_a_hook_is_off_until_it_is_enabled_and_after_it_is_disabled(home: 
     assert (await home.state(), await home.prompt()) == ("ready", "hello")
 
     await home.found.disable("greet")
-    assert (await home.state(), home.hooks.wants(BeforePromptBuild)) == ("off", False)
+    assert (await home.state(), BeforePromptBuild.hook in home.hooks.wanted) == ("off", False)
 
 
 async def test_what_was_enabled_is_called_after_a_restart(home: HookHome) -> None:

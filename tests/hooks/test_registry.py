@@ -54,10 +54,10 @@ def test_a_removed_handler_leaves_nothing(hooks: Hooks) -> None:
     first()
     first()
 
-    assert hooks.wants(AgentEnd)
+    assert AgentEnd.hook in hooks.wanted
     assert [each.source for each in hooks.all()] == ["two"]
     second()
-    assert not hooks.wants(AgentEnd)
+    assert AgentEnd.hook not in hooks.wanted
 
 
 async def test_a_handler_that_fails_or_is_late_is_named_and_skipped(
@@ -135,4 +135,4 @@ async def test_after_the_end_nothing_is_called(hooks: Hooks, caplog: pytest.LogC
     hooks.observe(AgentEnd(context=Context(SYSTEM), run_id="r", session_key="s", agent_id="main", **ENDED))
 
     assert seen == []
-    assert not any(hooks.wants(each) for each in (BeforePromptBuild, BeforeToolCall, MessageReceived))
+    assert not any(each.hook in hooks.wanted for each in (BeforePromptBuild, BeforeToolCall, MessageReceived))

@@ -85,7 +85,7 @@ async def ask_before_spawning(parts: RunDependencies, request: SpawnRequest, age
         InvalidRequest: One of them chose a level of thinking that there is not.
     """
     hooks, settings = parts.hooks, parts.agents.get(request.agent_id).subagents
-    if hooks is None or not hooks.wants(SubagentSpawning):
+    if hooks is None or SubagentSpawning.hook not in hooks.wanted:
         return request
     asked = SubagentSpawning(
         context=request.context,

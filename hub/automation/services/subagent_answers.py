@@ -108,7 +108,7 @@ class SubagentAnswers:
 
     async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
         """Return where the answer to a result goes: the place, or another that a hook chose."""
-        if self._hooks is None or not self._hooks.wants(SubagentDeliveryTarget):
+        if self._hooks is None or SubagentDeliveryTarget.hook not in self._hooks.wanted:
             return place
         found = msgspec.json.decode(place, type=_Place).address if place else None
         asked = SubagentDeliveryTarget(

@@ -127,7 +127,7 @@ class OutboxSender:
         attached = self._channels.get(*row.chat[:2])
         if attached is None or attached.channel.limits.idempotent or isinstance(row.outgoing, REPEATABLE):
             return False
-        if self.hooks is not None and self.hooks.wants(MessageSending):
+        if self.hooks is not None and MessageSending.hook in self.hooks.wanted:
             return False
         if row.next_ms > row.created_ms or row.run_id in self._shown or outbox_rows.is_waiting(connection, row.chat):
             return False
@@ -355,7 +355,11 @@ async def _ask_before_sending(hooks: Hooks | None, row: OutboxRow, attached: Att
         Why it is not sent; None when it is.
     """
     outgoing = row.outgoing
-    if hooks is None or not hooks.wants(MessageSending) or not isinstance(outgoing, NewMessage | NewText | NewPoll):
+    if (
+        hooks is None
+        or MessageSending.hook not in hooks.wanted
+        or not isinstance(outgoing, NewMessage | NewText | NewPoll)
+    ):
         return None
     if isinstance(outgoing, NewMessage) and outgoing.settled:
         return None

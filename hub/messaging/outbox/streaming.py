@@ -162,9 +162,9 @@ class AnswerStreams:
         if attached is None or self._parts.tasks.closed:
             return None
         hooks = self._parts.hooks
-        if hooks is not None and hooks.wants(BeforeMessageWrite):
+        if hooks is not None and BeforeMessageWrite.hook in hooks.wanted:
             return None
-        as_it_grows = hooks is None or not hooks.wants(MessageSending)
+        as_it_grows = hooks is None or MessageSending.hook not in hooks.wanted
         if (
             as_it_grows
             and attached.outbound.streaming is not DraftStreaming.OFF
