@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 from hub.core.errors import Forbidden
 
@@ -12,6 +13,8 @@ PATH_BYTES_LIMIT = 4_096
 DEPTH_LIMIT = 64
 TEMPORARY_PREFIX = ".homarus-"
 TEMPORARY_SUFFIX = ".tmp"
+PATHS_KNOWN = 256
+"""Paths that were found to be acceptable are known again: most turns read the same files."""
 
 
 class PathRefused(Forbidden):
@@ -35,6 +38,11 @@ def components(path: str) -> tuple[str, ...]:
     """
     if not isinstance(path, str):
         raise PathRefused(path, "a path is text")
+    return _components(path)
+
+
+@lru_cache(maxsize=PATHS_KNOWN)
+def _components(path: str) -> tuple[str, ...]:
     if path.startswith("/"):
         raise PathRefused(path, "it is absolute; give it relative to the directory")
     try:
@@ -73,8 +81,8 @@ class Hidden:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = frozenset(paths)
-        self._folded = tuple(_folded(components(path)) for path in sorted(self.paths))
-        if any(not each for each in self._folded):
+        self._folded = frozenset([_folded(components(path)) for path in self.paths])
+        if not all(self._folded):
             raise ValueError("a view cannot hide its own directory")
 
     def __bool__(self) -> bool:
@@ -85,15 +93,18 @@ class Hidden:
         if not self._folded:
             return False
         folded = _folded(names)
-        return any(folded[: len(each)] == each for each in self._folded)
+        return not self._folded.isdisjoint([folded[:depth] for depth in range(1, len(folded) + 1)])
 
 
+@lru_cache(maxsize=PATHS_KNOWN)
 def _folded(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.casefold() if name.isascii() else folded_name(name) for name in names)
+    return tuple(map(folded_name, names))
 
 
 def folded_name(name: str) -> str:
     """Return a name as the least strict file system compares it: without invisible characters, case-folded."""
+    if name.isascii():
+        return name.casefold()
     seen = "".join([each for each in name if unicodedata.category(each) != "Cf"])
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 

@@ -296,15 +296,21 @@ class Root:
             raise missing(rel)
         return names
 
-    @contextmanager
-    def _directory(self, names: tuple[str, ...], rel: str) -> Iterator[int]:
+    def _open_directory(self, names: tuple[str, ...], rel: str) -> int:
         """Open the directory at `names`, component by component."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for name in names:
+        for name in names:
+            try:
                 deeper = open_directory(descriptor, name, rel)
+            finally:
                 os.close(descriptor)
-                descriptor = deeper
+            descriptor = deeper
+        return descriptor
+
+    @contextmanager
+    def _directory(self, names: tuple[str, ...], rel: str) -> Iterator[int]:
+        descriptor = self._open_directory(names, rel)
+        try:
             yield descriptor
         finally:
             os.close(descriptor)
@@ -313,8 +319,11 @@ class Root:
     def _parent(self, names: tuple[str, ...], rel: str) -> Iterator[tuple[int, str]]:
         if not names:
             raise IsADirectoryError(errno.EISDIR, "is the directory itself", rel)
-        with self._directory(names[:-1], rel) as descriptor:
+        descriptor = self._open_directory(names[:-1], rel)
+        try:
             yield descriptor, names[-1]
+        finally:
+            os.close(descriptor)
 
     def _open_plain(self, parent: int, name: str, rel: str, flags: int, mode: int) -> int:
         found = stat_at(parent, name)

@@ -163,6 +163,7 @@ def agent_of(key: str) -> str | None:
     return key.split(":", 2)[1] if key.startswith("agent:") else None
 
 
+@lru_cache(maxsize=256)
 def main_key(agent: str) -> str:
     """Return the key of an agent's main session."""
     return str(SessionKey(agent, SessionKind.MAIN))
@@ -186,6 +187,7 @@ def incognito_key(agent: str, id: str, channel: str) -> str:
     return direct_key(agent, f"{INCOGNITO}{id}", channel=channel)
 
 
+@lru_cache(maxsize=1_024)
 def is_incognito(key: str) -> bool:
     """Whether a key is that of an incognito conversation; decided by the key alone."""
     try:

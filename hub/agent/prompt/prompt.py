@@ -165,7 +165,7 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
     """Return the parts of the prompt in order; the ones that change most often come last."""
     identity = ("identity", _IDENTITY.format(name=facts.name))
     if facts.mode is PromptMode.NONE:
-        return (_part(*identity),)
+        return (PromptPart(*identity, len(identity[1])),)
     full = facts.mode is PromptMode.FULL
     tools = frozenset(facts.tool_names)
     runtime = _RUNTIME.format(runtime=facts.runtime, see="see" if facts.reasoning_shown else "do not see")
@@ -184,13 +184,13 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
         (full and bool(facts.runtime), "runtime", runtime),
         (not full and bool(facts.runtime), "runtime", f"## Runtime\n{facts.runtime}"),
     ]
-    parts = [_part(name, text) for wanted, name, text in sections if wanted]
+    parts = [PromptPart(name, text, len(text)) for wanted, name, text in sections if wanted]
     files = [file for file in facts.files if full or file.name in MINIMAL_FILES]
     shown = [
         PromptPart(file.name, text, file.size_chars)
         for file, text in zip(files, show_files(files, facts.settings), strict=True)
     ]
-    return (*parts, *([_part("files", _FILES), *shown] if shown else []))
+    return (*parts, *([PromptPart("files", _FILES, len(_FILES)), *shown] if shown else []))
 
 
 def show_files(files: Iterable[PromptFile], settings: PromptSettings) -> Iterable[str]:
@@ -216,7 +216,3 @@ def show_files(files: Iterable[PromptFile], settings: PromptSettings) -> Iterabl
 def _names(tools: tuple[str, ...]) -> str:
     more = ["…"] if len(tools) > TOOL_NAMES_SHOWN else []
     return ", ".join([*tools[:TOOL_NAMES_SHOWN], *more])
-
-
-def _part(name: str, text: str) -> PromptPart:
-    return PromptPart(name, text, len(text))

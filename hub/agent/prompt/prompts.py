@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import orjson
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,14 +41,18 @@ class OfferedTools(Struct, frozen=True):
 
     Attributes:
         tools: All of them.
+        names: What they are called.
         specs: Those that are described.
         found: Those that are found by `find_tools`.
+        found_names: What those are called.
         tokens: About how many tokens the described ones have.
     """
 
     tools: list[Tool]
+    names: tuple[str, ...]
     specs: tuple[ToolSpec, ...]
     found: tuple[ToolSpec, ...]
+    found_names: tuple[str, ...]
     tokens: int
 
 
@@ -85,7 +87,7 @@ class Prompts:
             _titled(_GROUP if facts.in_room else None, configured),
             _titled(_SUBAGENT if facts.mode is PromptMode.MINIMAL else None, extra),
         ]
-        if not (added := "\n\n".join(text for text in texts if text)):
+        if not (added := "\n\n".join(filter(None, texts))):
             return prompt
         return replace(
             prompt,
@@ -125,15 +127,12 @@ def _offered(tools: list[Tool], limit: int) -> OfferedTools:
         shown = [tool for tool in shown if tool.name not in FINDERS]
     specs = tuple(spec_of(tool) for tool in shown)
     tokens = sum(spec_tokens(spec) for spec in specs)
-    return OfferedTools(tools, specs, tuple(spec_of(tool) for tool in found), tokens)
-
-
-def _names(tools: Iterable[Tool | ToolSpec]) -> tuple[str, ...]:
-    return tuple(tool.name for tool in tools)
+    names, further = tuple(tool.name for tool in tools), tuple(tool.name for tool in found)
+    return OfferedTools(tools, names, specs, tuple(spec_of(tool) for tool in found), further, tokens)
 
 
 def _prompt(facts: PromptFacts, offered: OfferedTools) -> Prompt:
-    parts = prompt_parts(replace(facts, tool_names=_names(offered.tools), more_tools=_names(offered.found)))
+    parts = prompt_parts(replace(facts, tool_names=offered.names, more_tools=offered.found_names))
     system = "\n\n".join([part.text for part in parts])
     return Prompt(system, offered.specs, estimate_text(system) + offered.tokens, parts, offered.found)
 

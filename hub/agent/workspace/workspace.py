@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 from importlib.resources import files
@@ -57,7 +57,7 @@ BYTES_PER_CHAR = 4
 DAYS = 2
 QUARTER_S = 900.0
 
-_Sign = tuple[tuple[str, int, int, int], ...]
+_Sign = tuple[str, int, int, int]
 
 
 class Workspaces:
@@ -93,7 +93,7 @@ class Workspaces:
         self.sandboxes = SandboxPlaces(home.path, folder, lambda id: agents.get(id).workspace, SANDBOX_RULES)
         self._named_days: tuple[object, list[str]] = (None, [])
         self._ready: set[tuple[str, Path]] = set()
-        self._files: dict[tuple[str, bool, int], tuple[_Sign, tuple[PromptFile, ...]]] = {}
+        self._files: dict[tuple[str, bool, int], tuple[dict[_Sign, PromptFile | None], tuple[PromptFile, ...]]] = {}
 
     def is_private(self, session_key: str, authority: Authority) -> bool:
         """Whether a session is an owner's private one, which alone sees the home's memory."""
@@ -137,14 +137,21 @@ class Workspaces:
             NotFound: There is no such agent.
             StorageError: The workspace cannot be made.
         """
-        settings = self.agents.get(agent_id).sandbox
-        if settings.confines(session_key, authority) and settings.own_files:
-            return self.sandboxes.own_files(agent_id, session_key, settings)
-        if not self.is_ready(agent_id):
-            self.ensure(agent_id)
+        agent = self.agents.get(agent_id)
+        if agent.sandbox.own_files and agent.sandbox.confines(session_key, authority):
+            return self.sandboxes.own_files(agent_id, session_key, agent.sandbox)
+        workspace = self.folder(agent_id, session_key, authority)
         hidden = OTHERS if self.is_private(session_key, authority) else PRIVATE
-        workspace = self.agents.get(agent_id).workspace
         return Root(workspace, (*hidden, *_media_of_others(workspace, session_key)))
+
+    def folder(self, agent_id: str, session_key: str, authority: Authority) -> Path:
+        """Return where the files lie that a session may see some of; see `view`."""
+        agent = self.agents.get(agent_id)
+        if agent.sandbox.own_files and agent.sandbox.confines(session_key, authority):
+            return self.sandboxes.own_files(agent_id, session_key, agent.sandbox).path
+        if (agent_id, agent.workspace) not in self._ready:
+            self.ensure(agent_id)
+        return agent.workspace
 
     def sendable(self, agent_id: str, session_key: str, authority: Authority, path: str) -> Path:
         """Return a file that a session may see, in a form that can be read later by its path alone.
@@ -176,7 +183,8 @@ class Workspaces:
     def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:
         """Return the files that are in an agent's prompts, those that change most often last.
 
-        The same object is returned until one of them changes: a call costs a look at each file's facts.
+        The same object is returned until one of them changes: a call costs a look at each file's facts, and the
+        reading of what changed.
 
         Args:
             agent_id: The agent.
@@ -185,19 +193,21 @@ class Workspaces:
         agent = self.agents.get(agent_id)
         # The first conversation is the owner's; no one else could save its outcome.
         names = [*ALWAYS, BOOTSTRAP, CURATED, *self._days()] if private else ALWAYS
-        sign = tuple([_facts(agent.workspace, name) for name in names])
+        signs = _signs(agent.workspace, names)
         key = (agent_id, private, agent.prompt.file_chars)
-        known = self._files.get(key)
-        if known is not None and known[0] == sign:
-            return known[1]
+        before, files = self._files.get(key, ({}, ()))
+        if signs == list(before):
+            return files
         root = Root(agent.workspace)
-        found = tuple(
-            file
-            for (_, _, size, _), name in zip(sign, names, strict=True)
-            if (file := _prompt_file(root, name, size, agent.prompt.file_chars)) is not None
-        )
-        self._files[key] = (sign, found)
-        return found
+        read: dict[_Sign, PromptFile | None] = {}
+        for sign in signs:
+            known = before.get(sign)
+            if sign not in before or (known is not None and known.note is not None):
+                known = _prompt_file(root, sign[0], sign[2], agent.prompt.file_chars)
+            read[sign] = known
+        files = tuple([file for file in read.values() if file is not None])
+        self._files[key] = (read, files)
+        return files
 
     def _days(self) -> list[str]:
         """Return the files of the last days; in every time zone, midnight falls on a quarter of an hour."""
@@ -252,13 +262,17 @@ def template(name: str, agent_name: str) -> bytes:
     return text.replace("{name}", agent_name).encode()
 
 
-def _facts(workspace: Path, name: str) -> tuple[str, int, int, int]:
-    """Return the signature of a file for detecting changes; its size is -1 when there is none."""
-    try:
-        found = os.stat(f"{workspace}/{name}", follow_symlinks=False)
-    except OSError:
-        return (name, 0, -1, 0)
-    return (name, found.st_mtime_ns, found.st_size, found.st_ino)
+def _signs(workspace: Path, names: Iterable[str]) -> list[_Sign]:
+    """Return name, time, size and number of each file, by which changes are seen; its size is -1 when there is none."""
+    signs = []
+    for name in names:
+        try:
+            found = os.stat(f"{workspace}/{name}", follow_symlinks=False)
+        except OSError:
+            signs.append((name, 0, -1, 0))
+        else:
+            signs.append((name, found.st_mtime_ns, found.st_size, found.st_ino))
+    return signs
 
 
 def _prompt_file(root: Root, name: str, size: int, chars: int) -> PromptFile | None:

@@ -47,7 +47,7 @@ def build(host: IntegrationHost) -> None:
 
     def workspace(agent_id: str) -> Root:
         # The whole workspace: whose files a session sees is decided by scope, for each search.
-        return Root(host.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
+        return Root(host.workspaces.folder(agent_id, main_key(agent_id), SYSTEM))
 
     ground = JobSources(
         host.home,
