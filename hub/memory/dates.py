@@ -80,22 +80,22 @@ def named_in(text: str) -> tuple[str, list[frozenset[str]]]:
     What is no day of any calendar stays in the text: asking for the 31st of February is not asking for nothing.
     """
     wanted: list[frozenset[str]] = []
-    for pattern, order in _WRITTEN:
-        for match in pattern.finditer(text):
-            if (found := _date(match, order)) is not None:
-                year, month, day = found
-                wanted.append(
-                    frozenset([f"@{month:02}-{day:02}" if year is None else f"@{year:04}-{month:02}-{day:02}"])
-                )
-        text = _without(pattern, order, _date, text)
-    for year, month in _months_in(text):
-        wanted.append(frozenset([f"@{year:04}-{month:02}"]))
-    for pattern, order in _MONTHS_WRITTEN:
-        text = _without(pattern, order, _month, text)
-    for month in _bare_months_in(text):
-        wanted.append(frozenset([f"@{month:02}"]))
-    for pattern, order in _BARE_MONTHS:
-        text = _without(pattern, order, _bare_month, text)
+    if _MAY_BE_ONE.search(text):
+        for pattern, order in _WRITTEN:
+            days = [found for match in pattern.finditer(text) if (found := _date(match, order)) is not None]
+            for year, month, day in days:
+                mark = f"@{month:02}-{day:02}" if year is None else f"@{year:04}-{month:02}-{day:02}"
+                wanted.append(frozenset([mark]))
+            if days:
+                text = _without(pattern, order, _date, text)
+        if months := [frozenset([f"@{year:04}-{month:02}"]) for year, month in _months_in(text)]:
+            wanted += months
+            for pattern, order in _MONTHS_WRITTEN:
+                text = _without(pattern, order, _month, text)
+    if bare := [frozenset([f"@{month:02}"]) for month in _bare_months_in(text)]:
+        wanted += bare
+        for pattern, order in _BARE_MONTHS:
+            text = _without(pattern, order, _bare_month, text)
     return text, wanted
 
 

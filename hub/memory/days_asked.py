@@ -49,9 +49,11 @@ def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
         today: The day on which it is asked.
     """
     rest, wanted = named_in(simplified(query))
-    wanted += [frozenset(_ago(match, today)) for match in _AGO.finditer(rest)]
+    for match in _AGO.finditer(rest):
+        wanted.append(frozenset(_ago(match, today)))
     rest = _AGO.sub(" ", rest)
-    wanted += [frozenset(_relative(match, today)) for match in _ASKED.finditer(rest)]
+    for match in _ASKED.finditer(rest):
+        wanted.append(frozenset(_relative(match, today)))
     return (_ASKED.sub(" ", rest), wanted) if wanted else (query, [])
 
 

@@ -4,46 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from typing import Any, Protocol
+
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub")
+
+
+class _Sub(Protocol):
+    def __call__(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str: ...
 
 
 class LazyPattern:
-    """Stands in for `re.compile(source, flags)`; compiles on first use.
+    """Stands in for `re.compile(source, flags)`; compiles on first use, and has the expression's own methods then.
 
     Args:
-        source: The regular expression.
+        source: The regular expression; `findall` is for those with one group at most.
         flags: As for `re.compile`.
+
+    Attributes:
+        compiled: The compiled expression.
     """
+
+    compiled: re.Pattern[str]
+    search: Callable[[str], re.Match[str] | None]
+    match: Callable[[str], re.Match[str] | None]
+    fullmatch: Callable[[str], re.Match[str] | None]
+    finditer: Callable[[str], Iterator[re.Match[str]]]
+    findall: Callable[[str], list[str]]
+    sub: _Sub
 
     def __init__(self, source: str, flags: int = 0) -> None:
         self._source = source
         self._flags = flags
 
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        """The compiled expression."""
-        return re.compile(self._source, self._flags)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """See `re.Pattern.search`."""
-        return self.compiled.search(text)
-
-    def match(self, text: str) -> re.Match[str] | None:
-        """See `re.Pattern.match`."""
-        return self.compiled.match(text)
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        """See `re.Pattern.fullmatch`."""
-        return self.compiled.fullmatch(text)
-
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """See `re.Pattern.finditer`."""
-        return self.compiled.finditer(text)
-
-    def findall(self, text: str) -> list[str]:
-        """See `re.Pattern.findall`; for expressions with one group at most."""
-        return self.compiled.findall(text)
-
-    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
-        """See `re.Pattern.sub`."""
-        return self.compiled.sub(replacement, text, count)
+    def __getattr__(self, name: str) -> Any:
+        if name != "compiled" and name not in _METHODS:
+            raise AttributeError(name)
+        self.compiled = re.compile(self._source, self._flags)
+        for method in _METHODS:
+            setattr(self, method, getattr(self.compiled, method))
+        return getattr(self, name)

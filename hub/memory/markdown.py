@@ -312,7 +312,7 @@ def _cut(lines: list[str], at: int, heading: str, *, is_item: bool) -> list[Pass
             begin, size = number, 0
         size += len(line) + 1
     pieces.append(_piece(lines, begin, len(lines), at, heading, is_item))
-    if any(says_untrusted(line) for line in lines):
+    if says_untrusted("\n".join(lines)):
         return [replace(piece, trusted=False) for piece in pieces]
     return pieces
 

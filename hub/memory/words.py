@@ -62,35 +62,41 @@ def count_cjk(text: str) -> int:
 def words_of(text: str) -> list[str]:
     """Return the search words of a text: stems, and single characters and pairs of Chinese."""
     if text.isascii():
-        words = [word for piece in _ASCII_WORD.findall(text.lower()) if (word := _stem_of(piece))]
-        return [*words, *otherwise_written(text.lower())]
+        plain = text.lower()
+        return [*filter(None, map(_stem_of, _ASCII_WORD.findall(plain))), *otherwise_written(plain)]
     found: list[str] = []
     for part, is_run in _parts(text):
         if is_run:
             found.extend(part)
             found.extend(_pairs(part))
         else:
-            found.extend(word for piece in _WORD.findall(part) if (word := _stem_of(piece)))
+            found.extend(filter(None, map(_stem_of, _WORD.findall(part))))
             found.extend(otherwise_written(part))
     return found
 
 
 def otherwise_written(folded: str) -> list[str]:
     """Return further search words of a text: the ends of long numbers, and codes (E-15) as one word."""
-    numbers = (_NOT_A_DIGIT.sub("", match[0])[-TELLING_DIGITS:] for match in _LONG_NUMBER.finditer(folded))
-    codes = (f"{letters}{digits}" for letters, digits in _CODE.findall(folded) if letters not in STOP_WORDS)
-    return [*numbers, *codes]
+    found = []
+    for match in _LONG_NUMBER.finditer(folded):
+        found.append(_NOT_A_DIGIT.sub("", match[0])[-TELLING_DIGITS:])
+    for letters, digits in _CODE.findall(folded):
+        if letters not in STOP_WORDS:
+            found.append(f"{letters}{digits}")
+    return found
 
 
 def words_asked(query: str) -> list[str]:
     """Return the words of a query, each once: without question words, Chinese in pairs where possible."""
+    if query.isascii():
+        return list(dict.fromkeys(filter(None, map(_stem_of, _WORD.findall(query.lower())))))
     found: list[str] = []
     for part, is_run in _parts(query):
         if is_run:
             for asked in _CHINESE_ASIDES.split(part):
                 found.extend(_pairs(asked) if len(asked) > 1 else asked)
         else:
-            found.extend(word for piece in _WORD.findall(part) if (word := _stem_of(piece)))
+            found.extend(filter(None, map(_stem_of, _WORD.findall(part))))
     return list(dict.fromkeys(found))
 
 

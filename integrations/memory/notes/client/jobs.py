@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_not
 
 from msgspec import Struct
 
@@ -43,7 +44,7 @@ class Jobs:
         left_out = ground.omissions.of(agent_id)
         made_from = (self._configuration(), ground.agents.get(agent_id), ground.people(), left_out)
         kept = self._kept.get(agent_id)
-        if kept is None or any(one is not other for one, other in zip(kept.made_from, made_from, strict=True)):
+        if kept is None or any(map(is_not, kept.made_from, made_from)):
             kept = self._kept[agent_id] = _Kept(job_for(self._ground, agent_id), made_from)
             self._known.update(file.id for source in kept.job.sources for file in source.files)
         return kept.job

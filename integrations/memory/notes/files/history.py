@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import secrets
 from collections import defaultdict
@@ -112,7 +113,9 @@ class History:
 
     def new_id(self, time_ms: int) -> str:
         """Return an id that sorts after all existing ones, even if the clock went back."""
-        last = max(map(_number, (*self._names(_DONE), *self._names(_PENDING))), default=0)
+        last = max(
+            [int(names[-1].partition("-")[0]) for names in map(self._names, (_DONE, _PENDING)) if names], default=0
+        )
         return f"{max(time_ms, last + 1):013d}-{secrets.token_hex(4)}"
 
     def begin(self, record: Record) -> None:
@@ -194,10 +197,11 @@ class History:
 
     def _names(self, ending: str) -> list[str]:
         try:
-            found = [each.name.removesuffix(ending) for each in self._directory.iterdir() if each.name.endswith(ending)]
+            found = [name.removesuffix(ending) for name in os.listdir(self._directory) if name.endswith(ending)]
         except FileNotFoundError:
             return []
-        return sorted((name for name in found if _ID.fullmatch(name)), key=lambda name: (_number(name), name))
+        # By their numbers: a longer one is greater.
+        return sorted(sorted(filter(_ID.fullmatch, found)), key=len)
 
     def _read(self, id: str, ending: str) -> Record | None:
         try:
@@ -211,15 +215,11 @@ class History:
     def _prune(self) -> None:
         size = 0
         for number, name in enumerate(reversed(self._names(_DONE))):
-            path = self._path(name, _DONE)
+            path = f"{self._directory}/{name}{_DONE}"
             with suppress(FileNotFoundError):
-                size += path.stat().st_size
+                size += os.stat(path).st_size
                 if number and (number >= CHANGES_LIMIT or size > SIZE_LIMIT_BYTES):
-                    path.unlink()
-
-
-def _number(id: str) -> int:
-    return int(id.partition("-")[0])
+                    os.unlink(path)
 
 
 def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:
