@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -62,6 +63,7 @@ UPDATE_CHARS = 20_000
 
 STOPPED_CALL = "stopped: the run was ended before this call had a result; it may or may not have taken effect"
 
+_IS_PROGRAM = attrgetter("info.program")
 _log = logging.getLogger(__name__)
 
 
@@ -192,7 +194,7 @@ def _count_turn(parts: RunDependencies, run: AgentRun, event: TurnEnded) -> None
     run.draft = None
     run.calls.append((run.model or "", usage))
     hooks, message = parts.hooks, event.turn.message
-    if hooks is not None and hooks.wants(LlmOutput):
+    if hooks is not None and LlmOutput.hook in hooks.wanted:
         tools = [call.name for call in event.turn.calls]
         told = {**run.facts, "model": run.model, "text": message.text, "tools": tools, "usage": usage.as_dict()}
         hooks.observe(LlmOutput(**told, context=run.context))
@@ -439,7 +441,7 @@ class RunPorts:
 
 def _asks_a_program(run: AgentRun) -> bool:
     """Return whether the next model is an agentic program (`ModelInfo.program`)."""
-    return any(each.info.program for each in run.config.candidates)
+    return any(map(_IS_PROGRAM, run.config.candidates))
 
 
 def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, halvings: int) -> ModelRequest:
@@ -486,7 +488,7 @@ def _publish_input(
     parts: RunDependencies, run: AgentRun, model: str, messages: Sequence[Message], specs: Sequence[ToolSpec]
 ) -> None:
     hooks = parts.hooks
-    if hooks is not None and hooks.wants(LlmInput):
+    if hooks is not None and LlmInput.hook in hooks.wanted:
         tools, system = [spec.name for spec in specs], run.config.prompt.system
         told = {**run.facts, "model": model, "system": system, "messages": messages, "tools": tools}
         hooks.observe(LlmInput(**told, context=run.context))

@@ -89,7 +89,7 @@ class _Topic:
         found = list(self.plain)
         for keys, table in self.indexed.items():
             try:
-                hit = table.get(tuple([data[key] for key in keys]))
+                hit = table.get(tuple(map(data.__getitem__, keys)))
             except (KeyError, TypeError):
                 continue
             if hit:
@@ -150,7 +150,12 @@ class EventBus:
         handled = 0
         try:
             while True:
-                self._dispatch(event)
+                if (topic := self._topics.get(event.type)) is not None:
+                    matching = topic.matching(event.data) if topic.indexed or topic.rest else topic.plain
+                    if matching:
+                        self._call(matching, event)
+                if (every := self._topics.get(ANY)) is not None:
+                    self._call(every.plain, event)
                 if not self._queue:
                     return
                 handled += 1
@@ -238,14 +243,6 @@ class EventBus:
             + sum(len(hit) for t in topic.indexed.values() for hit in t.values())
             for type, topic in self._topics.items()
         }
-
-    def _dispatch(self, event: Event) -> None:
-        topic = self._topics.get(event.type)
-        if topic is not None:
-            self._call(topic.matching(event.data) if topic.indexed or topic.rest else topic.plain, event)
-        every = self._topics.get(ANY)
-        if every is not None:
-            self._call(every.plain, event)
 
     def _call(self, subscriptions: Iterable[_Subscription], event: Event, *, at_once: bool = False) -> None:
         later: list[_Subscription] = []

@@ -100,11 +100,15 @@ class Message(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     @property
     def tool_calls(self) -> tuple[ToolCallBlock, ...]:
         """Its tool calls, in order."""
-        return tuple([block for block in self.content if type(block) is ToolCallBlock])
+        calls: tuple[ToolCallBlock, ...] = ()
+        for block in self.content:
+            if type(block) is ToolCallBlock:
+                calls += (block,)
+        return calls
 
     def as_dict(self) -> dict[str, Any]:
         """The message in the gateway's wire shape, which is also the stored form in transcripts."""
-        shown: dict[str, Any] = {"role": self.role.value, "content": [_block_as_dict(block) for block in self.content]}
+        shown: dict[str, Any] = {"role": self.role.value, "content": list(map(_block_as_dict, self.content))}
         if self.role is Role.TOOL:
             shown |= {"toolCallId": self.tool_call_id, "toolName": self.tool_name, "isError": self.is_error}
         return shown

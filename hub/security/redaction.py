@@ -6,6 +6,7 @@ import json
 import logging
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
+from operator import is_
 from typing import Any
 from urllib.parse import quote
 
@@ -115,7 +116,7 @@ class Redactor:
             return data if same else mapped
         if isinstance(data, (list, tuple, set, frozenset)):
             items = [self._redact_data(item, depth + 1) for item in data]
-            if all(a is b for a, b in zip(items, data, strict=True)):
+            if all(map(is_, items, data)):
                 return data
             return tuple(items) if isinstance(data, tuple) else items
         if isinstance(data, (bytes, bytearray)):

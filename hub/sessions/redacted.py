@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,10 +15,10 @@ Redact = Callable[[str], str]
 
 def redact_message(message: Message, redact: Redact) -> Message:
     """Return `message` without secrets; the same object when there were none."""
-    blocks = tuple(_block(block, redact) for block in message.content)
-    if all(new is old for new, old in zip(blocks, message.content, strict=True)):
-        return message
-    return replace(message, content=blocks)
+    blocks: tuple[Block, ...] = ()
+    for block in message.content:
+        blocks += (_block(block, redact),)
+    return message if all(map(is_, blocks, message.content)) else replace(message, content=blocks)
 
 
 def redact_data(value: Any, redact: Redact) -> Any:
@@ -27,11 +28,13 @@ def redact_data(value: Any, redact: Redact) -> Any:
             clean = redact(value)
             return value if clean == value else clean
         case dict() | Mapping():
-            fresh = {key: redact_data(item, redact) for key, item in value.items()}
-            return value if all(fresh[key] is value[key] for key in fresh) else fresh
+            fresh = {}
+            for key, item in value.items():
+                fresh[key] = redact_data(item, redact)
+            return value if all(map(is_, fresh.values(), value.values())) else fresh
         case list() | tuple():
             items = [redact_data(item, redact) for item in value]
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+            return value if all(map(is_, items, value)) else items
     return value
 
 

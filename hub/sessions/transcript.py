@@ -27,6 +27,7 @@ class Transcript:
 
     Attributes:
         path: The file; it appears with the first entry.
+        leaf: The entry that the next one is attached to.
         set_aside: The file that damaged lines were moved to at open, if there were any.
     """
 
@@ -37,6 +38,7 @@ class Transcript:
         self._by_id = {entry.id: entry for entry in entries}
         self._parents = _parents(entries)
         self._branch: list[TranscriptEntry] | None = None
+        self.leaf = entries[-1] if entries else None
         self.set_aside: Path | None = None
 
     @classmethod
@@ -80,11 +82,6 @@ class Transcript:
     @property
     def path(self) -> Path:
         return self._file.path
-
-    @property
-    def leaf(self) -> TranscriptEntry | None:
-        """The entry that the next one is attached to."""
-        return self._entries[-1] if self._entries else None
 
     def entries(self) -> list[TranscriptEntry]:
         """Return all entries of the tree, oldest first."""
@@ -195,13 +192,13 @@ class Transcript:
             leaf = fresh[entry.id] = entry
             stored.append(entry)
         if fresh:
-            self._file.append(encode_line(entry.as_dict()) for entry in fresh.values())
+            self._file.append([encode_line(entry.as_dict()) for entry in fresh.values()])
             for entry in fresh.values():
                 self._adopt(entry)
         return stored
 
     def _adopt(self, entry: TranscriptEntry) -> None:
-        leaf = self.leaf
+        leaf, self.leaf = self.leaf, entry
         self._entries.append(entry)
         self._by_id[entry.id] = entry
         self._parents[entry.id] = entry.parent_id

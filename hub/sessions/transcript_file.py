@@ -171,8 +171,7 @@ class TranscriptFile:
         """
         data = b"".join(stored)
         try:
-            descriptor = self._descriptor()
-            write_all(descriptor, data)
+            write_all(self._open() if self._fd is None else self._fd, data)
             self._size += len(data)
         except OSError as error:
             self._undo()
@@ -187,7 +186,7 @@ class TranscriptFile:
         if self._fd is None and not self.path.exists():
             return None
         try:
-            return FileSync(self.path, os.dup(self._descriptor()), self._is_named)
+            return FileSync(self.path, os.dup(self._open() if self._fd is None else self._fd), self._is_named)
         except OSError as error:
             raise Unavailable(f"the transcript {self.path} cannot be synced: {error.strerror}") from error
 
@@ -197,16 +196,15 @@ class TranscriptFile:
             os.close(self._fd)
             self._fd = None
 
-    def _descriptor(self) -> int:
-        if self._fd is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._size = os.fstat(self._fd).st_size
-            if self._size == 0:
-                line = encode_line(self._header.as_dict())
-                write_all(self._fd, line)
-                self._size = len(line)
-        return self._fd
+    def _open(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._fd = descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._size = os.fstat(descriptor).st_size
+        if self._size == 0:
+            line = encode_line(self._header.as_dict())
+            write_all(descriptor, line)
+            self._size = len(line)
+        return descriptor
 
     def _undo(self) -> None:
         """Remove the partial line that a full disk left."""

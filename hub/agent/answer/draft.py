@@ -24,16 +24,12 @@ from hub.models.contract import (
 
 
 class DraftTurn(Struct, frozen=True):
-    """A finished model call."""
+    """A finished model call; `calls` are the tool calls that its message asks for, in order."""
 
     message: Message
     usage: Usage
     stop: StopReason
-
-    @property
-    def calls(self) -> tuple[ToolCallBlock, ...]:
-        """The tool calls it asks for, in order."""
-        return self.message.tool_calls
+    calls: tuple[ToolCallBlock, ...]
 
 
 class AnswerDraft:
@@ -71,7 +67,8 @@ class AnswerDraft:
     def turn(self) -> DraftTurn:
         """Return the finished call."""
         self._close()
-        return DraftTurn(Message(Role.ASSISTANT, tuple(self._blocks)), self.usage, self._stop)
+        message = Message(Role.ASSISTANT, tuple(self._blocks))
+        return DraftTurn(message, self.usage, self._stop, message.tool_calls)
 
     def partial(self) -> Message | None:
         """Return what was said before a call was broken off, or None if nothing was.

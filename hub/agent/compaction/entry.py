@@ -76,10 +76,10 @@ def compactions_in(branch: Sequence[TranscriptEntry]) -> int:
 
 def since_compaction(branch: Sequence[TranscriptEntry]) -> Sequence[TranscriptEntry]:
     """Return the entries of a branch that models are still sent unsummarised."""
-    done = next((found for entry in reversed(branch) if (found := read_compaction(entry)) is not None), None)
-    if done is None:
-        return branch
-    return branch[next((at for at, entry in enumerate(branch) if entry.id == done.first_kept), 0) :]
+    for entry in reversed(branch):
+        if entry.message is None and (done := read_compaction(entry)) is not None:
+            return branch[next((at for at, each in enumerate(branch) if each.id == done.first_kept), 0) :]
+    return branch
 
 
 def summary_message(done: Compaction, entry: TranscriptEntry) -> Message:

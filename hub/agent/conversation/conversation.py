@@ -158,7 +158,7 @@ class RunConversation:
         fresh, self._seen, self._leaf = branch[self._seen :], len(branch), leaf
         for entry in fresh:
             self._taint.add(entry)
-            if (done := read_compaction(entry)) is not None:
+            if entry.message is None and (done := read_compaction(entry)) is not None:
                 self._shorten(done, entry)
             elif (message := self._message(entry)) is not None:
                 self._add(Item(message, estimate_message(message), entry.id))

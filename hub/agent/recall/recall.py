@@ -184,7 +184,7 @@ class Recall:
         return [
             (str(hit.get("path")), frozenset(words_of(str(hit.get("text", "")))))
             for entry in branch[-LOOK_BACK:]
-            if note_channel(entry) == MEMORY
+            if entry.data.get("channel") == MEMORY and note_channel(entry) is not None
             for hit in entry.data.get("hits") or ()
             if isinstance(hit, Mapping)
         ]

@@ -58,9 +58,8 @@ class ConversationTaint:
 
     def restricts(self, by: str, run_id: str) -> bool:
         """Whether a run of this speaker may do only what needs no approval."""
-        if self._since_lift is not None and run_id == self._lifted_run:
-            return self._since_lift.are_there(by)
-        return self.is_heard(by)
+        since = self._since_lift
+        return (self._all if since is None or run_id != self._lifted_run else since).are_there(by)
 
     def _lift(self, entry: TranscriptEntry) -> None:
         self._lifted_run = None
