@@ -12,6 +12,7 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.core.ids import new_id
 from hub.gateway.calls.method_table import NODE
 from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.outlet import EVENT
 from hub.gateway.connection.protocol import CLOSE_POLICY, encode_event
 from hub.gateway.push.broadcast import Broadcast
 from hub.nodes.contract import Connect, Disconnect
@@ -101,7 +102,7 @@ class SocketNode:
                 future.set_exception(NodeRefused(CONNECTION, "the node disconnected", outside=False))
 
     def _send(self, event: str, payload: Mapping[str, Any]) -> None:
-        if not self.connection.outlet.send_event(encode_event(event, payload)):
+        if not self.connection.outlet.send(encode_event(event, payload), EVENT):
             self.lost()
 
 

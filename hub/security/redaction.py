@@ -32,6 +32,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._values: tuple[str, ...] = ()
+        self._values_in_json: tuple[str, ...] = ()
         self._by_letter: dict[str, list[str]] = {}
         self._longest = 0
         self._harmless_keys: set[str] = set()
@@ -53,6 +54,7 @@ class Redactor:
         for form in self._values:
             by_letter.setdefault(form[0], []).append(form)
         self._by_letter, self._longest = by_letter, len(self._values[0])
+        self._values_in_json = tuple([json.dumps(form, ensure_ascii=False)[1:-1] for form in self._values])
         # Last, and another set: a thread that still looks at a key by the old values adds it to the old one.
         self._harmless_keys = set()
 
@@ -72,6 +74,26 @@ class Redactor:
                     spans.extend(match.span(shape.group) for match in shape.pattern.finditer(text))
                     break
         return _mask(text, spans) if spans else text
+
+    def is_clean(self, encoded: str) -> bool:
+        """Whether data surely holds no secret, judged at once by its JSON; of what may hold one, each text is redacted.
+
+        Args:
+            encoded: The data in JSON that escapes only what has to be.
+        """
+        if encoded.count("{") + encoded.count("[") > DEPTH_LIMIT:  # what is too deep to show is cut off
+            return False
+        for value in self._values_in_json:
+            if value in encoded:
+                return False
+        folded = encoded.lower()
+        for shape in SECRET_PATTERNS:
+            if shape.mark in encoded:
+                searched = folded if shape.any_case else encoded
+                for hint in shape.hints:
+                    if hint in searched:
+                        return False
+        return True
 
     def begun_at(self, text: str) -> int:
         """Return the position at the end of a text where a registered value may begin; its length if none does."""

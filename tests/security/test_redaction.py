@@ -6,8 +6,10 @@ import json
 import logging
 import re
 import string
+from base64 import b64encode
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, strategies as st
 
@@ -195,6 +197,39 @@ def test_data_keeps_its_shape_and_loses_its_secrets(data: Any) -> None:
     assert json.dumps(data) == before
     assert json.dumps(shown) == before.replace("correct-horse", MASK)
     assert shown is data or "correct-horse" in before
+
+
+@given(st.text(alphabet='ab"\\/\n\x01é', min_size=8, max_size=10), JSON, st.data())
+def test_data_that_is_clean_as_json_loses_nothing(value: str, other: Any, data: st.DataObject) -> None:
+    redactor = Redactor()
+    redactor.register(value)
+    forms = [
+        value,
+        json.dumps(value),
+        b64encode(b"x" + value.encode()).decode(),
+        "sk-" + "a1" * 9,
+        "bearer " + "a1" * 12,
+    ]
+    shown = data.draw(st.sampled_from([other, *forms, {"a": [other, *forms]}, [{each: other} for each in forms]]))
+
+    is_clean = redactor.is_clean(orjson.dumps(shown).decode())
+
+    assert not is_clean or redactor.redact_data(shown) is shown
+
+
+def test_an_ordinary_event_is_clean() -> None:
+    redactor = Redactor()
+    redactor.register("correct-horse")
+
+    assert redactor.is_clean('{"runId":"0a1b","data":{"text":"It is in the cellar."}}')
+
+
+def test_data_that_is_too_deep_is_not_clean() -> None:
+    deep: list[Any] = []
+    for _ in range(100):
+        deep = [deep]
+
+    assert not Redactor().is_clean(orjson.dumps(deep).decode())
 
 
 def test_secret_objects_keys_and_bytes_are_taken_out_of_data() -> None:

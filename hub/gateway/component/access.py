@@ -118,7 +118,7 @@ class AccessComponent(Component):
         await self.devices.open()
         idempotency = Idempotency(self._needs.db, base.clock, base.tasks)
         gateway.attach(self.tokens, self._web_sessions, self.devices, idempotency)
-        gateway.broadcast.redact = base.redactor.redact_data
+        gateway.broadcast.redactor = base.redactor
         HubEvents(base.bus, gateway.broadcast, base.clock, self._state.health)
         home = base.config.home
         gateway.welcomer.attach(

@@ -38,6 +38,7 @@ FAIR_AFTER = 128
 STRICT = "strict-params"
 """What a client names among its `caps` if keys that a method does not know are to be errors."""
 UI_MODES = frozenset({"ui", "webchat"})
+"""In these a person watches: deltas are then coalesced."""
 CLOSE_LIMIT_S = 2.0
 
 
@@ -58,11 +59,6 @@ class ClientInfo(Struct, frozen=True):
     permissions: Mapping[str, bool] = {}
     path_env: str | None = None
     device_id: str | None = None
-
-    @property
-    def is_ui(self) -> bool:
-        """Whether a person watches: deltas are then coalesced."""
-        return self.mode in UI_MODES
 
 
 class Connection:

@@ -17,7 +17,7 @@ BATCH_BYTES = 262_144
 DROP_AT_FRACTION = 0.5
 """Above this share of the bound, droppable frames are no longer queued."""
 
-_ANSWER, _EVENT, _DROPPABLE = 0, 1, 2
+ANSWER, EVENT, DROPPABLE = 0, 1, 2
 
 
 class Outlet:
@@ -48,14 +48,6 @@ class Outlet:
         transport = self._socket.transport
         return self._waiting_bytes + (transport.get_write_buffer_size() if transport is not None else 0)
 
-    def send(self, payload: bytes) -> bool:
-        """Queue an answer; return whether it will be sent."""
-        return self._send(payload, _ANSWER)
-
-    def send_event(self, encoded: bytes, *, droppable: bool = False) -> bool:
-        """Queue an event as `encode_event` made it; it is numbered when it is sent."""
-        return self._send(encoded, _DROPPABLE if droppable else _EVENT)
-
     def close(self) -> None:
         """Flush, and accept nothing more."""
         if not self._closed:
@@ -65,13 +57,22 @@ class Outlet:
             self._waiting_bytes = 0
         self._socket.on_writable = None
 
-    def _send(self, payload: bytes, kind: int) -> bool:
+    def send(self, payload: bytes, kind: int = ANSWER) -> bool:
+        """Queue an answer, or an event as `encode_event` made it, which is numbered when it is sent.
+
+        Args:
+            payload: What is sent.
+            kind: ANSWER, EVENT, or DROPPABLE for an event that may be missed.
+
+        Returns:
+            Whether it will be sent.
+        """
         if self._closed:
             return False
         size = len(payload)
         if self._socket.writing_paused or self._waiting_bytes > BATCH_BYTES:
             waiting = self.waiting_bytes + size
-            if kind == _DROPPABLE and waiting > self._limit_bytes * DROP_AT_FRACTION:
+            if kind == DROPPABLE and waiting > self._limit_bytes * DROP_AT_FRACTION:
                 self.dropped += 1
                 return False
             if waiting > self._limit_bytes and not self._shed(waiting - self._limit_bytes):
@@ -115,7 +116,7 @@ class Outlet:
         kept: deque[tuple[bytes, int]] = deque()
         freed = 0
         for payload, kind in self._frames:
-            if kind == _DROPPABLE and freed < needed:
+            if kind == DROPPABLE and freed < needed:
                 freed += len(payload)
                 self.dropped += 1
             else:

@@ -105,12 +105,22 @@ def encode_error(id: str, error: HubError) -> bytes:
     return orjson.dumps({"type": "res", "id": id, "ok": False, "error": error.as_dict()}, default=plain)
 
 
-def encode_event(event: str, payload: Any, state_version: Mapping[str, int] | None = None) -> bytes:
-    """Encode an event once for all clients: all but the sequence number and the closing brace."""
+def encode_event(
+    event: str, payload: Any, state_version: Mapping[str, int] | None = None, *, plain_only: bool = False
+) -> bytes:
+    """Encode an event once for all clients: all but the sequence number and the closing brace.
+
+    Args:
+        event, payload, state_version: The event.
+        plain_only: Whether text and numbers that are more than that, such as a secret's, are refused.
+
+    Raises:
+        TypeError: The payload is no plain data.
+    """
     frame: dict[str, Any] = {"type": "event", "event": event, "payload": payload}
     if state_version is not None:
         frame["stateVersion"] = dict(state_version)
-    return orjson.dumps(frame, default=plain)[:-1]
+    return orjson.dumps(frame, plain, orjson.OPT_PASSTHROUGH_SUBCLASS if plain_only else 0)[:-1]
 
 
 def with_sequence(encoded: bytes, sequence: int) -> bytes:

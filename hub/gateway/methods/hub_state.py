@@ -129,8 +129,8 @@ class HubState:
             "waiting": await self.facts.waiting(),
             "repairs": [repair.as_dict() for repair in self._repairs.all()],
         }
-        redact = gateway.broadcast.redact
-        return redact(shown) if redact is not None else shown
+        redactor = gateway.broadcast.redactor
+        return redactor.redact_data(shown) if redactor is not None else shown
 
     async def link(self) -> dict[str, Any]:
         """Return a fresh sign-in link: `url`, `code`, `valid_s`."""

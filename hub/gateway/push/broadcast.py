@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
 
 from hub.core.surfaces import READ, Push
-from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.connection import UI_MODES, Connection
+from hub.gateway.connection.outlet import DROPPABLE, EVENT
 from hub.gateway.connection.protocol import encode_event
+from hub.security.redaction import Redactor
 
 
 class Broadcast:
@@ -15,7 +17,7 @@ class Broadcast:
 
     def __init__(self) -> None:
         self._connections: dict[str, Connection] = {}
-        self.redact: Callable[[Any], Any] | None = None
+        self.redactor: Redactor | None = None
         """Takes secrets out of a payload before it is sent."""
         self._watched: list[Callable[[bool], None]] = []
         self._clients: list[Callable[[Connection, bool], None]] = []
@@ -73,23 +75,32 @@ class Broadcast:
         scope = push.scope
         only = push.connection_ids
         for connection in self._connections.values():
+            if topic is not None and topic not in connection.topics:
+                continue
+            if ui is not None and (connection.client.mode in UI_MODES) is not ui:
+                continue
             if only is not None and connection.id not in only:
                 continue
             if scope is not None and scope not in connection.authority.scopes:
                 continue
-            if topic is not None and topic not in connection.topics:
-                continue
-            if ui is not None and connection.client.is_ui is not ui:
-                continue
             if encoded is None:
-                payload = self.redact(push.payload) if self.redact is not None and scope is not None else push.payload
-                encoded = encode_event(push.event, payload, push.state_version)
-            connection.outlet.send_event(encoded, droppable=push.droppable)
+                encoded = self._encoded(push)
+            connection.outlet.send(encoded, DROPPABLE if push.droppable else EVENT)
             count += 1
         return count
 
+    def _encoded(self, push: Push) -> bytes:
+        """Return an event without secrets, encoded once for all clients."""
+        if self.redactor is None or push.scope is None:
+            return encode_event(push.event, push.payload, push.state_version)
+        with suppress(TypeError):  # it holds a secret by its origin, perhaps
+            encoded = encode_event(push.event, push.payload, push.state_version, plain_only=True)
+            if self.redactor.is_clean(encoded.decode()):
+                return encoded
+        return encode_event(push.event, self.redactor.redact_data(push.payload), push.state_version)
+
     def _count(self, connection: Connection, by: int) -> None:
-        if connection.client.is_ui:
+        if connection.client.mode in UI_MODES:
             self.watchers += by
         else:
             self.programs += by

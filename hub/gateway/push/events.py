@@ -47,10 +47,11 @@ class _Audience:
 
 
 class _Followed:
-    __slots__ = ("audiences", "started_ms", "view")
+    __slots__ = ("audiences", "started_ms", "view", "whose")
 
     def __init__(self, run_id: str, session_key: str, started_ms: int) -> None:
         self.view = RunView(run_id, session_key)
+        self.whose = {"runId": run_id, "sessionKey": session_key, "agentId": agent_of(session_key)}
         self.started_ms = started_ms
         self.audiences = {True: _Audience(), False: _Audience()}
 
@@ -123,7 +124,7 @@ class RunEvents:
         if run is None:
             while len(self._runs) >= FOLLOWED_LIMIT:
                 _cancel_timers(self._runs.pop(next(iter(self._runs))))
-            run = self._runs[run_id] = _Followed(run_id, data.get("session_key", ""), self._now_ms())
+            run = self._runs[run_id] = _Followed(run_id, data.get("session_key", ""), int(self._clock.time() * 1_000))
         run.view.apply(event.type, data)
         return run
 
@@ -217,7 +218,12 @@ class RunEvents:
     def _tool(self, run: _Followed, told: dict[str, Any], *, droppable: bool = False) -> None:
         self._send_pending(run)
         self._agent(run, "tool", told, droppable=droppable)
-        payload = {"sessionKey": run.view.session_key, "runId": run.view.run_id, "ts": self._now_ms(), "data": told}
+        payload = {
+            "sessionKey": run.view.session_key,
+            "runId": run.view.run_id,
+            "ts": int(self._clock.time() * 1_000),
+            "data": told,
+        }
         push = Push("session.tool", payload, scope=READ, droppable=droppable)
         self._broadcast.push(push, topic=session_topic(run.view.session_key))
 
@@ -244,7 +250,7 @@ class RunEvents:
             "runId": data.get("run_id"),
             "messageId": data.get("entry_id"),
             "message": data["message"],
-            "ts": self._now_ms(),
+            "ts": int(self._clock.time() * 1_000),
         }
         if "note" in data:
             payload["note"] = data["note"]
@@ -255,7 +261,7 @@ class RunEvents:
         run = self._run(event)
         self._send_pending(run)
         status, error = run.view.status, run.view.error
-        ended = self._now_ms()
+        ended = int(self._clock.time() * 1_000)
         state = chat_state(status)
         phase: dict[str, Any] = {
             "phase": "error" if state == "error" else "end",
@@ -296,8 +302,8 @@ class RunEvents:
                 continue
             audience = run.audiences[ui]
             audience.agent_seq += 1
-            shown = {"seq": audience.agent_seq, "stream": stream, "ts": self._now_ms(), "data": data}
-            payload = {**_whose(run), **shown}
+            shown = {"seq": audience.agent_seq, "stream": stream, "ts": int(self._clock.time() * 1_000), "data": data}
+            payload = {**run.whose, **shown}
             self._broadcast.push(Push("agent", payload, scope=READ, droppable=droppable), ui=ui)
 
     def _chat(self, run: _Followed, told: dict[str, Any], *, ui: bool | None = None, droppable: bool = False) -> None:
@@ -306,14 +312,15 @@ class RunEvents:
                 continue
             audience = run.audiences[each]
             audience.chat_seq += 1
-            payload = {**_whose(run), "seq": audience.chat_seq, **told}
+            payload = {**run.whose, "seq": audience.chat_seq, **told}
             self._broadcast.push(Push("chat", payload, scope=READ, droppable=droppable), ui=each)
 
     def _message(self, text: str) -> dict[str, Any]:
-        return {"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": self._now_ms()}
-
-    def _now_ms(self) -> int:
-        return int(self._clock.time() * 1000)
+        return {
+            "role": "assistant",
+            "content": [{"type": "text", "text": text}],
+            "timestamp": int(self._clock.time() * 1_000),
+        }
 
 
 class HubEvents:
@@ -385,11 +392,6 @@ class HubEvents:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
-
-
-def _whose(run: _Followed) -> dict[str, Any]:
-    key = run.view.session_key
-    return {"runId": run.view.run_id, "sessionKey": key, "agentId": agent_of(key)}
 
 
 def _cancel_timers(run: _Followed) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hub.core.secret import MASK, Secret, SecretText
 from hub.gateway.push.events import RunEvents
 from tests.gateway.rig import connected, running
 from tests.hub_fixture import HubFixture
@@ -44,3 +45,13 @@ async def test_a_summary_is_told_of_in_its_run_and_between_runs_as_a_change_of_t
     assert [each["data"]["phase"] for each in told] == ["start", "end", "end"]
     assert [each["data"]["completed"] for each in told[1:]] == [False, True]
     assert (told[2]["data"]["messages"], told[2]["data"]["willRetry"]) == (40, True)
+
+
+async def test_secrets_are_taken_out_of_what_is_pushed_by_their_words_and_by_their_origin(house: HubFixture) -> None:
+    house.redactor.register('correct "horse"')
+    async with connected(house) as client:
+        for said in ('it is correct "horse"', SecretText("1234"), Secret("x"), "it is in the cellar"):
+            house.bus.fire("run_tool_finished", {**CALL, "output": "", "details": {"said": said}})
+        told = [(await client.event("agent"))["payload"]["data"]["details"]["said"] for _ in range(4)]
+
+    assert told == [f"it is {MASK}", MASK, MASK, "it is in the cellar"]
