@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -139,6 +140,7 @@ def areas_of(scope: MemoryScope) -> tuple[str, ...]:
     return tuple(areas)
 
 
+@lru_cache(maxsize=1_024)
 def area_of(path: str) -> str | None:
     """Return the area of a workspace file; None for a file that is no memory, or of an unclear area.
 

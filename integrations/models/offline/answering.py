@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
-from itertools import islice
 
 from hub.core.ids import new_id
 from hub.models.contract import (
@@ -68,6 +67,7 @@ class OfflineAnswers:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer one request."""
         said, results = last_turn(request.messages)
+        turns = _said_last(request.messages, 2)
         text, now = unwrap(said)
         if (quoted := _QUOTED.match(text)) is not None:
             text = quoted[2]
@@ -79,13 +79,14 @@ class OfflineAnswers:
         else:
             intent = understood(text, await self._recognize(text), language, now or self._now())
             language = intent.language if intent is not None else language
-            turn = OfflineTurn(text, language, now or self._now(), tools, spoken_of(request.messages))
+            spoken = spoken_of(request.messages, turns)
+            turn = OfflineTurn(text, language, now or self._now(), tools, spoken)
             step = decide(intent, results, turn)
             if quoted is not None and isinstance(step, Call):
                 step = decide(None, results, turn)  # for others it answers what it knows, and does nothing
         if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
             step = Say(reply("too_many_steps", language))
-        if isinstance(step, Say) and (due := reminders(request.messages, language)):
+        if isinstance(step, Say) and (due := reminders(request.messages[: turns[0] if turns else 0], language)):
             step = Say("\n\n".join([*due, step.text]))
         match step:
             case Say(answer):
@@ -126,9 +127,13 @@ def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
     return "", results[::-1]
 
 
-def spoken_of(messages: Sequence[Message]) -> list[Told]:
-    """Return the entries that the turn before the last was about: those remembered, or else those found."""
-    turns = _said_last(messages, 2)
+def spoken_of(messages: Sequence[Message], turns: Sequence[int]) -> list[Told]:
+    """Return the entries that the turn before the last was about: those remembered, or else those found.
+
+    Args:
+        messages: The conversation.
+        turns: Where the last two messages of a person are, the newest first.
+    """
     if len(turns) < 2:
         return []
     before = messages[turns[1] : turns[0]]
@@ -140,11 +145,10 @@ def spoken_of(messages: Sequence[Message]) -> list[Told]:
     return [told for told in told_in(found[-1], "hits") if told.text in answer] if found else []
 
 
-def reminders(messages: Sequence[Message], language: str) -> list[str]:
-    """Return the hub's notes of the last turn: the text right before the user's message."""
-    last = (_said_last(messages, 1) or [0])[0]
+def reminders(before: Sequence[Message], language: str) -> list[str]:
+    """Return the hub's notes of the last turn, from what is before the user's message: they are right before it."""
     found: list[str] = []
-    for message in reversed(messages[:last]):
+    for message in reversed(before):
         if message.role is not Role.USER or _is_said(message):
             break
         if _REMINDER.match(message.text):
@@ -155,8 +159,13 @@ def reminders(messages: Sequence[Message], language: str) -> list[str]:
 
 def _said_last(messages: Sequence[Message], count: int) -> list[int]:
     """Return where the last messages of a person are, the newest first."""
-    backwards = range(len(messages) - 1, -1, -1)
-    return list(islice((number for number in backwards if _is_said(messages[number])), count))
+    found: list[int] = []
+    for number in range(len(messages) - 1, -1, -1):
+        if len(found) == count:
+            break
+        if messages[number].role is Role.USER and _is_said(messages[number]):
+            found.append(number)
+    return found
 
 
 def _is_said(message: Message) -> bool:

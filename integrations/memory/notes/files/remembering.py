@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, tzinfo
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -88,16 +89,15 @@ class Remembering(Struct, frozen=True):
         before, after = texts[place.path]
         fresh, line = place.with_item(after, item)
         texts[place.path] = (before, fresh)
-        added = next(each for each in passages(fresh) if each.start_line == line)
+        added = next(each for _, each in _facts(fresh) if each.start_line == line)
         return Added(_hit(place.path, added), struck=hits), texts
 
     def _known(self, texts: Texts) -> tuple[str, Passage] | None:
         """Return an existing equal entry that is at least as trusted."""
         wanted, trusted = fact_key(self.entry.text), self.entry.provenance.trusted
         for path, (_, text) in texts.items():
-            for passage in passages(text or ""):
-                alike = passage.is_item and not passage.struck and fact_key(passage.text) == wanted
-                if alike and wanted and (passage.trusted or not trusted):
+            for key, passage in _facts(text or ""):
+                if key == wanted and wanted and (passage.trusted or not trusted):
                     return path, passage
         return None
 
@@ -126,6 +126,12 @@ class Remembering(Struct, frozen=True):
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self.entry.provenance.time, self.zone).date()
+
+
+@lru_cache(maxsize=2)
+def _facts(text: str) -> list[tuple[str, Passage]]:
+    """Return the items of a file that hold, each with its key; what one note left is what the next one finds."""
+    return [(fact_key(each.text), each) for each in passages(text) if each.is_item and not each.struck]
 
 
 def _found_again(text: str, passage: Passage) -> Passage:
