@@ -22,6 +22,7 @@ from hub.agent.record import hear, store
 from hub.agent.run import AgentRun, RunConfig
 from hub.agent.taint.authorship import check_extra_prompt, is_room, speaker
 from hub.hooks.contract import AgentBootstrap, BeforeAgentStart, BeforeModelResolve, BeforePromptBuild
+from hub.hooks.registry import Hooks
 from hub.models.chat_request import chat_tools, plain
 from hub.sessions.entry import user_entry_id
 from hub.skills.registry import NO_SKILLS, SkillSnapshot
@@ -68,8 +69,10 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
     transcript = await parts.sessions.open_transcript(session)
     # What a crash cut off goes on in the conversation that has heard it.
     if request.kind == "message" and transcript.get(user_entry_id(request.run_id)) is None:
-        session = run.session = await parts.sessions.hear(request.session_key, request.channel)
-        transcript = await parts.sessions.open_transcript(session)
+        before, session = session, await parts.sessions.hear(request.session_key, request.channel)
+        run.session = session
+        if session.session_id != before.session_id:
+            transcript = await parts.sessions.open_transcript(session)
     if not request.results and not parts.conversations.knows(session.session_id, transcript):
         await transcript.repair(ts_ms=parts.now_ms())
     return parts.conversations.of(session.session_id, transcript, parts.zone())
@@ -92,11 +95,12 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
     agent = parts.agents.get(request.agent_id)
     if not parts.workspaces.is_ready(agent.id):
         await asyncio.to_thread(parts.workspaces.ensure, agent.id)
-    candidates = await parts.models.candidates(
-        await _model(parts, run, request.model or (session and session.model) or agent.model),
-        session_key=key,
-        credentials=agent.credentials,
-    )
+    hooks = parts.hooks
+    model = request.model or (session and session.model) or agent.model
+    if hooks is not None and BeforeModelResolve.hook in hooks.wanted:
+        asked = BeforeModelResolve(**run.facts, context=run.context, text=request.message.text, model=model)
+        model = (await hooks.modify(asked)).model
+    candidates = await parts.models.candidates(model, session_key=key, credentials=agent.credentials)
     candidates = agent.within(parts.windows.usable(candidates))
     ref = candidates[0].ref
     skills = await _skills(parts, run, agent)
@@ -114,15 +118,6 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
     return RunConfig(agent, prompt, candidates, thinking, skills, limits, speaker(run.context.authority), turns)
 
 
-async def _model(parts: RunDependencies, run: AgentRun, model: str | None) -> str | None:
-    """Return the requested model, or the one a hook chose instead."""
-    hooks = parts.hooks
-    if hooks is None or BeforeModelResolve.hook not in hooks.wanted:
-        return model
-    text = run.request.message.text
-    return (await hooks.modify(BeforeModelResolve(**run.facts, context=run.context, text=text, model=model))).model
-
-
 async def _skills(parts: RunDependencies, run: AgentRun, agent: Agent) -> SkillSnapshot:
     request, session_id = run.request, run.session.session_id if run.session is not None else None
     if parts.skills is None:
@@ -135,10 +130,16 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
     agent, authority, key = scene.agent, scene.authority, scene.session_key
     tools = parts.tools.available(authority, agent.policies_in(key, authority, parts.tools.rules, scene.model))
     facts = prompt_facts(parts, scene)
-    facts = replace(facts, files=await _files(parts, run, facts.files))
-    extra = await _extra_prompt(parts, run, scene.model)
+    hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
+    if form is not None:
+        extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)
+    if hooks is not None and AgentBootstrap.hook in hooks.wanted:
+        facts = replace(facts, files=await _files(hooks, run, facts.files))
+    if hooks is not None and BeforePromptBuild.hook in hooks.wanted:
+        building = BeforePromptBuild(**run.facts, context=run.context, model=scene.model, text=run.request.message.text)
+        added = (await hooks.modify(building)).append
+        extra = "\n\n".join(each for each in (extra, added) if each)
     prompt = parts.prompts.of(facts, tools, run.request.configured_prompt, extra)
-    hooks = parts.hooks
     if hooks is None or BeforeAgentStart.hook not in hooks.wanted:
         return prompt
     asked = BeforeAgentStart(**run.facts, context=run.context, model=scene.model, system=prompt.system)
@@ -147,11 +148,8 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
     return replace(prompt, system=system, tokens=tokens)
 
 
-async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
-    """Return the workspace files for the prompt, or those a hook replaced them with."""
-    hooks = parts.hooks
-    if hooks is None or AgentBootstrap.hook not in hooks.wanted:
-        return files
+async def _files(hooks: Hooks, run: AgentRun, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
+    """Return the workspace files for the prompt, as hooks replaced them."""
     known = {file.name: file for file in files}
     texts = {file.name: file.text or "" for file in files}
     chosen = (await hooks.modify(AgentBootstrap(**run.facts, context=run.context, files=dict(texts)))).files
@@ -159,15 +157,3 @@ async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile,
         known[name] if texts.get(name) == text else PromptFile(str(name), str(text), len(str(text)))
         for name, text in chosen.items()
     )
-
-
-async def _extra_prompt(parts: RunDependencies, run: AgentRun, model: str) -> str | None:
-    """Return what the caller and hooks append to the system prompt."""
-    hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
-    if form is not None:
-        extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)
-    if hooks is None or BeforePromptBuild.hook not in hooks.wanted:
-        return extra
-    asked = BeforePromptBuild(**run.facts, context=run.context, model=model, text=run.request.message.text)
-    added = (await hooks.modify(asked)).append
-    return "\n\n".join(each for each in (extra, added) if each)

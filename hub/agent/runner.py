@@ -55,7 +55,7 @@ class AgentRunner:
     """
 
     def __init__(self, parts: RunDependencies, db: Database, lanes: Lanes) -> None:
-        self._parts = parts
+        self.parts = parts
         self._db = db
         self._lanes = lanes
         self._tasks = parts.tasks
@@ -68,30 +68,25 @@ class AgentRunner:
         self._clearing: list[Callable[[str], list[str]]] = []
         self._dropping: list[Callable[[str | None, str | None], list[str]]] = []
 
-    @property
-    def parts(self) -> RunDependencies:
-        """The dependencies of its runs."""
-        return self._parts
-
     def on_begin(self, before: Before) -> None:
         """Add a callback before each run of a session hears its words; it may insert text before them.
 
         They are asked one after the other, in the order in which they were added; one that fails is logged, and the
         run goes on.
         """
-        self._parts = replace(self._parts, before=(*self._parts.before, before))
+        self.parts = replace(self.parts, before=(*self.parts.before, before))
 
     def on_compaction(self, before: BeforeCompaction) -> None:
         """Add a callback before a conversation is compacted."""
-        self._parts = replace(self._parts, before_compaction=(*self._parts.before_compaction, before))
+        self.parts = replace(self.parts, before_compaction=(*self.parts.before_compaction, before))
 
     def compact(self, call: CompactionCall) -> asyncio.Task[Compacted | None]:
         """Begin to compact a conversation; see `compact_session`. Cancelling the awaiter does not stop the task."""
-        return self._tasks.spawn(compact_session(self._parts, self._lanes, call), name=f"compact {call.session_key}")
+        return self._tasks.spawn(compact_session(self.parts, self._lanes, call), name=f"compact {call.session_key}")
 
     def use_skills(self, skills: SkillRegistry) -> None:
         """Offer skills to the runs from now on."""
-        self._parts = replace(self._parts, skills=skills)
+        self.parts = replace(self.parts, skills=skills)
 
     def on_abort(self, clear: Callable[[str], list[str]]) -> None:
         """Add a callback for a stopped session: it stops what was begun there, and returns those runs."""
@@ -110,9 +105,9 @@ class AgentRunner:
 
     def start(self, request: RunRequest, answered: Answered | None = None) -> asyncio.Task[RunResult]:
         """Begin a run with a new id; `answered` gets its durable result before any other listener."""
-        run = AgentRun(request, request.context.child(), self._parts.now_ms(), RunTrace(self._parts.clock))
+        run = AgentRun(request, request.context.child(), self.parts.now_ms(), RunTrace(self.parts.clock))
         self._active[request.run_id] = run
-        self._parts.bus.fire("run_queued", {**run.facts}, run.context)
+        self.parts.bus.fire("run_queued", {**run.facts}, run.context)
         run.task = self._tasks.spawn(self._perform(run, answered), name=f"run {request.run_id}")
         return run.task
 
@@ -145,7 +140,7 @@ class AgentRunner:
             else:
                 if (result.error or {}).get("code") != "STORAGE":
                     return result
-            await self._parts.clock.sleep(KEEP_RETRY_S)
+            await self.parts.clock.sleep(KEEP_RETRY_S)
 
     def abort(self, run_id: str | None = None, session_key: str | None = None, *, waiting: bool = True) -> list[str]:
         """Stop a run, or the runs of a conversation, or a run if it belongs to that one; return the stopped runs.
@@ -193,7 +188,7 @@ class AgentRunner:
             if active is not None and active.task is not None:
                 return await asyncio.shield(active.task)
             where, types = {"run_id": run_id}, ("run_queued", "run_settled")
-            moved = [asyncio.ensure_future(self._parts.bus.wait_for(type, where)) for type in types]
+            moved = [asyncio.ensure_future(self.parts.bus.wait_for(type, where)) for type in types]
             try:
                 if (ended := await self._result(run_id)) is not None:
                     return ended
@@ -221,13 +216,13 @@ class AgentRunner:
         Raises:
             HubError: The database cannot be read or written.
         """
-        recovered, self._undelivered = await settle_left_open(self._parts, self._runs, self._active)
+        recovered, self._undelivered = await settle_left_open(self.parts, self._runs, self._active)
         return recovered
 
     def settle(self, result: RunResult, context: Context) -> None:
         """Record the end of a message's run that never began: another run answered the message, or none does."""
         self._remember(result)
-        self._parts.bus.fire("run_settled", result.as_event(), context)
+        self.parts.bus.fire("run_settled", result.as_event(), context)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -281,7 +276,7 @@ class AgentRunner:
 
     async def _execute(self, run: AgentRun) -> RunOutcome:
         """Execute the run and return its outcome."""
-        request, parts = run.request, self._parts
+        request, parts = run.request, self.parts
         run.phase = Phase.RUNNING
         run.started_ms = parts.now_ms()
         timer: asyncio.TimerHandle | None = None
@@ -325,7 +320,7 @@ class AgentRunner:
 
     async def _end(self, run: AgentRun, outcome: RunOutcome) -> RunResult:
         """Make the end durable: first the transcript, then row and `on_final` together."""
-        parts = self._parts
+        parts = self.parts
         try:
             sync = await finish(parts, run, outcome)
             return await self._keep(run, result_of(parts, run, outcome), sync)
@@ -365,7 +360,7 @@ class AgentRunner:
             if request.kind == "message":
                 self._undelivered[request.run_id] = result
             outcome = RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}")
-            return result_of(self._parts, run, outcome)
+            return result_of(self.parts, run, outcome)
         finally:
             if sync is not None:
                 sync.drop()
@@ -373,7 +368,7 @@ class AgentRunner:
 
     def _publish_end(self, run: AgentRun, result: RunResult) -> None:
         """Publish the end of a run, then do the work that no one waits for."""
-        request, parts = run.request, self._parts
+        request, parts = run.request, self.parts
         if parts.budgets is not None:
             parts.budgets.forget(request.run_id)
         context = run.context
@@ -397,7 +392,7 @@ class AgentRunner:
 
     async def _note_taint(self, session_key: str, tainted: bool) -> None:
         try:
-            await self._parts.sessions.patch(session_key, tainted=tainted)
+            await self.parts.sessions.patch(session_key, tainted=tainted)
         except NotFound:
             _log.debug("session %s was deleted before its taint was noted", session_key)
 

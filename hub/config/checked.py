@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Config(Mapping[str, Any]):
         secrets: Every secret in it, to be redacted.
         start: The mark of the root file's beginning.
         home: The directory of the files, for checks that read what they name; None for a text alone.
+        or_default: Returns a core section, or its default when it is broken; for recovery mode.
     """
 
     sections: Mapping[str, Any]
@@ -50,6 +51,10 @@ class Config(Mapping[str, Any]):
     secrets: tuple[Secret, ...] = field(repr=False)
     start: Mark = field(repr=False)
     home: Path | None = None
+    or_default: Callable[[str], Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "or_default", {**self.defaults, **self.sections}.get)
 
     def __getitem__(self, name: str) -> Any:
         return self.sections[name]
@@ -59,10 +64,6 @@ class Config(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.sections)
-
-    def or_default(self, name: str) -> Any:
-        """Return a core section, or its default when it is broken; for recovery mode."""
-        return self.sections[name] if name in self.sections else self.defaults.get(name)
 
     def location(self, keys: KeyPath) -> dict[str, Any]:
         """Return file, line and column of a key as the files have it."""

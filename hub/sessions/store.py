@@ -348,7 +348,8 @@ class SessionStore:
     def _remember(self, session_id: str, transcript: Transcript) -> None:
         self._recent[session_id] = transcript
         self._recent.move_to_end(session_id)
-        self._evict()
+        if len(self._recent) > self._open_limit:
+            self._evict()
 
     def _evict(self) -> None:
         while len(self._recent) > self._open_limit:

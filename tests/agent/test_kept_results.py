@@ -19,7 +19,7 @@ LINES = "".join(f"line {number:05}\n" for number in range(10_000))
 
 def enable(house: AgentHouse) -> KeptResults:
     kept = KeptResults(house.home.storage / "results")
-    house.runner._parts = replace(house.runner.parts, kept_results=kept)
+    house.runner.parts = replace(house.runner.parts, kept_results=kept)
     house.tools.register(read_result_tool(kept))
     return kept
 

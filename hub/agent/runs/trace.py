@@ -146,7 +146,7 @@ class RunTrace:
         return (monotonic_s + self._wall_offset_s) * 1_000
 
     def _since(self, at_ms: float) -> float:
-        return round(self._ms(self._clock.monotonic()) - at_ms, 3)
+        return round((self._clock.monotonic() + self._wall_offset_s) * 1_000 - at_ms, 3)
 
     def _keep(self, step: ModelCallTrace | ToolCallTrace | dict[str, Any]) -> None:
         if self._has_room():

@@ -86,6 +86,7 @@ class MessageQueue:
         self._outbox = outbox
         self._clock = clock
         self._tasks = tasks
+        self._sessions = runner.parts.sessions
         self._requests = TurnRequests(router, outbox, media, runner.parts)
         self._typing = TypingIndicators(outbox.channels, clock, tasks)
         self._waiting: dict[str, list[WaitingMessage]] = {}
@@ -99,6 +100,8 @@ class MessageQueue:
 
     def refuses(self, accepted: Accept) -> int | None:
         """Return the limit of waiting messages if it is reached, else None."""
+        if not self._waiting.get(accepted.session_key) and not self._entering:
+            return None
         policy = self._policy(accepted.session_key, accepted.message.address)
         if policy.drop is not DropPolicy.NEW:
             return None
@@ -131,7 +134,7 @@ class MessageQueue:
             return known
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.
-        place = (session_key, conversation_of(message.address))
+        place = (session_key, fresh.conversation)
         self._entering[place] += 1
         try:
             known = await self._db.write(write)
@@ -378,7 +381,7 @@ class MessageQueue:
 
     def _policy(self, session_key: str, address: Address, message: InboundMessage | None = None) -> QueuePolicy:
         said = message.options.get("queue") if isinstance(message, ClientMessage) else None
-        session = None if said else self._runner.parts.sessions.get(session_key)
+        session = None if said else self._sessions.get(session_key)
         return self._router.settings.queue.of(address.channel, session.queue if session is not None else said)
 
     def _rules(self, session_key: str, message: InboundMessage) -> TurnRules:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import reduce
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +30,6 @@ from hub.messaging.queue.waiting import (
     WaitingMessage,
     bursts,
     conversation_of,
-    named,
     own_run,
     waiting_message,
 )
@@ -42,6 +42,7 @@ BY_HUB = "by_hub"
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
+_MEDIA = attrgetter("message.media")
 _PART = re.compile(r"^---\nQueued #\d+ \((?:from .*, )?message_id: .*\)$\n?", re.MULTILINE)
 
 
@@ -75,7 +76,7 @@ class Turn:
         self.session_key = session_key
         self.agent_id = SessionKey.parse(session_key).agent
         self.messages = messages
-        self.first = next(each for each in messages if not each.dropped)
+        self.first = messages[0] if not messages[0].dropped else next(each for each in messages if not each.dropped)
         self.run_id = self.first.run_id
         self.address = messages[-1].message.address
         self.superseded = superseded
@@ -87,8 +88,8 @@ class Turn:
     @property
     def joined(self) -> list[tuple[str, WaitingMessage]]:
         """The client-named runs whose messages this turn answers too, with those messages."""
-        found = named((*self.messages, *self.steered))
-        return [(run_id, each) for run_id, each in found if run_id != self.run_id]
+        answered = (*self.messages, *self.steered)
+        return [(run_id, each) for each in answered if (run_id := own_run(each.message)) not in (None, self.run_id)]
 
     def queued(self) -> RunRequest:
         """Return the run as far as its row tells."""
@@ -159,7 +160,7 @@ class TurnRequests:
             channel=newest.address.channel,
             by_hub=bool(options.get(BY_HUB)),
             on_final=self._end_of(turn, target),
-            load=load if any(each.message.media for each in turn.messages) else None,
+            load=load if any(map(_MEDIA, turn.messages)) else None,
             quoted=content.quoted,
             steering=steering,
             skills=group.skills if group is not None else None,
@@ -322,10 +323,10 @@ def _bullet(message: InboundMessage) -> str:
 def content_of(message: InboundMessage) -> tuple[Block, ...]:
     """Return a message as the blocks of a user's turn; senders' file names are left out."""
     lines = [message.text] if message.text or message.images else []
-    lines += [_attachment(media) for media in message.media]
+    lines += map(_attachment, message.media)
     if message.location is not None:
         lines.append(f"[location: {message.location.latitude:.6f}, {message.location.longitude:.6f}]")
-    lines += ["[attached: a contact card]" for _ in message.contacts]
+    lines += ["[attached: a contact card]"] * len(message.contacts)
     return (TextBlock("\n".join(lines)), *message.images)
 
 

@@ -188,6 +188,8 @@ def next_turn(
         begins = next((each for each in due if not each.dropped), None)
         if begins is None:
             continue
+        if len(due) == 1:
+            return NextTurn((begins,))
         mode, gap_ms = rules(begins.message)
         parts = bursts([each for each in due if not each.dropped], gap_ms)
         if mode is QueueMode.COLLECT:
