@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -114,12 +115,17 @@ class Cooldowns:
     Args:
         clock: Time; durations are measured on its monotonic side as well, so that a wall clock set back prolongs none.
         db: Where they are kept; without it they end with the process.
+
+    Attributes:
+        found: Every cooldown, and its end on the monotonic clock.
+        begun: How many rests have begun, these and those of `Health`: while it stays the same, nothing new rests.
     """
 
     def __init__(self, clock: Clock, db: Database | None = None) -> None:
         self._clock = clock
         self._db = db
-        self._found: dict[CooldownPlace, tuple[Cooldown, float]] = {}
+        self.found: dict[CooldownPlace, tuple[Cooldown, float]] = {}
+        self.begun = 0
 
     async def load(self) -> None:
         """Load the cooldowns of earlier processes.
@@ -144,7 +150,7 @@ class Cooldowns:
         """Record a failed call; a failure of the whole credential counts for all its models."""
         if isinstance(error, BillingError) or (isinstance(error, AuthError) and error.details.get("status") != 403):
             place = CooldownPlace(place.provider, place.credential)
-        before = self._found.get(place)
+        before = self.found.get(place)
         cooldown = cooldown_after(error, before[0] if before else None, self._clock.time(), key)
         if cooldown is None or (before is not None and cooldown is before[0]):
             return
@@ -163,14 +169,14 @@ class Cooldowns:
     def succeeded(self, place: CooldownPlace) -> None:
         """Clear the cooldowns that a successful call has disproved."""
         for each in (place, CooldownPlace(place.provider, place.credential)):
-            if each in self._found:
+            if each in self.found:
                 self._forget(each)
 
     def rest(self, place: CooldownPlace, key: str) -> Rest | None:
         """Return how long a credential rests for a model, and why; None if it may be used now."""
         places = (place, CooldownPlace(place.provider, place.credential))
-        left_s, each = max(((self._left_s(each, key), each) for each in places), key=lambda found: found[0])
-        return Rest(left_s, self._found[each][0].reason.value) if left_s > 0 else None
+        left_s, each = max([(self._left_s(each, key), each) for each in places], key=itemgetter(0))
+        return Rest(left_s, self.found[each][0].reason.value) if left_s > 0 else None
 
     def of(self, provider: str, credential: str, key: str) -> list[dict[str, Any]]:
         """Return the active cooldowns of a credential, as plain data."""
@@ -181,12 +187,12 @@ class Cooldowns:
                 "failures": found.failures,
                 "remaining_s": round(left),
             }
-            for place, (found, _) in list(self._found.items())
+            for place, (found, _) in list(self.found.items())
             if (place.provider, place.credential) == (provider, credential) and (left := self._left_s(place, key)) > 0
         ]
 
     def _left_s(self, place: CooldownPlace, key: str) -> float:
-        known = self._found.get(place)
+        known = self.found.get(place)
         if known is None:
             return 0.0
         found, deadline = known
@@ -196,14 +202,15 @@ class Cooldowns:
         return max(0.0, min(deadline - self._clock.monotonic(), found.since + found.wait_s - self._clock.time()))
 
     def _keep(self, place: CooldownPlace, cooldown: Cooldown) -> None:
+        self.begun += 1
         left_s = min(cooldown.since + cooldown.wait_s - self._clock.time(), cooldown.wait_s)
-        self._found.pop(place, None)
-        self._found[place] = (cooldown, self._clock.monotonic() + left_s)
-        if len(self._found) > COOLDOWNS_LIMIT:
-            self._forget(next(iter(self._found)))
+        self.found.pop(place, None)
+        self.found[place] = (cooldown, self._clock.monotonic() + left_s)
+        if len(self.found) > COOLDOWNS_LIMIT:
+            self._forget(next(iter(self.found)))
 
     def _forget(self, place: CooldownPlace) -> None:
-        del self._found[place]
+        del self.found[place]
         self._post(
             lambda connection: connection.execute(
                 "DELETE FROM model_cooldowns WHERE provider = ? AND credential = ? AND model = ?",

@@ -50,7 +50,8 @@ class Health(Struct):
     def succeeded(self, model: str) -> None:
         """Record a successful call."""
         self.last_ok = self.clock.time()
-        self.cooldowns.succeeded(self._place(model))
+        if self.cooldowns.found:
+            self.cooldowns.succeeded(self._place(model))
         if self.error is None:
             return
         self.failures = 0
@@ -78,6 +79,7 @@ class Health(Struct):
                 if self.failures >= FAILURES_UNTIL_ASIDE:
                     wait_s = max(error.retry_after_s or 0.0, FAILING_ASIDE_S)
                     self.aside_until = self.clock.monotonic() + min(wait_s, ASIDE_LIMIT_S)
+                    self.cooldowns.begun += 1
                     self._tell(
                         "failing",
                         phrase("{provider} does not answer", provider=self._name),

@@ -23,6 +23,8 @@ from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
 LIST_TIMEOUT_S = 5.0
 LIST_KEPT_S = 600.0
 FAILED_LIST_KEPT_S = 15.0
+INFOS_KEPT = 256
+"""Models whose properties are known again until a list tells other ones: they are asked for before each call."""
 
 _log = logging.getLogger(__name__)
 _DEFAULTS = {field.name: field.default for field in fields(ModelInfo)}
@@ -40,6 +42,7 @@ class ModelInfos:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._listings: dict[str, _Listing] = {}
+        self._infos: dict[tuple[str, str], tuple[ProviderConfig, ModelInfo]] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
     def info(
@@ -52,6 +55,9 @@ class ModelInfos:
             model_id: As the provider knows it.
             known: What the provider knows by itself, where the catalog knows nothing.
         """
+        key = (config.name, model_id)
+        if known is not None and (found := self._infos.get(key)) is not None and found[0] is config:
+            return found[1]
         base = known_model(_catalog_name(config), model_id)
         catalogued = base is not None
         if base is None and known is not None:
@@ -66,7 +72,12 @@ class ModelInfos:
         settings = config.settings(model_id)
         if settings is not None:
             facts |= settings.facts
-        return replace(base, **{**facts, "id": model_id, "provider": config.name})
+        info = replace(base, **{**facts, "id": model_id, "provider": config.name})
+        if known is not None:
+            self._infos[key] = (config, info)
+        if len(self._infos) > INFOS_KEPT:
+            del self._infos[next(iter(self._infos))]
+        return info
 
     def known(self, config: ProviderConfig) -> list[ModelInfo]:
         """Return the catalog's models of a provider."""
@@ -80,6 +91,7 @@ class ModelInfos:
                 return kept.infos
             listing = await self._ask(config, provider)
             self._listings[config.name] = listing
+            self._infos.clear()
             return listing.infos
 
     def problem(self, name: str) -> str | None:
@@ -90,11 +102,13 @@ class ModelInfos:
     def forget_all(self) -> None:
         """Forget all cached lists."""
         self._listings.clear()
+        self._infos.clear()
         self._asking.clear()
 
     def forget(self, name: str) -> None:
         """Forget the cached list of a provider."""
         self._listings.pop(name, None)
+        self._infos.clear()
         self._asking.pop(name, None)
 
     async def _ask(self, config: ProviderConfig, provider: ModelProvider) -> _Listing:

@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import EventBus
@@ -34,6 +36,7 @@ EVENT_MODELS_CHANGED = "models_changed"
 """Fired with `{"reason": configuration | api | ollama | provider}` when other models may be meant than before."""
 
 WARM_UP = "warm_up"
+READY_KEPT = 64
 
 _log = logging.getLogger(__name__)
 Infos = list[ModelInfo]
@@ -71,6 +74,11 @@ class ModelRegistry:
         self._resolved: dict[str, Resolved] = {}
         self._probe: OllamaProbe | None = None
         self._section: Mapping[str, Any] = MODELS_SCHEMA(dict(config or {}))
+        self._cooldowns = cooldowns or Cooldowns(clock)
+        self.retry_policy = self._retry_policy()
+        """How failed calls are repeated, for `stream_with_failover`."""
+        self._changes = 0
+        self._ready: dict[str | None, _ReadyModels] = {}
         self._tokens = tokens
         self._of_apis: set[str] = set()
         self._providers = self._read()
@@ -78,7 +86,7 @@ class ModelRegistry:
         self.pool = ProviderPool(
             clock,
             repairs,
-            cooldowns=cooldowns or Cooldowns(clock),
+            cooldowns=self._cooldowns,
             infos=self._infos,
             speakers=dict(speakers or {}),
             tasks=self._tasks,
@@ -100,6 +108,7 @@ class ModelRegistry:
     def configure(self, config: Mapping[str, Any] | None) -> None:
         """Replace the `models:` section: changed providers are replaced, calls in progress continue."""
         self._section = MODELS_SCHEMA(dict(config or {}))
+        self.retry_policy = self._retry_policy()
         self.reread()
 
     def reread(self) -> None:
@@ -147,12 +156,6 @@ class ModelRegistry:
         self._changed("provider")
 
     # -- picking ------------------------------------------------------------------------------------------------
-
-    @property
-    def retry_policy(self) -> RetryPolicy:
-        """How failed calls are repeated, for `stream_with_failover`."""
-        retry = self._section.get("retry", {})
-        return RetryPolicy(int(retry["attempts"]), float(retry["max_wait_s"]))
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -210,14 +213,19 @@ class ModelRegistry:
             AuthError: No credential of the model may be used.
             HubError: What `resolve` raises, when no other model can be tried either.
         """
+        stamp = (self._changes, self._cooldowns.begun)
+        if (ready := self._ready.get(ref)) is not None and ready.stamp == stamp and ready.credentials is credentials:
+            return list(ready.models)
         found: dict[tuple[str, str], ModelCandidate] = {}
         first_error, missing = None, None
+        rotates = False
         for position, each in enumerate([ref, *self._section["fallbacks"]]):
             try:
                 resolved = await self.resolve(each)
                 if position and resolved.info.program:
                     continue  # it is asked by its name only, never in the place of another
                 config = self._providers[resolved.info.provider]
+                rotates = rotates or config.rotate
                 of_model = self.pool.with_credentials(
                     resolved, config, session_key, (credentials or {}).get(config.name)
                 )
@@ -234,7 +242,12 @@ class ModelRegistry:
                 found.setdefault((one.ref, one.credential), ModelCandidate(one, position == 0, rest))
         if not found and first_error is not None:
             raise first_error
-        return in_order(found.values(), ref, missing)
+        models = in_order(found.values(), ref, missing)
+        if first_error is None and not rotates and not any(each.rest for each in found.values()):
+            self._ready[ref] = _ReadyModels(stamp, credentials, tuple(models))
+            if len(self._ready) > READY_KEPT:
+                del self._ready[next(iter(self._ready))]
+        return models
 
     @property
     def provider_names(self) -> tuple[str, ...]:
@@ -291,6 +304,10 @@ class ModelRegistry:
         }
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    def _retry_policy(self) -> RetryPolicy:
+        retry = self._section["retry"]
+        return RetryPolicy(int(retry["attempts"]), float(retry["max_wait_s"]))
 
     def _read(self) -> dict[str, ProviderConfig]:
         providers = read_providers(self._section, self._environment, self._of_apis)
@@ -375,6 +392,8 @@ class ModelRegistry:
 
     def _changed(self, reason: str) -> None:
         self._resolved.clear()
+        self._ready.clear()
+        self._changes += 1
         self._bus.fire(EVENT_MODELS_CHANGED, {"reason": reason})
 
     def _start_probe(self) -> None:
@@ -398,6 +417,14 @@ class ModelRegistry:
                 await warm_up()
         except HubError as error:
             _log.warning("the default model is not ready: %s", error.message)
+
+
+class _ReadyModels(Struct, frozen=True):
+    """The models to try, as long as none of them rests; the same for every conversation."""
+
+    stamp: tuple[int, int]
+    credentials: Mapping[str, Sequence[str]] | None
+    models: tuple[Resolved, ...]
 
 
 __all__ = ["AUTO", "EVENT_MODELS_CHANGED", "Factory", "ModelRegistry"]
