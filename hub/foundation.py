@@ -50,7 +50,7 @@ class Foundation(Struct, frozen=True):
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""
-        return ZoneInfo(str(self.section("hub")["time_zone"]))
+        return ZoneInfo(str(self.config.current.or_default("hub")["time_zone"]))
 
 
 def read_home(home: Home, clock: Clock, redactor: Redactor) -> Foundation:

@@ -156,6 +156,7 @@ class Agents:
         items = AGENTS_SCHEMA([dict(item) for item in config or ()]) or [AGENTS_SCHEMA({"id": IMPLICIT_ID})[0]]
         chosen = next((item["id"] for item in items if item["default"]), items[0]["id"])
         self._agents = {item["id"]: self._agent(item, default=item["id"] == chosen) for item in items}
+        self._default = self._agents[chosen]
 
     def get(self, id: str) -> Agent:
         """Return an agent.
@@ -176,7 +177,7 @@ class Agents:
 
     def default(self) -> Agent:
         """Return the agent that answers where nothing names another."""
-        return next(agent for agent in self._agents.values() if agent.default)
+        return self._default
 
     def all(self) -> list[Agent]:
         """Return every agent, in the order of the configuration."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import tzinfo
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -94,10 +93,6 @@ class RunDependencies(Struct, frozen=True):
     budgets: BudgetLedger | None = None
     hooks: Hooks | None = None
     in_chat_app: Callable[[str], bool] = _nowhere
-
-    def zone(self) -> tzinfo:
-        """Return the home's time zone."""
-        return self.workspaces.zone()
 
     def charge(self, spender: Spender, model: str, usage: Usage) -> None:
         """Record a model call that is not a step of a run, and count it in the budgets.

@@ -63,7 +63,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
         trusted = belongs_here(authority)
         owner = authority.owner and not authority.tainted
         history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted, owner=owner)
-        return RunConversation(history, parts.zone())
+        return RunConversation(history, parts.workspaces.zone())
     run.is_new = parts.sessions.get(request.session_key) is None
     session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
     transcript = await parts.sessions.open_transcript(session)
@@ -75,7 +75,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
             transcript = await parts.sessions.open_transcript(session)
     if not request.results and not parts.conversations.knows(session.session_id, transcript):
         await transcript.repair(ts_ms=parts.now_ms())
-    return parts.conversations.of(session.session_id, transcript, parts.zone())
+    return parts.conversations.of(session.session_id, transcript, parts.workspaces.zone())
 
 
 async def _ask_before(parts: RunDependencies, run: AgentRun) -> None:

@@ -369,7 +369,7 @@ class AgentRunner:
     def _publish_end(self, run: AgentRun, result: RunResult) -> None:
         """Publish the end of a run, then do the work that no one waits for."""
         request, parts = run.request, self.parts
-        if parts.budgets is not None:
+        if parts.budgets is not None and parts.budgets.budgets:
             parts.budgets.forget(request.run_id)
         context = run.context
         if result.tainted and not context.authority.tainted:

@@ -206,7 +206,8 @@ def _charge(parts: RunDependencies, run: AgentRun, spending: Spending) -> None:
         return
     now = parts.clock.monotonic()
     since, run.clocked = run.clocked if run.clocked is not None else now, now
-    parts.budgets.charge(run.spender, replace(spending, seconds=now - since))
+    if parts.budgets.budgets:
+        parts.budgets.charge(run.spender, replace(spending, seconds=now - since))
 
 
 async def _ask_again(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -> bool:
@@ -317,7 +318,7 @@ class RunPorts:
             HubError: That model is not there.
         """
         parts, run = self._parts, self._run
-        if parts.budgets is None:
+        if parts.budgets is None or not parts.budgets.budgets:
             return None
         verdict = parts.budgets.judge(run.spender)
         if (over := verdict.stop) is not None:

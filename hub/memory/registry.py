@@ -15,14 +15,10 @@ class MemoryRegistry:
     """Holds the hub's memory, which an integration provides."""
 
     def __init__(self) -> None:
-        self._current: Memory | None = None
+        self.current: Memory | None = None
+        """The memory, or None while no integration keeps one."""
         self.embed: Embed | None = None
         """Makes vectors as for the memory; None while nobody does."""
-
-    @property
-    def current(self) -> Memory | None:
-        """The memory, or None while no integration keeps one."""
-        return self._current
 
     def register(self, memory: Memory, embed: Embed | None = None) -> Callable[[], None]:
         """Set the hub's memory; `embed` makes its vectors.
@@ -33,13 +29,13 @@ class MemoryRegistry:
         Raises:
             Conflict: Another one is kept already.
         """
-        if self._current is not None:
+        if self.current is not None:
             raise Conflict("there is already a memory; only one integration can keep it")
-        self._current, self.embed = memory, embed
+        self.current, self.embed = memory, embed
 
         def remove() -> None:
-            if self._current is memory:
-                self._current = self.embed = None
+            if self.current is memory:
+                self.current = self.embed = None
 
         return remove
 
@@ -49,6 +45,6 @@ class MemoryRegistry:
         Raises:
             Unavailable: No integration keeps one.
         """
-        if self._current is None:
+        if self.current is None:
             raise Unavailable("no memory is set up; an integration brings one")
-        return self._current
+        return self.current

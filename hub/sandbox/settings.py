@@ -56,7 +56,7 @@ class SandboxSettings(Struct, frozen=True):
 
     def confinement(self, session_key: str, authority: Authority) -> Confinement:
         """Return the confinement of a conversation."""
-        if not self.confines(session_key, authority):
+        if not self.whole or not self.by_mode(session_key, authority):
             return FREE if self.own_files else Confinement(outside=True)
         policy = ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox")
         return Confinement((policy,), _WRITING if self.own_files else frozenset(), outside=True)
@@ -73,9 +73,7 @@ class SandboxSettings(Struct, frozen=True):
 
     def described(self, session_key: str, authority: Authority) -> str:
         """Return the description of the environment for an agent; empty if its programs run in the hub."""
-        if self.mode == "off" or not (
-            self.must(replace(authority, tainted=False)) or self.by_mode(session_key, authority)
-        ):
+        if self.mode == "off" or (authority.owner and not self.by_mode(session_key, authority)):
             return ""
         access = _ACCESS[self.workspace_access]
         if self.confines(session_key, authority):

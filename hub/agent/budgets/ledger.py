@@ -52,19 +52,22 @@ class BudgetLedger:
         clock: Time.
         zone: Returns the home's time zone, in which a day begins.
         db: Where counts are kept; without it they end with the process.
+
+    Attributes:
+        budgets: All of them; while there are none, nothing need be charged and judged.
     """
 
     def __init__(self, clock: Clock, zone: Callable[[], tzinfo], db: Database | None = None) -> None:
         self._clock = clock
         self._zone = zone
         self._db = db
-        self._budgets: tuple[RunBudget, ...] = ()
+        self.budgets: tuple[RunBudget, ...] = ()
         self._counts: dict[BudgetPlace, Spending] = {}
         self._told: set[tuple[str, BudgetPlace, str, bool]] = set()
 
     def configure(self, section: Sequence[Mapping[str, Any]]) -> None:
         """Replace the validated section `budgets:`."""
-        self._budgets = budgets_from_config(section)
+        self.budgets = budgets_from_config(section)
 
     async def load(self) -> None:
         """Load the counts of earlier processes, and delete old ones.
@@ -91,7 +94,7 @@ class BudgetLedger:
 
     def charge(self, spender: Spender, spending: Spending) -> None:
         """Count the spending of a run."""
-        places = {place for budget in self._budgets if (place := self._place(budget, spender)) is not None}
+        places = {place for budget in self.budgets if (place := self._place(budget, spender)) is not None}
         if not places:
             return
         rows = []
@@ -108,14 +111,14 @@ class BudgetLedger:
 
     def judge(self, spender: Spender) -> Verdict:
         """Return the decision of the budgets about another model call; each warning comes once per conversation."""
-        if not self._budgets:
+        if not self.budgets:
             return Verdict()
 
         def spent(budget: RunBudget) -> Spending | None:
             place = self._place(budget, spender)
             return None if place is None else self._counts.get(place, Spending())
 
-        verdict = judged(self._budgets, spent)
+        verdict = judged(self.budgets, spent)
         told = tuple(state for state in verdict.told if self._is_news(state, spender))
         return Verdict(verdict.stop, verdict.degrade, told)
 
@@ -123,7 +126,7 @@ class BudgetLedger:
         """Return the budgets and how far each is used, as plain data."""
         today = self._today()
         shown = []
-        for budget in self._budgets:
+        for budget in self.budgets:
             counts = [
                 {"name": place.name, **{name: getattr(count, name) for name in MEASURES}}
                 for place, count in self._counts.items()

@@ -42,7 +42,7 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
         if not any(is_real(each) for each in agent.within(candidates)):
             raise NoSummary("no model but the offline one is set up, and it cannot summarise")
         transcript = await parts.sessions.open_transcript(session)
-        conversation = parts.conversations.of(session.session_id, transcript, parts.zone())
+        conversation = parts.conversations.of(session.session_id, transcript, parts.workspaces.zone())
         done = await compact(
             parts,
             conversation,

@@ -50,7 +50,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
         skills=scene.skills,
         mode=mode_of(agent.prompt.mode, scene.session_key),
         settings=agent.prompt,
-        zone=str(parts.zone()),
+        zone=str(parts.workspaces.zone()),
         runtime=f"Homarus {__version__} on {_SYSTEM}, model {model}, thinking {scene.thinking or 'as it likes'}.",
         reasoning_shown=session is not None and session.reasoning in ("on", "stream"),
         in_room=is_room(scene.session_key),

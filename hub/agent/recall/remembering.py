@@ -104,7 +104,7 @@ class AgentMemory:
             )
         )
         self.intents = StandingIntents(
-            needs.db, parts.bus, parts.clock, needs.people, parts.zone, dm_scope=self._dm_scope
+            needs.db, parts.bus, parts.clock, needs.people, parts.workspaces.zone, dm_scope=self._dm_scope
         )
         self.tidy = Tidy(
             TidyNeeds(
@@ -114,7 +114,7 @@ class AgentMemory:
                 needs.home,
                 parts.clock,
                 needs.people,
-                parts.zone,
+                parts.workspaces.zone,
             )
         )
         needs.runner.on_begin(self.intents.before)
@@ -131,7 +131,7 @@ class AgentMemory:
         """Load the standing intents, register the tool and services, and resume interrupted work."""
         parts = self._needs.runner.parts
         await self.intents.open()
-        tool = IntentTool(self.intents, self._needs.people, parts.clock, parts.zone).tool()
+        tool = IntentTool(self.intents, self._needs.people, parts.clock, parts.workspaces.zone).tool()
         self._removers = [
             parts.tools.register(tool),
             self._needs.services.register(

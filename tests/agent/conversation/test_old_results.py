@@ -182,7 +182,9 @@ async def test_results_are_pruned_once_the_cache_has_run_out(house: AgentHouse, 
     warm = str(openai_server.requests()[-1]["body"])
     session, parts = house.sessions.get(MAIN), house.runner.parts
     assert session is not None
-    conversation = parts.conversations.of(session.session_id, parts.sessions.transcript(session), parts.zone())
+    conversation = parts.conversations.of(
+        session.session_id, parts.sessions.transcript(session), parts.workspaces.zone()
+    )
     assert conversation.called_at is not None
     conversation.called_at -= 301
     await house.runner.run(house.request("much later"))
