@@ -121,6 +121,8 @@ class Agent(Struct, frozen=True):
             rules: The configured rules for tools.
             model: `provider/model`; None while it is not known.
         """
+        if not rules.by_provider and not self.model_policies:
+            return self.tool_policies
         of_model = (*policies_for_model(rules.by_provider, model), *policies_for_model(self.model_policies, model))
         return (*self.tool_policies, *of_model) if of_model else self.tool_policies
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hub.core.events import Event, EventBus
@@ -42,15 +43,13 @@ _OPTIONAL = ("tokens_after", "error")
 
 
 def observe_bus(bus: EventBus, hooks: Hooks) -> None:
-    """Call hooks for events of the bus."""
+    """Call hooks for events of the bus, which are heard while somebody wants the hook."""
     for type, payload, where in _OBSERVED:
-        bus.listen(type, _observer(hooks, payload), where)
+        hooks.while_wanted(payload.hook, partial(bus.listen, type, _observer(hooks, payload), where))
 
 
 def _observer(hooks: Hooks, payload: type[HookPayload]) -> Any:
     def observe(event: Event) -> None:
-        if payload.hook not in hooks.wanted:
-            return
         told = {**dict.fromkeys(_OPTIONAL), **event.data, "context": event.context}
         if "key" in told:
             told["session_key"] = told["key"]

@@ -58,6 +58,8 @@ class Hooks:
         self._tasks = tasks
         self._hooks: dict[str, tuple[Hook, ...]] = {}
         self.wanted: Container[str] = self._hooks.keys()
+        self._sources: dict[str, list[Callable[[], Callable[[], None]]]] = {}
+        self._open: dict[str, list[Callable[[], None]]] = {}
         self._observing = 0
 
     def add(self, hook: Hook) -> Callable[[], None]:
@@ -80,15 +82,25 @@ class Hooks:
         if len(there) >= HANDLERS_LIMIT:
             raise LimitExceeded(f"{hook.name} has {HANDLERS_LIMIT} handlers already; {hook.source} adds none")
         self._hooks[hook.name] = tuple(sorted((*there, hook), key=lambda each: -each.priority))
+        if not there:
+            self._open[hook.name] = [begin() for begin in self._sources.get(hook.name, ())]
 
         def remove() -> None:
             left = tuple(each for each in self._hooks.get(hook.name, ()) if each is not hook)
             if left:
                 self._hooks[hook.name] = left
-            else:
-                self._hooks.pop(hook.name, None)
+                return
+            self._hooks.pop(hook.name, None)
+            for end in self._open.pop(hook.name, ()):
+                end()
 
         return remove
+
+    def while_wanted(self, name: str, begin: Callable[[], Callable[[], None]]) -> None:
+        """Call `begin` when a hook gets its first handler, and what it returned when the last one is gone."""
+        self._sources.setdefault(name, []).append(begin)
+        if name in self._hooks:
+            self._open[name].append(begin())
 
     def all(self) -> list[Hook]:
         """Return every handler, by hook and in the order in which they are called."""

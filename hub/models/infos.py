@@ -42,7 +42,7 @@ class ModelInfos:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._listings: dict[str, _Listing] = {}
-        self._infos: dict[tuple[str, str], tuple[ProviderConfig, ModelInfo]] = {}
+        self._infos: dict[tuple[str, str, bool], tuple[ProviderConfig, ModelInfo]] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
     def info(
@@ -55,8 +55,8 @@ class ModelInfos:
             model_id: As the provider knows it.
             known: What the provider knows by itself, where the catalog knows nothing.
         """
-        key = (config.name, model_id)
-        if known is not None and (found := self._infos.get(key)) is not None and found[0] is config:
+        key = (config.name, model_id, known is None)
+        if (found := self._infos.get(key)) is not None and found[0] is config:
             return found[1]
         base = known_model(_catalog_name(config), model_id)
         catalogued = base is not None
@@ -73,8 +73,7 @@ class ModelInfos:
         if settings is not None:
             facts |= settings.facts
         info = replace(base, **{**facts, "id": model_id, "provider": config.name})
-        if known is not None:
-            self._infos[key] = (config, info)
+        self._infos[key] = (config, info)
         if len(self._infos) > INFOS_KEPT:
             del self._infos[next(iter(self._infos))]
         return info

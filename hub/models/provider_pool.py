@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -107,9 +108,8 @@ class ProviderPool:
         known: Callable[[str], ModelInfo | None] | None = getattr(inner, KNOWN, None)
         health = self._health(config)
         renewed = self._renewal(config, health, factory) if config.renews and self._tokens is not None else None
-        managed = ManagedProvider(
-            inner, lambda id: self._infos.info(config, id, known), health, self._close_later, renewed
-        )
+        info_of = partial(self._infos.info, config, known=known)
+        managed = ManagedProvider(inner, info_of, health, self._close_later, renewed)
         self._managed[config.name, config.credential] = managed
         return managed
 

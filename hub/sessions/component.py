@@ -68,7 +68,7 @@ class SessionsComponent(Component):
         )
 
     async def _follow(self) -> None:
-        self._base.bus.listen(EVENT_SESSION_CHANGED, lambda event: self.search.note(str(event.data["key"])))
+        self._base.bus.listen(EVENT_SESSION_CHANGED, self.search.session_changed)
         self._base.tasks.spawn(self.search.follow(), name="index conversations")
         self._base.tasks.spawn(self._pruning.follow(), name="prune conversations")
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.events import Event
 from hub.memory.words import places_of, words_asked, words_of
 from hub.sessions.said import read_said, said_in
 from hub.sessions.session import Session
@@ -86,8 +87,9 @@ class TranscriptSearch:
         self._wake.set()
         self._indexing = asyncio.Lock()
 
-    def note(self, key: str) -> None:
+    def session_changed(self, event: Event) -> None:
         """Note that a session changed; the index follows."""
+        key = str(event.data["key"])
         self._changed.add(key)
         if (session := self._sessions.get(key)) is not None:
             self._latest[session.session_id] = session.agent_id

@@ -38,18 +38,19 @@ class SkillPlace(Struct, frozen=True):
         """Return the folders that may be skills, by name; also symlinks, which are refused on reading."""
         try:
             with os.scandir(self.path) as entries:
-                names = sorted(
-                    entry.name for entry in entries if not entry.name.startswith((".", "_")) and entry.is_dir()
-                )
+                names = [each.name for each in entries if not each.name.startswith((".", "_")) and each.is_dir()]
         except OSError:
             return []
-        return [self.path / name for name in names[:SKILLS_LIMIT]]
+        return [self.path / name for name in sorted(names)[:SKILLS_LIMIT]]
 
     def facts(self) -> tuple[FileFacts, ...]:
         """Return file facts that reveal a change in it."""
         if self.source in TRUSTED:  # they change with the hub alone
             return ()
-        return tuple(fact for folder in self.folders() for fact in ((str(folder), 0, 0, 0, 0), *facts_of(folder)))
+        found: list[FileFacts] = []
+        for folder in self.folders():
+            found += ((str(folder), 0, 0, 0, 0), *facts_of(folder))
+        return tuple(found)
 
 
 def find_skills(place: SkillPlace, pins: Mapping[str, SkillPin]) -> list[FoundSkill]:

@@ -108,7 +108,7 @@ class SkillRegistry:
         self._facts = facts
         self._bus = bus
         self._found: tuple[FoundSkill, ...] | None = None
-        self._seen: tuple[Sequence[SkillPlace], tuple[FileFacts, ...]] | None = None
+        self._seen: tuple[Sequence[SkillPlace], tuple[tuple[FileFacts, ...], ...]] | None = None
         self._looking = asyncio.Lock()
         self._snapshots: dict[str, tuple[object, SkillSnapshot]] = {}
 
@@ -121,7 +121,7 @@ class SkillRegistry:
         """Reload the files if one of them changed, or if forced."""
         async with self._looking:
             places = tuple(self._places())
-            seen = (places, tuple(fact for place in places for fact in place.facts()))
+            seen = (places, tuple([place.facts() for place in places]))
             if seen == self._seen and not force:
                 return
             found = await asyncio.to_thread(self._find, places)

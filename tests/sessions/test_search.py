@@ -11,20 +11,25 @@ from typing import Any
 import pytest
 
 from hub.core.clock import ManualClock
-from hub.core.context import Authority
+from hub.core.context import Authority, system_context
 from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.events import Event
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.keys import direct_key, main_key
 from hub.sessions.privacy import may_search
 from hub.sessions.search import DELAY_S, FILE, FoundMessage, TranscriptSearch
 from hub.sessions.session import Session
-from hub.sessions.store import SessionStore
+from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.homedir import Home
 from tests.until import until
 
 MAIN = main_key("main")
 ANNA = direct_key("main", "8", channel="test")
+
+
+def changed(key: str) -> Event:
+    return Event(EVENT_SESSION_CHANGED, {"key": key}, system_context(), 0.0)
 
 
 class Rig:
@@ -39,7 +44,7 @@ class Rig:
         self._count += 1
         entry = message_entry(user_message(text), self._count, **fields)
         await (await self.store.open_transcript(session)).append(entry)
-        self.search.note(key)
+        self.search.session_changed(changed(key))
 
     async def find(self, query: str, *, limit: int = 20, **authority: Any) -> list[FoundMessage]:
         await self.search.catch_up()
@@ -105,7 +110,7 @@ async def test_what_was_said_just_before_a_reset_is_found_too(rig: Rig) -> None:
     await rig.find("boiler")
     await rig.say("The boiler is broken")
     await rig.store.reset(MAIN)
-    rig.search.note(MAIN)
+    rig.search.session_changed(changed(MAIN))
 
     assert await rig.texts("boiler") == ["The boiler is broken"]
 
@@ -124,7 +129,7 @@ async def test_of_a_deleted_session_nothing_is_found_or_kept(rig: Rig) -> None:
 
     await rig.store.delete(MAIN)
     gone = await rig.texts("zebrafish")
-    rig.search.note(MAIN)
+    rig.search.session_changed(changed(MAIN))
     await rig.search.catch_up()
     await rig.store.ensure(MAIN)
     again = await rig.texts("zebrafish")
@@ -166,7 +171,7 @@ async def test_a_torn_line_is_found_once_it_is_whole(rig: Rig) -> None:
     rig.path(session).write_bytes(whole[:-20])
     early = await rig.texts("boiler")
     rig.path(session).write_bytes(whole)
-    rig.search.note(MAIN)
+    rig.search.session_changed(changed(MAIN))
 
     assert early == []
     assert await rig.texts("boiler") == ["The boiler is broken"]
@@ -182,7 +187,7 @@ async def test_a_transcript_that_was_written_again_is_read_again(rig: Rig) -> No
     fresh.write_bytes(path.read_bytes().replace(b"boiler", b"heater"))
     fresh.replace(path)
     stale = await rig.texts("boiler")
-    rig.search.note(MAIN)
+    rig.search.session_changed(changed(MAIN))
 
     assert stale == ["The heater is broken"]
     assert await rig.texts("boiler") == []

@@ -336,9 +336,10 @@ class HubEvents:
         self._broadcast = broadcast
         self._clock = clock
         self._health = health
+        self._bus = bus
+        self._following: list[Unsubscribe] = []
+        broadcast.on_watched(self._watched)
         self._listening = [
-            bus.listen("session_changed", self._session),
-            bus.listen(EVENT_FINISHED, self._compacted),
             bus.listen("config_changed", self._config),
             bus.listen("device_pair_requested", self._pair_requested),
             bus.listen("device_pair_resolved", self._pair_resolved),
@@ -350,18 +351,28 @@ class HubEvents:
 
     def close(self) -> None:
         """Stop pushing events."""
+        self._watched(watched=False)
         for unsubscribe in self._listening:
             unsubscribe()
         self._listening.clear()
 
+    def _watched(self, watched: bool) -> None:
+        """Hear of sessions while a client is connected that may see them."""
+        for unsubscribe in self._following:
+            unsubscribe()
+        self._following.clear()
+        if watched:
+            self._following = [
+                self._bus.listen("session_changed", self._session),
+                self._bus.listen(EVENT_FINISHED, self._compacted),
+            ]
+
     def _session(self, event: Event) -> None:
-        if not self._broadcast.readers:
-            return
         payload = {"sessionKey": event.data["key"], "reason": event.data["what"], "ts": self._now_ms()}
         self._broadcast.push(Push("sessions.changed", payload, scope=READ, droppable=True), topic=SESSIONS_TOPIC)
 
     def _compacted(self, event: Event) -> None:
-        if self._broadcast.readers and "error" not in event.data:
+        if "error" not in event.data:
             payload = {"sessionKey": event.data["session_key"], "reason": "compact", "ts": self._now_ms()}
             self._broadcast.push(Push("sessions.changed", payload, scope=READ, droppable=True), topic=SESSIONS_TOPIC)
 

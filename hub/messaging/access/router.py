@@ -94,6 +94,8 @@ class Router:
             return True
         session = self._session(session_key)
         chosen = session.send if session is not None else None
+        if chosen is None and not self.settings.send_policy.rules:
+            return self.settings.send_policy.default
         return self.settings.send_policy.decide(address, session_key, chosen)[0]
 
     def explain(self, message: InboundMessage, context: Context) -> dict[str, Any]:
