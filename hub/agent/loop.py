@@ -14,10 +14,26 @@ from typing import Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.answer.draft import AnswerDraft, DraftTurn
 from hub.agent.budgets.limits import LimitHit, RunLimits, RunSpent, limit_reached
 from hub.agent.budgets.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
-from hub.models.contract import ContextOverflow, ModelEvent, ToolCallBlock
+from hub.models.contract import (
+    Block,
+    ContextOverflow,
+    Message,
+    ModelEvent,
+    Role,
+    StopEvent,
+    StopReason,
+    TextBlock,
+    TextDelta,
+    TextWasThinking,
+    Thinking,
+    ThinkingDelta,
+    ToolCallBlock,
+    ToolCallEvent,
+    Usage,
+    UsageEvent,
+)
 from hub.tools.contract import ToolResult
 
 CALLS_LIMIT = 64
@@ -25,6 +41,85 @@ CALLS_LIMIT = 64
 SKIPPED = "Skipped due to queued user message."
 HALVINGS_LIMIT = 4
 """A window is often configured larger than it is: a sixteenth of the conversation is tried before it is given up."""
+
+
+class DraftTurn(Struct, frozen=True):
+    """A finished model call; `calls` are the tool calls that its message asks for, in order."""
+
+    message: Message
+    usage: Usage
+    stop: StopReason
+    calls: tuple[ToolCallBlock, ...]
+
+
+class AnswerDraft:
+    """Collects the events of one model call."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.begun = False
+        self._blocks: list[Block] = []
+        self._pieces: list[str] = []
+        self._kind: type[TextBlock] | type[Thinking] | None = None
+        self._stop = StopReason.END
+
+    def add(self, event: ModelEvent) -> None:
+        """Apply one event."""
+        self.begun = True
+        kind = type(event)
+        if kind is TextDelta:
+            self._piece(TextBlock, event.text)  # type: ignore[union-attr]
+        elif isinstance(event, ThinkingDelta):
+            self._piece(Thinking, event.text)
+            if event.signature is not None:
+                self._close(event.signature)
+        elif isinstance(event, TextWasThinking):
+            self._close()
+            self._blocks = [Thinking(each.text) if isinstance(each, TextBlock) else each for each in self._blocks]
+        elif isinstance(event, ToolCallEvent):
+            self._close()
+            self._blocks.append(event.call)
+        elif isinstance(event, UsageEvent):
+            self.usage = event.usage
+        elif isinstance(event, StopEvent):
+            self._stop = event.reason
+
+    def turn(self) -> DraftTurn:
+        """Return the finished call."""
+        self._close()
+        message = Message(Role.ASSISTANT, tuple(self._blocks))
+        return DraftTurn(message, self.usage, self._stop, message.tool_calls)
+
+    def partial(self) -> Message | None:
+        """Return what was said before a call was broken off, or None if nothing was.
+
+        Tool calls are left out, since none was executed; unsigned thinking too, since no provider accepts it back.
+        """
+        self._close()
+        kept = tuple(
+            block for block in self._blocks if isinstance(block, (TextBlock, Thinking)) and block.text and _whole(block)
+        )
+        if not any(isinstance(block, TextBlock) for block in kept):
+            return None
+        return Message(Role.ASSISTANT, kept)
+
+    def _piece(self, kind: type[TextBlock] | type[Thinking], text: str) -> None:
+        if self._kind is not kind:
+            self._close()
+            self._kind = kind
+        self._pieces.append(text)
+
+    def _close(self, signature: str | None = None) -> None:
+        kind, self._kind = self._kind, None
+        if kind is None:
+            return
+        text = "".join(self._pieces)
+        self._pieces = []
+        if kind is TextBlock:
+            if text:
+                self._blocks.append(TextBlock(text))
+        elif text or signature:
+            self._blocks.append(Thinking(text, signature))
 
 
 class Ports(Protocol):
@@ -204,3 +299,7 @@ async def _tools(ports: Ports, calls: Sequence[ToolCallBlock]) -> AsyncGenerator
             f"error: only {CALLS_LIMIT} calls are done at once; this one was not. Call it again if it is still needed."
         )
         yield ToolEnded(call, ToolResult(text, is_error=True))
+
+
+def _whole(block: TextBlock | Thinking) -> bool:
+    return isinstance(block, TextBlock) or block.signature is not None

@@ -108,7 +108,7 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
     prompt = await _prompt(parts, run, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
     run.clocked = parts.clock.monotonic()
     run.fixed_tokens = prompt.tokens
-    if theirs := chat_tools(request.client_tools):
+    if request.client_tools and (theirs := chat_tools(request.client_tools)):
         run.fixed_tokens += estimate_text(orjson.dumps(theirs, default=plain).decode())
     run.trace.prompt = {"tokens": prompt.tokens, "system_chars": len(prompt.system), "tools": len(prompt.specs)}
     limits = agent.limits

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from hub.agent.agents import Agent
 from hub.agent.answer.answer_check import unfenced
-from hub.agent.answer.draft import AnswerDraft, DraftTurn
 from hub.agent.budgets.ledger import Spender
 from hub.agent.budgets.limits import RunLimits, RunSpent
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.window import Window
+from hub.agent.loop import AnswerDraft, DraftTurn
 from hub.agent.prompt.prompts import Prompt
 from hub.agent.run_request import ActiveRun, RunOutcome, RunRequest, RunResult
 from hub.agent.runs.trace import RunTrace

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 from hub.agent.agents import Agent
-from hub.agent.answer.draft import AnswerDraft
+from hub.agent.loop import AnswerDraft
 from hub.models.contract import (
     Message,
     ModelEvent,

@@ -17,13 +17,12 @@ from msgspec.structs import replace
 
 from hub.agent import record
 from hub.agent.answer.answer_check import asked_again, problem_of
-from hub.agent.answer.draft import DraftTurn
 from hub.agent.budgets.budgets import Spending
 from hub.agent.budgets.limits import LimitHit
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
-from hub.agent.conversation.old_results import guard, prune
+from hub.agent.conversation.old_results import GUARD_SHARE, guard, prune
 from hub.agent.conversation.window import budget_for
-from hub.agent.loop import HandedOver, Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
+from hub.agent.loop import DraftTurn, HandedOver, Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.parts import RunDependencies
 from hub.agent.run import AgentRun
 from hub.agent.run_request import EMPTY, RunOutcome, RunResult, RunStatus
@@ -534,7 +533,7 @@ def _shorten_results(parts: RunDependencies, run: AgentRun) -> int:
         tokens = conversation.tokens() + run.fixed_tokens
         conversation.show_instead(prune(conversation.items(), tokens, window, agent.pruning))
     tokens = conversation.tokens() + run.fixed_tokens
-    if removed := guard(conversation.items(), tokens, window):
+    if tokens > window * GUARD_SHARE and (removed := guard(conversation.items(), tokens, window)):
         conversation.show_instead(removed)
         tokens = conversation.tokens() + run.fixed_tokens
     return tokens

@@ -1,14 +1,16 @@
-"""A session beside its transcript: names, choices, totals."""
+"""A session beside its transcript: names, choices, totals, and its row in the hub database."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import orjson
 from msgspec import Struct, field
 from msgspec.structs import fields
 
 from hub.core.errors import InvalidRequest
+from hub.core.sql import SqlConnection
 from hub.models.contract import Usage
 
 TEXT_LIMIT = 500
@@ -156,3 +158,35 @@ def _usage(stored: Mapping[str, Any]) -> Usage:
         int(stored.get("cache_write_tokens", 0)),
         None if cost is None else float(cost),
     )
+
+
+def select_rows(connection: SqlConnection) -> list[tuple[Any, ...]]:
+    """Return all rows: those of `Session.from_row`, then what is kept as JSON."""
+    return connection.execute("SELECT key, session_id, agent_id, created_ms, updated_ms, data FROM sessions").fetchall()
+
+
+def upsert_rows(sessions: Iterable[Session]) -> Callable[[SqlConnection], None]:
+    """Return the statement that inserts or replaces sessions by key."""
+    rows = [
+        (each.key, each.session_id, each.agent_id, each.created_ms, each.updated_ms, orjson.dumps(each.data()).decode())
+        for each in sessions
+    ]
+
+    def write(connection: SqlConnection) -> None:
+        connection.executemany(
+            "INSERT INTO sessions(key, session_id, agent_id, created_ms, updated_ms, data) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT(key) DO UPDATE SET session_id = excluded.session_id, agent_id = excluded.agent_id,"
+            " created_ms = excluded.created_ms, updated_ms = excluded.updated_ms, data = excluded.data",
+            rows,
+        )
+
+    return write
+
+
+def delete_row(key: str) -> Callable[[SqlConnection], None]:
+    """Return the statement that deletes a session's row."""
+
+    def write(connection: SqlConnection) -> None:
+        connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
+
+    return write

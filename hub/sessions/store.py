@@ -18,12 +18,11 @@ from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.models.contract import Usage
-from hub.sessions import rows
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import SessionKey, is_incognito
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
-from hub.sessions.session import PLACES, Session, check_patch
+from hub.sessions.session import PLACES, Session, check_patch, delete_row, select_rows, upsert_rows
 from hub.sessions.transcript import Redact, Transcript
 from hub.sessions.transcript_file import TranscriptReading, put_away, transcripts_of
 from hub.storage.database import Database
@@ -87,7 +86,7 @@ class SessionStore:
         Raises:
             HubError: The database cannot be read.
         """
-        for *row, data in await self._db.read(rows.select_all):
+        for *row, data in await self._db.read(select_rows):
             try:
                 session = Session.from_row(tuple(row), orjson.loads(data))
                 SessionKey.parse(session.key)
@@ -102,7 +101,7 @@ class SessionStore:
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         self._dirty.clear()
         # Writes keep their order: when this one is on disk, so is everything that was posted before.
-        await self._db.write(rows.upsert(waiting))
+        await self._db.write(upsert_rows(waiting))
         for transcript in list(self._alive.values()):
             transcript.close()
         self._recent.clear()
@@ -140,7 +139,7 @@ class SessionStore:
         now = self._now_ms()
         session = Session(key, new_id(), parsed.agent, now, now, person=person, copy_of=copy_of)
         self._sessions[key] = session
-        if not self._db.post(rows.upsert([session])):
+        if not self._db.post(upsert_rows([session])):
             self._dirty.add(key)
         self._tell(key, "created")
         return session
@@ -159,7 +158,7 @@ class SessionStore:
             return session
         fresh = fresh if PLACES.issuperset(changes) else replace(fresh, updated_ms=self._now_ms())
         self._sessions[key] = fresh
-        await self._db.write(rows.upsert([fresh]))
+        await self._db.write(upsert_rows([fresh]))
         self._tell(key, "patched")
         return fresh
 
@@ -241,7 +240,7 @@ class SessionStore:
         if self._before_reset is not None and not is_incognito(key):
             self._before_reset(session)
         self._sessions[key] = fresh
-        await self._db.write(rows.upsert([fresh]))
+        await self._db.write(upsert_rows([fresh]))
         self._release(session.session_id)
         self._tell(key, "reset")
         return fresh
@@ -269,7 +268,7 @@ class SessionStore:
         self._release(session.session_id)
         del self._sessions[key]
         self._dirty.discard(key)
-        await self._db.write(rows.delete(key))
+        await self._db.write(delete_row(key))
         self._tell(key, "deleted")
         return True
 
@@ -381,7 +380,7 @@ class SessionStore:
         self._flush_due = False
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         # What the database is too busy to take stays dirty and goes with the next change, or at the close.
-        if not waiting or self._db.post(rows.upsert(waiting)):
+        if not waiting or self._db.post(upsert_rows(waiting)):
             self._dirty.clear()
 
     def _tell(self, key: str, what: str) -> None:

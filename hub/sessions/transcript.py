@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from operator import is_
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
-from hub.models.contract import Message, ToolCallBlock
+from hub.models.contract import Block, Image, Message, TextBlock, Thinking, ToolCallBlock
 from hub.sessions.entry import EntryType, Header, Provenance, TranscriptEntry, encode_line
-from hub.sessions.redacted import redact_data, redact_message
 from hub.sessions.repair import interrupted_result, pair_results, pending_calls
 from hub.sessions.transcript_file import FileSync, TranscriptFile, TranscriptReading, read_lines
 
@@ -247,8 +247,52 @@ def _parents(entries: list[TranscriptEntry]) -> dict[str, str | None]:
 
 
 def _redacted(entry: TranscriptEntry, redact: Redact) -> TranscriptEntry:
-    message = redact_message(entry.message, redact) if entry.message is not None else None
-    data: Any = redact_data(entry.data, redact) if entry.data else entry.data
+    message = _redact_message(entry.message, redact) if entry.message is not None else None
+    data: Any = _redact_data(entry.data, redact) if entry.data else entry.data
     if message is entry.message and data is entry.data:
         return entry
     return replace(entry, message=message, data=data)
+
+
+def _redact_message(message: Message, redact: Redact) -> Message:
+    """Return `message` without secrets; the same object when there were none."""
+    blocks: tuple[Block, ...] = ()
+    for block in message.content:
+        blocks += (_redact_block(block, redact),)
+    return message if all(map(is_, blocks, message.content)) else replace(message, content=blocks)
+
+
+def _redact_data(value: Any, redact: Redact) -> Any:
+    """Return plain data without secrets; the same object when there were none."""
+    match value:
+        case str():
+            clean = redact(value)
+            return value if clean == value else clean
+        case dict() | Mapping():
+            fresh = {}
+            for key, item in value.items():
+                fresh[key] = _redact_data(item, redact)
+            return value if all(map(is_, fresh.values(), value.values())) else fresh
+        case list() | tuple():
+            items = [_redact_data(item, redact) for item in value]
+            return value if all(map(is_, items, value)) else items
+    return value
+
+
+def _redact_block(block: Block, redact: Redact) -> Block:
+    match block:
+        case TextBlock(text):
+            clean = redact(text)
+            return block if clean == text else TextBlock(clean)
+        case Thinking(text, _):
+            clean = redact(text)
+            # The signature is over the words that were thought; over others it would be refused.
+            return block if clean == text else Thinking(clean)
+        case ToolCallBlock(id, name, arguments, malformed):
+            fresh = _redact_data(arguments, redact)
+            broken = redact(malformed) if malformed is not None else None
+            if fresh is arguments and broken == malformed:
+                return block
+            return ToolCallBlock(id, name, fresh, broken)
+        case Image():
+            return block

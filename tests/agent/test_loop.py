@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.answer.draft import AnswerDraft
-from hub.agent.loop import CALLS_LIMIT
+from hub.agent.loop import CALLS_LIMIT, AnswerDraft
 from hub.agent.run_request import RunStatus
 from hub.models.contract import (
     Message,

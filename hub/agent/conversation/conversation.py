@@ -5,14 +5,15 @@ Each entry is turned into a message once; a look at a long conversation costs as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from hub.agent.compaction.entry import Compaction, read_compaction, summary_message
-from hub.agent.conversation.envelope import envelope
 from hub.agent.conversation.window import Item, Window, estimate_message, fit, last_turns
 from hub.agent.taint.taint import ConversationTaint
 from hub.models.contract import Block, Message, Role, TextBlock
@@ -30,6 +31,9 @@ STOPPED_MARK = "[stopped here by the user]"
 BROKEN_MARK = "[broken off here]"
 FAILED_MARK = "[no answer was given: {code}]"
 CONVERSATIONS_KEPT = 256
+NAME_LIMIT = 64
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\[\]]+")
 
 
 PARTS = "parts"
@@ -251,3 +255,30 @@ def _said(entry: TranscriptEntry, message: Message, zone: tzinfo) -> Message:
 
 def _quoted(block: Block, channel: str, marker: str) -> Block:
     return TextBlock(quote_untrusted(block.text, source=channel, marker=marker)) if type(block) is TextBlock else block
+
+
+def envelope(ts_ms: int, zone: tzinfo, *, channel: str | None = None, sender: str | None = None) -> str:
+    """Return one line in brackets that says when, where and by whom something was said.
+
+    Args:
+        ts_ms: Milliseconds since the epoch.
+        zone: The home's time zone.
+        channel: The channel it came by.
+        sender: The sender's name as given by the channel; sanitized here.
+    """
+    facts = [_minute(ts_ms // 60_000, zone)]
+    if channel:
+        facts.append(channel)
+    if name := harmless_name(sender):
+        facts.append(f"from {name}")
+    return f"[{', '.join(facts)}]"
+
+
+@lru_cache(maxsize=64)
+def _minute(minute: int, zone: tzinfo) -> str:
+    return f"{datetime.fromtimestamp(minute * 60, zone):%a %Y-%m-%d %H:%M %Z}".rstrip()
+
+
+def harmless_name(name: str | None) -> str:
+    """Return a name from outside as a few plain words without brackets; names never authorise."""
+    return " ".join(_UNSAFE.sub(" ", name or "").split())[:NAME_LIMIT].rstrip()

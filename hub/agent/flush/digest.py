@@ -16,10 +16,10 @@ from hub.agent.agents import Agent
 from hub.agent.budgets.ledger import Spender
 from hub.agent.flush.said import SaidLine
 from hub.agent.parts import Charge
-from hub.agent.recall.small_talk import naming_words
 from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.core.errors import HubError
 from hub.memory.front_matter import on_one_line
+from hub.memory.words import naming_words
 from hub.models.contract import Message, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved

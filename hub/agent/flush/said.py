@@ -10,10 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hub.agent.conversation.conversation import RUN_RESTARTED
-from hub.agent.conversation.envelope import harmless_name
+from hub.agent.conversation.conversation import RUN_RESTARTED, harmless_name
 from hub.agent.conversation.side_note import HUB_CHANNELS
-from hub.agent.recall.small_talk import naming_words
+from hub.memory.words import naming_words
 from hub.models.contract import Role
 from hub.sessions.entry import Header, TranscriptEntry
 from hub.sessions.transcript import Transcript

@@ -1,7 +1,7 @@
 """The system prompt: a head that stays the same, byte for byte, until a file or a rule behind it changes. Pure.
 
 What changes by itself (time, channel, sender) is in the envelope of the user's message
-(`hub.agent.conversation.envelope`).
+(`envelope`, in `hub.agent.conversation.conversation`).
 """
 
 from __future__ import annotations

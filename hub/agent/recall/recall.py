@@ -12,7 +12,6 @@ from msgspec import Struct
 from hub.agent.compaction.entry import since_compaction
 from hub.agent.conversation.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
 from hub.agent.parts import Store
-from hub.agent.recall.small_talk import naming_words
 from hub.agent.run_request import RunRequest
 from hub.agent.taint.audience import common_scope
 from hub.agent.workspace.workspace import Workspaces
@@ -22,7 +21,7 @@ from hub.core.events import EventBus
 from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory
 from hub.memory.registry import MemoryRegistry
 from hub.memory.scope import MemoryScope
-from hub.memory.words import words_of
+from hub.memory.words import naming_words, words_of
 from hub.security.people import People
 from hub.sessions.entry import event_entry
 from hub.sessions.privacy import scope_of

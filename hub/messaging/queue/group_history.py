@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from hub.agent.conversation.envelope import harmless_name
+from hub.agent.conversation.conversation import harmless_name
 from hub.core.sql import SqlConnection
 from hub.messaging.contract import InboundEvent, InboundMessage, MessageDeleted, MessageEdited
 from hub.tools.quoting import quote_untrusted

@@ -10,7 +10,7 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.conversation.envelope import harmless_name
+from hub.agent.conversation.conversation import harmless_name
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
 from hub.core.context import Authority, Context

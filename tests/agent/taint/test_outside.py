@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.conversation.envelope import NAME_LIMIT, envelope, harmless_name
+from hub.agent.conversation.conversation import NAME_LIMIT, envelope, harmless_name
 from hub.agent.taint.authorship import is_own
 from hub.core.context import SYSTEM, Authority
 from hub.security.people import People, Person
