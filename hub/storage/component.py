@@ -39,7 +39,7 @@ class StorageComponent(Component):
         """Return the stages of the hub database and of the history."""
         return [
             Stage("hub database", self._open, self.db.close, start_limit_s=120.0),
-            history_stage(self.history, self._base.bus, self._base.repairs),
+            history_stage(self.history, self._base.bus, self._base.repairs, self._base.tasks),
         ]
 
     async def apply(self, changed: frozenset[str]) -> None:

@@ -41,8 +41,8 @@ class Database:
         migrations: The one at index n leads from schema version n to n + 1.
         synchronous: FULL makes every awaited write durable against power loss; NORMAL against a crash only.
         post_delay_s: How long a posted write may wait for others to share its commit, seconds.
-        disposable: Whether a damaged or newer file is replaced by a new one at once, without a check at each start
-            and without saving its rows.
+        disposable: Whether a damaged or newer file is replaced by a new one at once, without a check at each start,
+            without saving its rows, and without a copy before a migration.
     """
 
     def __init__(
@@ -146,7 +146,8 @@ class Database:
             if not self.path.exists():
                 make_new(self.path, self._migrations)
             connection = self._open_sound()
-            _make_backup(connection, self._migrations, self.path)
+            if not self._disposable:
+                _make_backup(connection, self._migrations, self.path)
             migrate(connection, self._migrations, self.path)
             return connection
         except sqlite3.Error as error:

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -109,6 +109,8 @@ class HistoryStore:
         self._paused_until_s = 0.0
         self._purged_at_s: float | None = None
         self._open = False
+        self._opening = False
+        self._when_open: list[Callable[[], Awaitable[None]]] = []
         self.off: str | None = "it is not open"
         """Why nothing is recorded now; None while it is."""
         self.on_noted: Callable[[], object] | None = None
@@ -117,17 +119,34 @@ class HistoryStore:
         """How many entries were not recorded."""
 
     async def open(self) -> None:
-        """Open the database; a damaged or newer one is replaced; on failure history stays off."""
+        """Open the database; a damaged or newer one is replaced; on failure history stays off.
+
+        A large one of an earlier version takes long; what is recorded meanwhile waits in memory.
+        """
+        self.off, self._opening = "it is being opened", True
         try:
             await self._db.open()
         except (HubError, OSError, sqlite3.Error) as error:
             self.off = str(error)
             _log.error("no history is recorded: %s", error)
             return
+        finally:
+            self._opening = False
         self.off = None
         self._open = True
         self._db.on_damage(self._met_damage)
         self._db.post(self._purge)
+        if self._buffer or self._traces:
+            self._post_flush()
+        for work in self._when_open:
+            await work()
+
+    async def when_open(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` now, or as soon as the database is open; never if it cannot be opened."""
+        if self._opening:
+            self._when_open.append(work)
+        elif self._open:
+            await work()
 
     async def close(self) -> None:
         """Flush pending records and close; a second call does nothing."""
@@ -206,7 +225,7 @@ class HistoryStore:
 
     def record_trace(self, row: TraceRow | NotRunRow) -> bool:
         """Record the trace of a run, or that nothing ran; return whether it will be written."""
-        if self.off is not None or len(self._traces) >= BUFFER_LIMIT:
+        if not self._accepts or len(self._traces) >= BUFFER_LIMIT:
             self.dropped += 1
             return False
         if not isinstance(row.data, bytes) and len(self._traces) >= MADE_LATER_LIMIT:
@@ -217,8 +236,7 @@ class HistoryStore:
             return False
         self._trace_bytes_in += size
         self._traces.append(row)
-        if not self._flush_posted:
-            self._flush_posted = self._db.post(self._flush)
+        self._post_flush()
         return True
 
     async def recent_events(self, limit: int, types: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -384,11 +402,18 @@ class HistoryStore:
         }
 
     def _record(self, insert: str, row: tuple[Any, ...]) -> None:
-        if self.off is not None or len(self._buffer) >= BUFFER_LIMIT:
+        if not self._accepts or len(self._buffer) >= BUFFER_LIMIT:
             self.dropped += 1
             return
         self._buffer.append((insert, row))
-        if not self._flush_posted:
+        self._post_flush()
+
+    @property
+    def _accepts(self) -> bool:
+        return self.off is None or self._opening
+
+    def _post_flush(self) -> None:
+        if not self._flush_posted and not self._opening:
             self._flush_posted = self._db.post(self._flush)
 
     async def read(self, work: Callable[[SqlConnection], T], otherwise: T) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +15,12 @@ from hub.core.repairs import Repairs, Severity
 from hub.core.services import EVENT_SERVICE_CALLED
 from hub.core.stages import Stage
 from hub.core.states import EVENT_STATE_CHANGED
+from hub.core.tasks import TaskOwner
 from hub.storage.history import HistoryStore, NotedChange
+
+_log = logging.getLogger(__name__)
+
+OPENING_WAIT_S = 5.0
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "message_received": (
@@ -143,15 +150,27 @@ class Recorder:
         self._history.record_state(entity_id, state, attributes, context.id, event.time_fired, noted=noted)
 
 
-def history_stage(history: HistoryStore, bus: EventBus, repairs: Repairs) -> Stage:
-    """Return the stage that opens the history and records; failure to record raises a repair."""
+def history_stage(
+    history: HistoryStore, bus: EventBus, repairs: Repairs, tasks: TaskOwner, *, wait_s: float = OPENING_WAIT_S
+) -> Stage:
+    """Return the stage that opens the history and records; failure to record raises a repair.
+
+    Args:
+        wait_s: The start waits so long for the database; the migration of a large one goes on behind it.
+    """
     recorder = Recorder(bus, history)
 
-    async def start() -> None:
+    async def open() -> None:
         await history.open()
         if history.off is not None:
             title = phrase("No history is recorded")
             repairs.raise_("storage", "history", title, history.off, severity=Severity.WARNING)
+
+    async def start() -> None:
+        opening = tasks.spawn(open(), name="opening of the history")
+        await asyncio.wait({opening}, timeout=wait_s)
+        if not opening.done():
+            _log.info("the history is brought to a new version meanwhile")
         recorder.start()
 
     async def stop() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 
 from hub.core.context import system_context
 from hub.core.events import EventBus
+from hub.core.repairs import Repairs
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.storage.history import HistoryStore
-from hub.storage.recorder import CUSTOM_BYTES_LIMIT, CUT, EVENT_CUSTOM, Recorder
+from hub.storage.recorder import CUSTOM_BYTES_LIMIT, CUT, EVENT_CUSTOM, Recorder, history_stage
 
 NOON = 1_767_268_800.0
 
@@ -111,3 +113,25 @@ async def test_what_was_removed_is_not_among_the_states(bus: EventBus, history: 
     states.remove("light.hall")
 
     assert await history.states_at(NOON + 1) == []
+
+
+async def test_the_start_goes_on_while_a_history_takes_long_to_open(tmp_path: Path) -> None:
+    tasks = TaskOwner("test")
+    bus, history = EventBus(tasks, lambda: NOON), HistoryStore(tmp_path / "history.db", wall_time=lambda: NOON)
+    stage = history_stage(history, bus, Repairs(bus), tasks, wait_s=0)
+    opened = asyncio.Event()
+
+    async def note() -> None:
+        opened.set()
+
+    assert stage.start is not None
+    assert stage.stop is not None
+    await stage.start()
+    assert history.off is not None
+    await history.when_open(note)
+    bus.fire("hub_started", {"version": "1"})
+    await opened.wait()
+
+    assert [event["type"] for event in await history.recent_events(10)] == ["hub_started"]
+    assert (history.off, history.dropped) == (None, 0)
+    await stage.stop()

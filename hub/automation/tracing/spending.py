@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from hub.agent.tidy.judge import EVENT_MEMORY_JUDGED
@@ -46,11 +47,13 @@ class SpendingLog:
         self._series: OrderedDict[Key, _Series] = OrderedDict()
         self._owners: OrderedDict[str, str] = OrderedDict()
         self._unlisten: list[Callable[[], None]] = []
+        self._opened_at = 0.0
 
     async def open(self) -> None:
-        """Load the spending of the last days, and listen from now on."""
+        """Listen from now on, and load the spending of the last days, at once or when the history is open."""
+        self._opened_at = self._wall_time()
         if self._history is not None:
-            await self._load(self._history)
+            await self._history.when_open(partial(self._load, self._history))
         self._unlisten = [
             self._bus.listen(_TRIGGERED, self._triggered),
             self._bus.listen("run_finished", self._finished),
@@ -111,9 +114,12 @@ class SpendingLog:
         if automation is not None:
             keys |= {(None, automation), (agent, automation)}
         for key in keys:
-            series = self._series.pop(key, None) or _Series()
-            self._series[key] = series
-            series.add(when, cost, tokens)
+            self._add(key, when, cost, tokens)
+
+    def _add(self, key: Key, when: float, cost: float, tokens: int) -> None:
+        series = self._series.pop(key, None) or _Series()
+        self._series[key] = series
+        series.add(when, cost, tokens)
         while len(self._series) > SERIES_LIMIT:
             self._series.popitem(last=False)
 
@@ -125,10 +131,16 @@ class SpendingLog:
             data = event["data"]
             if isinstance(data, dict) and "run_id" in data and "automation_id" in data:
                 owners.setdefault(str(data["run_id"]), str(data["automation_id"]))
+        triggered = await history.recent_events(LOADED_CALLS, [_TRIGGERED])
+        since_opened, self._series = self._series, OrderedDict()
         for call in reversed(calls):
-            automation = owners.get(call["run_id"]) if call["run_id"] else None
-            self._note(call["time"], call["agent_id"], automation, call["cost_usd"] or 0.0, call["tokens"] or 0)
-        for event in reversed(await history.recent_events(LOADED_CALLS, [_TRIGGERED])):
+            if call["time"] <= self._opened_at:
+                automation = owners.get(call["run_id"]) if call["run_id"] else None
+                self._note(call["time"], call["agent_id"], automation, call["cost_usd"] or 0.0, call["tokens"] or 0)
+        for key, series in since_opened.items():
+            for when, cost, tokens in series.pieces():
+                self._add(key, when, cost, tokens)
+        for event in reversed(triggered):
             if event["context_id"] and "automation_id" in event["data"]:
                 self._own(event["context_id"], str(event["data"]["automation_id"]))
 
@@ -157,6 +169,10 @@ class _Series:
         self._tokens.append(self._tokens[-1] + tokens)
         if self._times[0] < when - KEPT_S - 86_400.0:
             self._forget(bisect_left(self._times, when - KEPT_S))
+
+    def pieces(self) -> Iterator[tuple[float, float, int]]:
+        for at, when in enumerate(self._times):
+            yield when, self._costs[at + 1] - self._costs[at], self._tokens[at + 1] - self._tokens[at]
 
     def cost_since(self, since: float) -> float:
         return max(0.0, self._costs[-1] - self._costs[bisect_left(self._times, since)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,28 @@ async def test_after_a_restart_it_remembers(history: HistoryStore) -> None:
 
     assert remembered.cost_usd(since=NEW_YEAR) == 0.75
     assert remembered.cost_usd(since=NEW_YEAR, automation="morning") == 0.5
+
+
+async def test_what_was_spent_before_counts_once_a_history_that_opens_late_is_open(tmp_path: Path) -> None:
+    path, noon = tmp_path / "history.db", NEW_YEAR + 12 * HOUR
+    before = HistoryStore(path, wall_time=lambda: NEW_YEAR)
+    await before.open()
+    before.record_usage("main", "agent:main:main", "r1", "openai/x", USAGE, noon - HOUR)
+    await before.close()
+    late = HistoryStore(path, wall_time=lambda: NEW_YEAR)
+    opening = asyncio.create_task(late.open())
+    await asyncio.sleep(0)
+
+    parts, spending = await standing(late)
+    await clock_of(parts).advance(60)
+    late.record_usage("main", "agent:main:main", "r2", "openai/x", USAGE, parts.clock.time())
+    finish(parts, Context(SYSTEM), run_id="r2")
+    at_first = spending.cost_usd(since=NEW_YEAR)
+    await opening
+
+    assert (at_first, spending.cost_usd(since=NEW_YEAR)) == (0.25, 0.5)
+    assert spending.cost_usd(since=noon) == 0.25
+    await late.close()
 
 
 async def test_once_closed_it_counts_no_more(history: HistoryStore) -> None:
