@@ -76,7 +76,7 @@ class Lifecycle:
             HubError: A part could not be brought up; call `stop`.
         """
         self._on_restart, self._on_stop = on_restart, on_stop
-        self._stages = Stages([*stages_of(self._running()), *before_open, self.opening()])
+        self._stages = Stages([*self.stages(), *before_open, self.opening()])
         await self._stages.start()
         self._base.bus.fire(EVENT_STARTED, {"version": self.version, "recovery": self.recovery})
 
@@ -95,6 +95,10 @@ class Lifecycle:
         async with self._applying:  # who finds nothing changed waits for whoever is putting the same change into force
             if result.applied and not self.recovery and result.changed:
                 await apply_to(self.components, frozenset(result.changed))
+
+    def stages(self) -> list[Stage]:
+        """Return the stages of the components, in order."""
+        return stages_of(self._running())
 
     def _running(self) -> list[Component]:
         return [each for each in self.components if each.in_recovery or not self.recovery]

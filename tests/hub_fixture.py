@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from hub.agent.component.agents import AgentsComponent
 from hub.core.clock import Clock
-from hub.core.component import Component
+from hub.core.component import Component, stages_of
+from hub.core.stages import Stage
 from hub.gateway.access.devices import Devices
 from hub.gateway.component.access import AccessComponent
 from hub.gateway.log_tail import LogTail
@@ -37,7 +38,8 @@ class HubFixture(Hub):
         sections: Sections of the configuration; `models` replaces the scripted one.
         files: Texts of files in the home directory; `configuration.yaml` goes before the sections.
         integrations: Those that may be set up; the hub finds no others.
-        without: Names of components that are not started.
+        without: Names of components, and of stages, that are not started; without `approvals`, what needs one is
+            refused.
         clock: A real one without it.
     """
 
@@ -64,9 +66,17 @@ class HubFixture(Hub):
         super().__init__(home, redactor=redactor, port=0, clock=clock, log=self.log)
         found = self.integrations.catalog
         self.integrations.use({domain: found[domain] for domain in integrations})
-        unknown = set(without) - {each.name for each in self.components}
-        assert not unknown, f"the hub has no components {unknown}"
+        self._without = frozenset(without)
+        names = {each.name for each in self.components} | {each.name for each in stages_of(self.components)}
+        unknown = self._without - names
+        assert not unknown, f"the hub has no components or stages {unknown}"
         self.components = tuple(each for each in self.components if each.name not in without)
+        if "approvals" in without:
+            self.tools.ask = self.services.ask = None
+
+    def stages(self) -> list[Stage]:
+        """Return the stages that are not left out."""
+        return [each for each in super().stages() if each.name not in self._without]
 
     async def __aenter__(self) -> HubFixture:
         await self.start()

@@ -135,7 +135,7 @@ class ServiceRegistry:
 
     def __init__(self, bus: EventBus, ask: AskAboutService | None = None) -> None:
         self._bus = bus
-        self._ask = ask
+        self.ask = ask
         self._services: dict[str, Service] = {}
 
     def register(  # noqa: PLR0913  all that is known of a service is said once, where it is made
@@ -279,16 +279,16 @@ class ServiceRegistry:
             known = ", ".join(entry.id for entry in self.all(for_agent=True)) or "none"
             raise NotFound(f"there is no service {domain}.{name} that an agent may call; there are: {known}")
         asks = service.agent is AgentRule.ASK and not approved
-        if asks and self._ask is None:
+        if asks and self.ask is None:
             raise Forbidden(f"service {service.id} needs the owner's approval, and there is no one to ask")
         valid = _valid(service, data)
         if service.prepare is not None:
             valid, is_risky = service.prepare(valid)
             asks = asks or (is_risky and not approved)
-        if asks and self._ask is None:
+        if asks and self.ask is None:
             raise Forbidden(f"service {service.id} needs the owner's approval here, and there is no one to ask")
-        if asks and self._ask is not None:
-            why_not = await self._ask(ServiceQuestion(service.id, deepcopy(valid), context, session_key, run_id))
+        if asks and self.ask is not None:
+            why_not = await self.ask(ServiceQuestion(service.id, deepcopy(valid), context, session_key, run_id))
             if why_not is not None:
                 raise Forbidden(f"service {service.id} needs the owner's approval: {why_not}")
             if self.get(domain, name) is not service:

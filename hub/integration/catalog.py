@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -45,7 +46,7 @@ def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -
         home: The home directory; None finds only those that come with the hub.
         built_in: Their folder, for tests; the one beside `hub/` without it.
     """
-    found = _built_in(built_in or Path(__file__).resolve().parents[2] / BUILT_IN_PACKAGE)
+    found = _built_in(built_in) if built_in is not None else dict(_bundled())
     if home is not None:
         for each in _custom(Path(home) / CUSTOM_FOLDER, frozenset(found)):
             found[each.domain] = each
@@ -72,6 +73,12 @@ def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
 def engines(what: str, home: str | os.PathLike[str] | None) -> dict[str, CatalogEntry]:
     """Return the integrations that bring an engine for the memory's index: `keywords`, `vectors` or `embeddings`."""
     return {domain: each for domain, each in find(home).items() if each.manifest and each.manifest.engine == what}
+
+
+@cache
+def _bundled() -> Mapping[str, CatalogEntry]:
+    """Return the integrations that come with the hub: while it runs they stay as they are."""
+    return _built_in(Path(__file__).resolve().parents[2] / BUILT_IN_PACKAGE)
 
 
 def _built_in(root: Path) -> dict[str, CatalogEntry]:

@@ -14,17 +14,13 @@ from msgspec.structs import replace
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, NotFound
-from hub.entities.entities import HomeEntities
-from hub.entities.registry import VERSION, HomeRegistry
 from hub.nodes.commands import CommandRules
 from hub.nodes.failures import NodeRefused
 from hub.nodes.sensors import NodeSensors
 from hub.nodes.services import NodeServices
-from hub.nodes.tool import NodesTool
-from hub.storage.versioned_file import VersionedFile
-from hub.tools.contract import ToolCall, ToolResult
+from hub.tools.contract import ToolResult
 from tests.integrations.tools.standing import Standing
-from tests.nodes.making import Cable, ScriptedNode, admit, make_nodes
+from tests.nodes.making import Cable, ScriptedNode, admit
 from tests.until import until
 
 PIXEL = base64.b64encode(bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9")).decode()
@@ -35,15 +31,9 @@ class Bench(Standing):
     """The tool, a phone and a computer."""
 
     async def open(self) -> None:
-        self.kept: list[bytes] = []
-        self.nodes = make_nodes(self.bus, self.clock.time, self.tasks)
         self.nodes.configure(CommandRules(allow=("camera.snap",), unasked=("device.status",)))
         self.tools.ask = self.approvals.ask
-        self.tools.register(NodesTool(self.nodes, self._keep).tool())
-        self.registry = HomeRegistry(
-            VersionedFile(self.home.path / "registry.json", VERSION), self.bus, self.states, self.tasks
-        )
-        self.sensors = NodeSensors(HomeEntities(self.registry, self.states, self.bus))
+        self.sensors = NodeSensors(self.entities)
         self.notices = NodeServices(self.services, self.nodes, self.sensors)
         cable = self.cable = Cable()
         await self.db.open()
@@ -60,10 +50,6 @@ class Bench(Standing):
         self.gone = {each.id: cable.connect(each) for each in (self.phone, self.laptop)}
         for each in (self.phone, self.laptop):
             admit(self.nodes, each.id)
-
-    async def _keep(self, call: ToolCall, data: bytes, suffix: str) -> str:
-        self.kept.append(data)
-        return f"media/picture{suffix}"
 
     async def ask(self, action: str, *, tainted: bool = False, **arguments: Any) -> ToolResult:
         authority = self.owner.narrow(tainted=True) if tainted else self.owner
@@ -93,9 +79,10 @@ async def test_a_picture_needs_a_yes_and_is_kept_and_seen(bench: Bench) -> None:
 
     assert "camera.snap" in approval.text
     assert f"Anna's phone ({bench.phone.id})" in str(approval.details)
-    assert bench.kept == [base64.b64decode(PIXEL)]
     assert result.media[0].mime_type == "image/jpeg"
-    assert "media/picture.jpg" in result.output
+    [picture] = bench.workspace.rglob("node-*.jpg")
+    assert picture.read_bytes() == base64.b64decode(PIXEL)
+    assert f"media/{picture.parent.name}/{picture.name}" in result.output
     assert PIXEL not in result.output
     assert not result.trusted
     assert bench.phone.asked == [("camera.snap", {"facing": "front"})]

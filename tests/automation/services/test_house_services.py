@@ -51,7 +51,7 @@ async def test_without_a_memory_these_services_say_so(tmp_path: Path) -> None:
         await ask(standing, "memory.add", {"text": "x"})
 
     remove()
-    assert standing.services.all() == []
+    assert [each.id for each in standing.services.all() if each.domain == "memory"] == []
 
 
 async def test_a_tool_is_used_with_the_authority_of_the_automation(desk: Desk) -> None:

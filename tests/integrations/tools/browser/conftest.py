@@ -38,7 +38,8 @@ class StandingGateway(Standing):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable())
+        tables: Any = SimpleNamespace(methods=MethodTable(), routes=RouteTable())
+        self.gateway = tables
         self.pages = PageTable(self.gateway.routes)
 
 
