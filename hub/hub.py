@@ -9,6 +9,7 @@ from functools import partial
 
 from hub import __version__
 from hub.agent.component.agents import AgentsComponent
+from hub.agent.component.editing import AgentEditingComponent
 from hub.agent.component.subagents import SubagentsComponent
 from hub.automation.component import AutomationComponent, AutomationComponentDependencies
 from hub.config.component import ConfigWatchComponent
@@ -220,6 +221,7 @@ class Hub(Lifecycle):
             hooks,
             sessions,
             agents,
+            AgentEditingComponent(base, agents=agents, models=self.models, tools=self.tools, apply=self.apply),
             sandboxes,
             nodes,
             PairingComponent(messaging.pairings, messaging.router, self.channels, base.config, self._reload),

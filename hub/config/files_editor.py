@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -23,13 +24,17 @@ from hub.config.files import (
 )
 from hub.config.history import ConfigHistory, ConfigVersion
 from hub.config.locate import locate
+from hub.config.marks import ConfigList, ConfigMapping, value_at
 from hub.config.paths import KeyPath
 from hub.config.spans import SpanKind, read_spans
-from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
+from hub.core.errors import Conflict, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.security.root import Root
 
 HIDDEN_VALUE = "__hidden__"
 """The placeholder for hidden values of secrets.yaml."""
+
+REMOVED: Any = object()
+"""Stands in an edit for what is taken away."""
 
 Check = Callable[[Mapping[str, str] | None], Checked]
 
@@ -191,6 +196,41 @@ class FilesEditor:
         """
         return self._edited(keys, lambda text, inner: edit.set_value(text, inner, value), must_be_valid)
 
+    def change(self, edits: Mapping[KeyPath, Any]) -> list[Saved]:
+        """Set several values at once, in one file or several, and keep comments; see `set_value`.
+
+        Args:
+            edits: The values by their place, in the order in which they are made; `REMOVED` takes away what is there.
+
+        Raises:
+            EditRefused: One is written in a way that only a person should change; nothing was written.
+            ConfigInvalid: The configuration would have errors it has not now; nothing was written.
+        """
+        raw = self._fresh().config.raw
+        before: dict[str, str | None] = {}
+        texts: dict[str, str] = {}
+        hashes: dict[str, str | None] = {}
+        for keys, value in edits.items():
+            file, inner = self._located(raw, keys)
+            if file not in texts:
+                data = self._data(file, missing=None)
+                before[file] = texts[file] = data.decode() if data is not None else ""
+                hashes[file] = content_hash(data) if data is not None else None
+            with edit.naming_file(file):
+                text = texts[file]
+                texts[file] = edit.remove(text, inner) if value is REMOVED else edit.set_value(text, inner, value)
+        texts = {file: text for file, text in texts.items() if text != before[file]}
+        self._refuse_new_errors(", ".join(texts), self._check(texts).errors)
+        saved: list[Saved] = []
+        try:
+            for file, text in texts.items():
+                saved.append(self.write_file(file, text, hashes[file]))
+        except HubError:
+            for each in saved:
+                self.write_file(each.file, before[each.file] or "", each.hash)
+            raise
+        return saved
+
     def remove_value(self, keys: KeyPath) -> Saved:
         """Remove a key or list item; see `set_value`."""
         return self._edited(keys, edit.remove)
@@ -225,6 +265,16 @@ class FilesEditor:
         """Restore the former text of secrets.yaml."""
         self.write_file(SECRETS_FILE, text, self.read_file(SECRETS_FILE, admin=True)[1])
 
+    def remove_secret(self, name: str) -> None:
+        """Remove a value of secrets.yaml that no file names any more; one that is not there is none."""
+        if name not in self.secret_names():
+            return
+        named = re.compile(rf"!secret\s+[\"']?{re.escape(name)}\b")
+        if any(named.search(self._text(file)) for file in self.names() if file != SECRETS_FILE):
+            return
+        text, base = self.read_file(SECRETS_FILE, admin=True)
+        self.write_file(SECRETS_FILE, edit.remove(text, (name,)), base)
+
     def secret_names(self) -> list[str]:
         """Return the names in secrets.yaml, without values."""
         try:
@@ -241,6 +291,14 @@ class FilesEditor:
             return all(name in files for folder in folders for name in self._files.yaml_files(folder)[0])
         except FileProblem:
             return False
+
+    def _located(self, raw: ConfigMapping, keys: KeyPath) -> tuple[str, KeyPath]:
+        """Return where a value is, or would be, of which several may be added to one list."""
+        holder = value_at(raw, keys[:-1])
+        if not isinstance(holder, ConfigList) or not isinstance(keys[-1], int) or keys[-1] < len(holder):
+            return locate(raw, keys, self._text)
+        file, inner = locate(raw, (*keys[:-1], len(holder)), self._text)
+        return file, (*inner[:-1], int(inner[-1]) + keys[-1] - len(holder))
 
     def _edited(self, keys: KeyPath, change: Callable[[str, KeyPath], str], must_be_valid: bool = True) -> Saved:
         file, inner = locate(self._fresh().config.raw, keys, self._text)

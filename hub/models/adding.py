@@ -13,12 +13,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.config.files import SECRETS_FILE
-from hub.config.files_editor import FilesEditor
+from hub.config.files_editor import REMOVED, FilesEditor
+from hub.config.paths import KeyPath
 from hub.config.spans import Tagged
 from hub.config.store import ConfigStore, ReloadResult
-from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound, Unavailable
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.models.contract import (
+    AUTO,
     ModelEvent,
     ModelProvider,
     ModelRequest,
@@ -190,6 +193,46 @@ class NewProviders:
                 raise
             return {"model": ref, **said}
 
+    async def remove(self, name: str) -> None:
+        """Take a provider out of the configuration, with what names its models there and the key that was kept for it.
+
+        Raises:
+            NotFound: The configuration has no such provider.
+            Conflict: An agent is set to one of its models.
+        """
+        async with self._changing:
+            raw = self._config.current.raw
+            if name not in ((raw.get("models") or {}).get("providers") or {}):
+                raise NotFound(
+                    phrase("The configuration has no provider {name} that could be removed.", name=name[:64])
+                )
+            await asyncio.to_thread(self._remove, name, raw)
+            await self._apply(await self._config.reload())
+
+    def _remove(self, name: str, raw: Mapping[str, Any]) -> None:
+        models = raw["models"]
+        agents = raw.get("agents") or ()
+        for agent in [agents] if isinstance(agents, Mapping) else agents:
+            if _is_of(name, agent.get("model")):
+                told = phrase(
+                    "The agent {agent} is set to {model}; give it another model first.",
+                    agent=agent["id"],
+                    model=agent["model"],
+                )
+                raise Conflict(told, details={"agent": agent["id"]})
+        edits: dict[KeyPath, Any] = {("models", "providers", name): REMOVED}
+        if _is_of(name, models.get("default")):
+            edits[("models", "default")] = AUTO
+        fallbacks = [models["fallbacks"]] if isinstance(models.get("fallbacks"), str) else models.get("fallbacks") or []
+        left = [each for each in fallbacks if not _is_of(name, each)]
+        if len(left) < len(fallbacks):
+            edits[("models", "fallbacks")] = left
+        for alias, ref in (models.get("aliases") or {}).items():
+            if _is_of(name, ref):
+                edits[("models", "aliases", alias)] = REMOVED
+        self._config.editor.change(edits)
+        self._config.editor.remove_secret(f"{name}_key")
+
     def _write(self, provider: NewProvider, default: str | None) -> dict[str, str]:
         """Write the files; return what they said before."""
         editor = self._config.editor
@@ -281,6 +324,10 @@ def _addresses(base_url: str) -> list[str]:
         base_url = f"http://{base_url}"
     bare = bool(base_url) and not urlsplit(base_url).path
     return [f"{base_url}/v1", base_url] if bare else [base_url]
+
+
+def _is_of(provider: str, ref: Any) -> bool:
+    return isinstance(ref, str) and ref.startswith(f"{provider}/")
 
 
 def _id(model: Any) -> Any:

@@ -156,6 +156,18 @@ def fallbacks(client: HubClient, action: str, model: str | None) -> Answer:
     return known, "\n".join(known) or "There are no fallbacks."
 
 
+@verb(command)
+@_PROVIDER
+def remove(client: HubClient, provider: str) -> Answer:
+    """Take a provider out of the configuration, with its key; what named its models goes back to auto.
+
+    Example:
+      homarus models remove my_server
+    """
+    found = client.call("models.providers.remove", {"provider": provider})
+    return found, f"{provider} is removed; the default is {found['default']}."
+
+
 @verb(command, columns=("alias", "model"))
 @click.argument("action", type=click.Choice(["list", "set", "remove"]), default="list")
 @click.argument("name", metavar="[NAME]", required=False)

@@ -19,6 +19,8 @@ COMMANDS = sorted(every_command())
 # What must be given for the command to get as far as asking a hub.
 ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("agents", "add"): ["kitchen"],
+    ("agents", "show"): ["main"],
+    ("agents", "set"): ["main", "--name", "Homarus"],
     ("agents", "identity"): ["main"],
     ("agents", "remove"): ["spare"],
     ("approvals", "answer"): ["K7WQX2", "yes"],
@@ -50,6 +52,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("mqtt", "listen"): ["#"],
     ("mqtt", "publish"): ["lamp/set", "on"],
     **{("channels", name): ["telegram"] for name in ("add", "login", "remove", "test")},
+    ("models", "remove"): ["my_server"],
     ("models", "auth", "add"): ["openai"],
     ("models", "auth", "login"): ["openai"],
     ("models", "auth", "remove"): ["openai", "--id", "work"],
@@ -64,6 +67,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("areas", "remove"): ["kitchen"],
     **{("entities", name): ["switch.a", "x"] for name in ("rename", "move")},
     **{("entities", name): ["switch.a"] for name in ("expose", "remove")},
+    ("entities", "accept"): ["--all"],
     **{("hooks", name): ["quiet-night"] for name in ("info", "enable", "disable")},
     ("event", "fire"): ["bell_pressed"],
     ("memory", "add"): ["the boiler was serviced"],
@@ -102,6 +106,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("config", "set"): ["hub.name", "House"],
 }
 NEEDS_HUB = {
+    *(("agents", name) for name in ("set", "show")),
     ("approvals", "answer"),
     ("approvals", "approve"),
     ("approvals", "deny"),

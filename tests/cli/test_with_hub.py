@@ -478,3 +478,30 @@ def test_a_killed_hub_counts_as_none(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert ran.code == 4
     assert "No hub runs" in ran.err
+
+
+def test_an_agent_is_set_up_whole_and_what_is_wrong_changes_nothing(ask: Terminal) -> None:
+    ask("agents", "add", "kitchen")
+    ask(
+        "agents",
+        "set",
+        "kitchen",
+        "--name",
+        "Cook",
+        "--off",
+        "group:shell",
+        "--answers",
+        "irc:home",
+        "--budget-usd",
+        "0.5",
+    )
+    refused = ask("agents", "set", "kitchen", "--model", "nobody/nothing")
+
+    shown = ask("agents", "show", "kitchen", "--json").json
+    assert refused.code != 0
+    assert (shown["name"], shown["model"], shown["budget"]["cost_usd"]) == ("Cook", None, 0.5)
+    assert [(each["agent"], each["channel"], each["account"]) for each in shown["bindings"]] == [
+        ("kitchen", "irc", "home")
+    ]
+    assert {each["on"] for each in shown["tools"] if each["group"] == "shell"} == {False}
+    assert ask("agents", "set", "kitchen").code == 1

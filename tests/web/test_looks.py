@@ -28,6 +28,7 @@ PAGES = [
     "/tools/skills",
     "/agents",
     "/agents/agent?id=main",
+    "/agents/new",
     "/agents/models",
     "/agents/models/add",
     "/agents/models/add?provider=my_server",

@@ -19,6 +19,7 @@ from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.texts import MODEL_PROVIDERS
 
+OFFLINE_REF = f"{OFFLINE}/homarus"
 LISTED_LIMIT = 12
 """Models that are shown as choices; a longer list is a select."""
 
@@ -49,6 +50,9 @@ class ModelAdding:
         """
         typed = read_fields(call, FORM)
         typed = {name: str(value).strip() for name, value in typed.items()}
+        if typed["provider"] == OFFLINE:
+            await self._client.ask(call, "models.default", {"model": OFFLINE_REF})
+            return {}, OFFLINE_REF, 200
         provider = {"provider": typed["provider"], "base_url": typed["base_url"], "key": typed["key"]}
         told: dict[str, Any] = {}
         try:
@@ -82,6 +86,7 @@ class ModelAdding:
         return {
             "action": action,
             "tiles": [] if chosen else [*_found(action, found), *_offers(action, found)],
+            "offline": OFFLINE,
             "provider": chosen,
             "title": MODEL_PROVIDERS.get(chosen, MODEL_PROVIDERS[OWN_SERVER]),
             "own": bool(chosen) and (vendor is None or not vendor.needs_key),

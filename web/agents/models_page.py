@@ -12,16 +12,17 @@ from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, HttpCall
 from web.agents.model_adding import ModelAdding
+from web.agents.model_names import ModelNames, provider_name
 from web.core.form import read_fields
-from web.core.formats import model_name
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import MODEL_PROVIDERS
 
 PATH = "/agents/models"
 ADD = f"{PATH}/add"
+CHOICES_LIMIT = 200
 _REF = All(string, Length(min=1, max=256))
 ONE = Schema({Required("model"): _REF})
+PROVIDER = Schema({Required("provider"): All(string, Length(min=1, max=64))})
 FALLBACK = Schema({Required("model"): _REF, Required("do"): In(["add", "up", "down", "remove"])})
 
 
@@ -69,6 +70,10 @@ class ModelsPage:
         order = list((await self._client.ask(call, "models.status"))["fallbacks"])
         return await self._change(call, "models.fallbacks", {"models": moved(order, fields["model"], fields["do"])})
 
+    async def remove(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /agents/models/remove`: take a provider out of the configuration, with its key."""
+        return await self._change(call, "models.providers.remove", read_fields(call, PROVIDER))
+
     async def _change(self, call: HttpCall, method: str, params: Mapping[str, Any]) -> web.StreamResponse:
         try:
             answer = await self._client.ask(call, method, params)
@@ -88,6 +93,7 @@ class ModelsPage:
         state = await self._client.ask(call, "models.status")
         listed = (await self._client.ask(call, "models.list"))["models"]
         known = {each["ref"]: each for each in listed}
+        names = ModelNames(listed)
         resolved = state["resolved"]["ref"]
         in_use = [resolved, *(each for each in state["fallbacks"] if each != resolved)] if resolved else []
         added = call.request.query.get("added", "")
@@ -95,15 +101,15 @@ class ModelsPage:
             "auto": state["default"] == "auto",
             "default": resolved,
             "reason": state["resolved"]["reason"],
-            "models": [_model(known.get(ref), ref, state["providers"]) for ref in in_use],
-            "choices": [[each["ref"], each["ref"]] for each in listed][:200],
+            "models": [_model(known.get(ref), ref, names, state["providers"]) for ref in in_use],
+            "choices": names.choices()[:CHOICES_LIMIT],
             "providers": [
                 _provider(each, [model for model in listed if model["provider"] == each["name"]])
                 for each in state["providers"]
                 if each["origin"] in ("configuration", "environment") or not each["obstacle"]
             ],
-            "tested": list(tested),
-            "added": added if added == resolved else "",
+            "tested": [{**each, "name": names.titled(str(each["model"]))} for each in tested],
+            "added": names.titled(added) if added == resolved else "",
             "error": error,
             "may_change": call.known_caller.authority.has(ADMIN),
         }
@@ -122,13 +128,15 @@ def moved(order: Sequence[str], model: str, do: str) -> list[str]:
     return left
 
 
-def _model(info: Mapping[str, Any] | None, ref: str, providers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _model(
+    info: Mapping[str, Any] | None, ref: str, names: ModelNames, providers: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     provider = next((each for each in providers if each["name"] == ref.partition("/")[0]), None)
     cost = (info or {}).get("cost")
     return {
         "ref": ref,
-        "name": (info or {}).get("name") or model_name(ref),
-        "by": MODEL_PROVIDERS.get(ref.partition("/")[0], ref.partition("/")[0]),
+        "name": names.name(ref),
+        "by": provider_name(ref.partition("/")[0]),
         "window": f"{info['contextWindow']:,}" if info else "",
         "cost": {name: f"${value or 0:,.2f}" for name, value in cost.items()} if cost else None,
         **_health(provider),
@@ -138,12 +146,21 @@ def _model(info: Mapping[str, Any] | None, ref: str, providers: Sequence[Mapping
 def _provider(each: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "name": each["name"],
-        "title": MODEL_PROVIDERS.get(each["name"], each["name"]),
+        "title": provider_name(each["name"]),
         "base_url": each["base_url"],
         "count": len(models),
+        "prices": _prices(models),
+        "removable": each["origin"] == "configuration",
+        "origin": each["origin"],
         "keys": [{"id": key["id"], "name": f"{each['name']}@{key['id']}"} for key in each["credentials"]],
         **_health(each),
     }
+
+
+def _prices(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a million tokens cost in and out, of the cheapest and the dearest; empty if that is not known."""
+    costs = sorted({(each["cost"]["input"] or 0, each["cost"]["output"] or 0) for each in models if each.get("cost")})
+    return [f"${input:,.2f} / ${output:,.2f}" for input, output in dict.fromkeys((*costs[:1], *costs[-1:]))]
 
 
 def _health(provider: Mapping[str, Any] | None) -> dict[str, Any]:

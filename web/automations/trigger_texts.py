@@ -11,22 +11,22 @@ TRIGGER_TEXTS: Mapping[str, str] = {
     "agent": "Agent",
     "at": "Date and time",
     "command": "Command",
-    "conversation": "Sentence “{sentence}”",
+    "conversation": "sentence “{sentence}”",
     "cron": "Cron expression",
     "device": "Device",
-    "event": "Event {event}",
+    "event": "event {event}",
     "every": "Interval",
     "feed": "Feed",
-    "file": "File {path}",
+    "file": "file {path}",
     "heartbeat": "Heartbeat",
-    "hook": "Hook {hook}",
+    "hook": "hook {hook}",
     "hub": "Hub",
-    "manual": "Started by hand",
+    "manual": "started by hand",
     "message": "Message",
     "mqtt": "MQTT topic {topic}",
     "node": "Node",
-    "numeric_state": "{entity_id} passed a limit",
-    "state": "{entity_id} changed",
+    "numeric_state": "numeric state of {entity_id}",
+    "state": "state of {entity_id}",
     "sun": "Sun",
     "template": "Template",
     "time": "Time of day",
@@ -43,12 +43,6 @@ def trigger_text(trigger: Any) -> str:
     template = TRIGGER_TEXTS.get(str(trigger.get("platform")))
     if template is None or not plain:
         return plain
-    if "{" not in template:  # in English its description says more
-        return Phrase(plain[:1].upper() + plain[1:], template)
     event = trigger.get("event")
     values = {**trigger, "event": event.get("event_type", "") if isinstance(event, Mapping) else event}
-    texts = {key: str(value) for key, value in values.items()}
-    try:
-        return Phrase(template.format_map(texts), template, texts)
-    except KeyError:  # kept by an earlier version, which said less of it
-        return plain
+    return Phrase(plain, template, {key: str(value) for key, value in values.items()})

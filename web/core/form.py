@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from hub.core.errors import InvalidRequest
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import Invalid, Schema, describe_error
 from hub.core.surfaces import HttpCall
 
@@ -18,6 +18,20 @@ _BOUNDARY = re.compile(r";\s*boundary=(?:\"([ -!#-~]{1,70})\"|([!-!#-:<-~]{1,70}
 _NAME = re.compile(rb"\r\ncontent-disposition:[ \t]*form-data;[ \t]*name=\"([^\"\r\n]{0,200})\"", re.IGNORECASE)
 LISTED_LIMIT = 5_000
 """Fields of a form whose names are not known beforehand."""
+
+
+def wrong_fields(error: HubError | None, fields: Collection[str]) -> dict[str, str]:
+    """Return what is wrong by field, empty where nothing is; what belongs to none of them stands under no name.
+
+    Args:
+        error: As a method of the gateway raised it, which names its field in `details`.
+    """
+    wrong = dict.fromkeys(("", *fields), "")
+    if error is not None:
+        field = str(error.details.get("field") or "")
+        at = field if field in wrong else ""
+        wrong[at] = (at and error.details.get("problem")) or error.message
+    return wrong
 
 
 def read_fields(call: HttpCall, schema: Schema, files: Collection[str] = ()) -> dict[str, Any]:

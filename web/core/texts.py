@@ -94,6 +94,13 @@ SKILL_SOURCES = {
     "bundled": "Comes with Homarus",
     "proposed": "Proposed by your assistant",
 }
+THINKING_LEVELS = {
+    "off": "Not at all",
+    "minimal": "Very little",
+    "low": "Little",
+    "medium": "Some",
+    "high": "Much",
+}
 TOOL_RISKS = {
     "read": "only reads",
     "outside": "reads outside",

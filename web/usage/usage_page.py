@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
 
 from hub.core.surfaces import HttpCall
 from hub.sessions.usage_sums import NOTHING
+from web.agents.model_names import ModelNames
 from web.core.formats import money
+from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import BUDGET_PERIODS, USAGE_PARTS
@@ -61,7 +63,7 @@ class UsagePage:
         status = await self._client.ask(call, "models.status")
         measure = "cost_usd" if found["total"]["cost_usd"] else "tokens"
         chart = stacked(each_day["rows"], by, measure, days, self._renderer.today())
-        names = await self._names(call, by)
+        names = await self._names(call, by, {row[by] for row in found["rows"]})
         data = {
             "days": days,
             "by": by,
@@ -83,14 +85,20 @@ class UsagePage:
         }
         return await self._renderer.respond(call, RenderedPage("usage", "Usage", data, PATH))
 
-    async def _names(self, call: HttpCall, by: str) -> dict[str, str]:
+    async def _names(self, call: HttpCall, by: str, used: Collection[str]) -> dict[str, str]:
         """Return how people call what is summed."""
+        if by == "model":
+            words = catalogue(self._renderer.preferences(call).language)
+            names = await ModelNames.of(self._client, call)
+            return {ref: words.gettext(names.with_key(ref)) for ref in used}
         if by == "agent":
             agents = (await self._client.ask(call, "agents.list"))["agents"]
             return {each["id"]: each.get("name") or each["id"] for each in agents}
         if by == "automation":
             found = (await self._client.ask(call, "automation.list"))["automations"]
             return {each["id"]: each["alias"] for each in found}
+        if by == "channel":
+            return dict((await self._client.ask(call, "channels.status"))["channelLabels"])
         return {}
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 from hub.config.cli.config_files import ConfigTexts, refuse_broken, require_home, tell_effect, write_config
 
 if TYPE_CHECKING:
@@ -149,6 +151,66 @@ def identity(id: str, name: str | None, emoji: str | None, avatar: str | None, h
         place = _place(checked, id)
         edits = {("agents", place, key): value or None for key, value in given.items() if value or key in stated[place]}
     _edit(home, checked, edits, {"id": id, **given}, f"{id} is changed.", as_json=as_json)
+
+
+@verb(command, name="show", columns=("group", "on", "off"))
+@_ID
+def show(client: HubClient, id: str) -> Answer:
+    """Show how an agent of the running hub is set up, with its tools by group.
+
+    Example:
+      homarus agents show kitchen
+    """
+    found = client.call("agents.get", {"agentId": id})
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for tool in found["tools"]:
+        groups.setdefault(tool["group"], ([], []))[0 if tool["on"] and not tool["barred"] else 1].append(tool["name"])
+    rows = [(group, ", ".join(on), ", ".join(off)) for group, (on, off) in sorted(groups.items())]
+    return found, rows
+
+
+@verb(command, name="set")
+@_ID
+@_NAME
+@_EMOJI
+@click.option("--model", help="Its model; an empty value is models.default.")
+@click.option("--thinking", help="How much it thinks; an empty value leaves it to the model.")
+@click.option("--on", multiple=True, metavar="TOOL", help="A tool, or group:GROUP, that is switched on.")
+@click.option("--off", multiple=True, metavar="TOOL", help="A tool, or group:GROUP, that is switched off.")
+@click.option("--answers", multiple=True, metavar="CHANNEL[:ACCOUNT]", help="All that it answers, and no others.")
+@click.option("--budget-usd", type=float, help="US dollars it may spend a day; 0 is no bound of its own.")
+@click.option("--default", is_flag=True, help="It answers where no other does.")
+def set_(
+    client: HubClient,
+    id: str,
+    on: tuple[str, ...],
+    off: tuple[str, ...],
+    answers: tuple[str, ...],
+    budget_usd: float | None,
+    default: bool,
+    **plain: str | None,
+) -> Answer:
+    """Change an agent of the running hub; what is not named stays. The configuration keeps its comments.
+
+    Example:
+      homarus agents set kitchen --model openai/gpt-5-mini --off group:shell --on web_fetch
+      homarus agents set kitchen --answers telegram --answers signal:family --budget-usd 0.50
+    """
+    change: dict[str, Any] = {key: value or None for key, value in plain.items() if value is not None}
+    if on or off:
+        change["tools"] = {**dict.fromkeys(on, True), **dict.fromkeys(off, False)}
+    if answers:
+        pairs = [each.partition(":") for each in answers]
+        change["channels"] = [
+            {"channel": name, **({"account": account} if account else {})} for name, _, account in pairs
+        ]
+    if budget_usd is not None:
+        change["budget"] = {"cost_usd": budget_usd} if budget_usd else None
+    if default:
+        change["default"] = True
+    if not change:
+        raise CommandFailed(f"Say what to change, such as --model. See: homarus agents show {id}", Exit.FINDINGS)
+    return client.call("agents.update", {"agentId": id, **change}), f"{id} is changed."
 
 
 def _checked(home: Path) -> Checked:

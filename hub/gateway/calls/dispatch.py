@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
-from hub.core.schema import SchemaError, describe_error
+from hub.core.schema import SchemaError, describe_error, each_error
 from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.json_data import read_json
@@ -113,7 +113,10 @@ class Dispatcher:
                 return method.schema({} if given is None else given)
             valid, left_out = known_part(name, method.schema, {} if given is None else given)
         except SchemaError as error:
-            raise InvalidRequest(f"{name}: {describe_error(error)}", details={"method": name}) from None
+            first = next(iter(each_error(error)), error)
+            field = next((part for part in reversed(first.path) if isinstance(part, str)), "")
+            details = {"method": name, "field": str(field)[:64], "problem": str(first.msg)[:500]}
+            raise InvalidRequest(f"{name}: {describe_error(error)}", details=details) from None
         self._log_once(tolerate, name, left_out)
         return valid
 

@@ -99,6 +99,7 @@ class ModelMethods:
     def methods(self) -> list[Method]:
         """Return the methods."""
         one = Schema({Optional("model"): AnyOf(None, model_ref)})
+        provider = Schema({Required("provider"): _NAME})
         fallbacks = Schema({Optional("models"): All([model_ref], Length(max=FALLBACKS_LIMIT))})
         alias = Schema({Optional("name"): _NAME, Optional("model"): AnyOf(None, model_ref)})
         scan = Schema({Optional("local", default=False, description="Only look on this machine"): boolean})
@@ -120,6 +121,7 @@ class ModelMethods:
             Method("models.providers.connect", self._connect, OWNER, Schema(_PROVIDER), ADMIN, acts=True),
             Method("models.providers.hello", self._hello, OWNER, Schema(_PROVIDER | _MODEL), ADMIN, acts=True),
             Method("models.providers.add", self._add_provider, OWNER, added, ADMIN, acts=True),
+            Method("models.providers.remove", self._remove_provider, OWNER, provider, ADMIN, acts=True),
             Method("models.fallbacks", self._fallbacks, OWNER, fallbacks, ADMIN, acts=True),
             Method("models.aliases", self._aliases, OWNER, alias, ADMIN, acts=True),
             Method("models.auth.list", self._list, OWNER, Schema({}), ADMIN),
@@ -168,6 +170,16 @@ class ModelMethods:
 
     async def _add_provider(self, call: MethodCall) -> Mapping[str, Any]:
         return await self._adding.add(_provider(call), default=call.params["default"])
+
+    async def _remove_provider(self, call: MethodCall) -> Mapping[str, Any]:
+        name = call.params["provider"]
+        kept = [each["id"] for each in self._accounts.all() if each["provider"] == name]
+        configured = name in ((self._config.current.raw.get("models") or {}).get("providers") or {})
+        if configured or not kept:
+            await self._adding.remove(name)
+        for id in kept:
+            await self._accounts.remove(name, id)
+        return {"ok": True, "default": self._models.status()["default"]}
 
     async def _fallbacks(self, call: MethodCall) -> Mapping[str, Any]:
         if "models" in call.params:

@@ -1,0 +1,62 @@
+"""How models are called for people: by their names, and whose they are, instead of `provider/id`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hub.core.surfaces import HttpCall
+from web.core.formats import model_name
+from web.core.method_client import MethodClient
+from web.core.texts import MODEL_PROVIDERS, OFFLINE_MODEL
+
+
+class ModelNames:
+    """The names of the models that the hub knows.
+
+    Args:
+        listed: As `models.list` returns them.
+    """
+
+    def __init__(self, listed: Iterable[Mapping[str, Any]]) -> None:
+        self._names = {str(each["ref"]): str(each["name"]) for each in listed}
+
+    @classmethod
+    async def of(cls, client: MethodClient, call: HttpCall) -> ModelNames:
+        """Return the names of the models there are now."""
+        return cls((await client.ask(call, "models.list"))["models"])
+
+    def name(self, ref: str) -> str:
+        """Return the name of a model: what its provider calls it, else its id; a credential at its end is left out."""
+        bare = ref.partition("@")[0] if ref not in self._names else ref
+        if bare.startswith("offline/"):
+            return OFFLINE_MODEL
+        return self._names.get(bare) or model_name(bare)
+
+    def titled(self, ref: str) -> str:
+        """Return the name of a model with whose it is."""
+        name, of = self.name(ref), provider_name(ref.partition("/")[0])
+        return name if name in (of, OFFLINE_MODEL) else f"{name} · {of}"
+
+    def with_key(self, ref: str) -> str:
+        """Return the name of a model with whose it is, and the key that was used when that has a name of its own."""
+        bare, _, key = ref.partition("@")
+        return (
+            f"{self.titled(bare)} ({key})"
+            if key not in ("", "default") and ref not in self._names
+            else self.titled(ref)
+        )
+
+    def choices(self, chosen: str = "") -> list[tuple[str, str]]:
+        """Return the models to pick from, with the one that is chosen even if nobody lists it."""
+        refs = sorted(self._names, key=lambda ref: self.titled(ref).lower())
+        more = [chosen] if chosen and chosen not in self._names else []
+        return [(ref, self.titled(ref)) for ref in [*more, *refs]]
+
+
+def provider_name(provider: str) -> str:
+    """Return how a provider is called: a further server of one's own has its number."""
+    if provider in MODEL_PROVIDERS:
+        return MODEL_PROVIDERS[provider]
+    base, _, number = provider.rpartition("_")
+    return f"{MODEL_PROVIDERS[base]} {number}" if base in MODEL_PROVIDERS and number.isdecimal() else provider
