@@ -13,6 +13,7 @@ from hub.core.errors import HubError, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from web.channels.guides import GUIDES, guide_of
+from web.channels.identity_names import IdentityNames
 from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists
 from web.core.formats import title_of
@@ -248,9 +249,10 @@ class ChannelsPage:
         self, found: Mapping[str, Any], access: Mapping[str, Any], outbox: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
         allowed = {(each["channel"], each["account"]): each for each in access["allowed"]}
+        names = IdentityNames(access, found["channelLabels"])
         queued = {(each["channel"], each["account"]): each["count"] for each in outbox["waiting"]}
         decided = [
-            {**each, "state_text": PAIRING_STATES[each["state"]]}
+            {**each, **names.shown(each["identity"]), "state_text": PAIRING_STATES[each["state"]]}
             for each in access["requests"]
             if each["state"] in PAIRING_STATES
         ]
@@ -258,7 +260,7 @@ class ChannelsPage:
             {
                 "channel": channel,
                 **each,
-                **_lists(allowed.get((channel, each["accountId"]))),
+                **_lists(allowed.get((channel, each["accountId"])), names),
                 "decided": [who for who in decided if (who["channel"], who["account"]) == (channel, each["accountId"])],
                 "queued": queued.get((channel, each["accountId"]), 0),
                 "state_text": CHANNEL_STATES[each["state"]],
@@ -271,12 +273,14 @@ class ChannelsPage:
         ]
 
 
-def _lists(allowed: Mapping[str, Any] | None) -> dict[str, Any]:
+def _lists(allowed: Mapping[str, Any] | None, names: IdentityNames) -> dict[str, Any]:
     """Return the configured allow lists; empty for an account that is not logged in."""
     if allowed is None:
         return {"dm_text": ""}
     return {
         **allowed,
+        "writers": [names.shown(each, allowed["channel"]) for each in allowed["allowFrom"]],
+        "group_writers": [names.shown(each, allowed["channel"]) for each in allowed["groupAllowFrom"]],
         "dm_text": DM_POLICIES[allowed["dmPolicy"]],
         "group_text": GROUP_POLICIES[allowed["groupPolicy"]],
     }

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 
-from hub.core.errors import HubError, InvalidRequest
+from hub.config.files_editor import REMOVED
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.slugs import slugify
 from hub.core.surfaces import HttpCall
-from hub.security.people import IMPLICIT_OWNER_ID, People
-from web.core.form import read_fields
+from hub.security.people import IMPLICIT_OWNER_ID, People, is_identity
+from web.channels.identity_names import IdentityNames
+from web.core.form import read_fields, read_lists, wrong_fields
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
-from web.core.render import RenderedPage, Renderer, see_other
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 
 if TYPE_CHECKING:
+    from hub.config.paths import KeyPath
     from hub.config.store import ConfigStore
 
 PATH = "/settings/people"
+PERSON_PATH = f"{PATH}/person"
+NAME_LIMIT = 100
+LAST_OWNER = phrase("At least one person must own this home: make another one an owner first.")
+NOBODY = phrase("Nobody more")
 RIGHTS = {
     "operator.read": phrase("Look only"),
     "operator.write": phrase("Use the home"),
@@ -34,6 +42,7 @@ PERSON = Schema({Required("name"): _NAME, Optional("owner"): string})
 TOKEN = Schema(
     {Required("name"): _NAME, Required("may"): In(list(RIGHTS)), Optional("lasts", default=""): In(list(LIFETIMES))}
 )
+REMOVE = Schema({Required("id"): All(string, Length(min=1, max=64))})
 REVOKE = Schema({Required("id"): All(string, Length(min=1, max=64))})
 
 
@@ -92,6 +101,35 @@ class PeoplePage:
         await self._client.ask(call, "token.revoke", read_fields(call, REVOKE))
         return see_other(PATH)
 
+    async def person(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/people/person?id=…`: one person, to be edited."""
+        return await self._person(call, call.request.query.get("id", ""))
+
+    async def edit(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/people/person`: write name, ownership and chat accounts of a person."""
+        typed = read_lists(call)
+        id = (typed.get("id") or [""])[-1]
+        try:
+            await asyncio.to_thread(self._edit, id, typed)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._person(call, id, typed, error)
+        await self._put_into_force()
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(PATH)
+
+    async def remove(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/people/remove`: take a person out of the configuration, unless nobody would own the home."""
+        id = read_fields(call, REMOVE)["id"]
+        try:
+            await asyncio.to_thread(self._remove, id)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._person(call, id, None, error)
+        await self._put_into_force()
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(PATH)
+
     async def rename(self, id: str, name: str) -> None:
         """Write the name of a person; the owner whom no file names yet gets an entry.
 
@@ -109,6 +147,95 @@ class PeoplePage:
             self._config.editor.set_value(("people", len(present)), {"id": id, "name": name, "owner": True})
         else:
             self._config.editor.set_value(("people", place, "name"), name)
+
+    def _edit(self, id: str, typed: Mapping[str, Sequence[str]]) -> None:
+        name = (typed.get("name") or [""])[-1].strip()
+        if not name or len(name) > NAME_LIMIT:
+            raise InvalidRequest(
+                phrase("A name of at most {count} letters was expected.", count=NAME_LIMIT), details={"field": "name"}
+            )
+        person = self._people().by_id(id)
+        if person is None:
+            raise NotFound(phrase("There is no such person any more."))
+        owner = bool(typed.get("owner"))
+        if person.owner and not owner and len(self._people().owners()) == 1:
+            raise Conflict(LAST_OWNER, details={"field": "owner"})
+        kept = [each for each in person.identities if each in typed.get("identity", ())]
+        more = [each.strip() for field in ("add", "typed") for each in typed.get(field, ()) if each.strip()]
+        for each in more:
+            if not is_identity(each):
+                told = phrase(
+                    "Expected an account such as telegram:user:123456789: the app, what it is, and its id there."
+                )
+                raise InvalidRequest(told, details={"field": "typed"})
+            holder = self._people().by_identity(each)
+            if holder is not None and holder.id != id:
+                raise Conflict(phrase("That is {name} already.", name=holder.name), details={"field": "typed"})
+        identities = list(dict.fromkeys([*kept, *more]))
+        item: dict[str, Any] = {"id": id, "name": name} | ({"owner": True} if owner else {})
+        item |= {"identities": identities} if identities else {}
+        present = self._config.current.raw.get("people") or []
+        place = next((at for at, each in enumerate(present) if each.get("id") == id), None)
+        if place is None:
+            self._config.editor.change({("people",): [item]})
+            return
+        before = present[place]
+        edits: dict[KeyPath, Any] = {}
+        for key, value in {"name": name, "owner": owner, "identities": identities}.items():
+            if value and before.get(key) != value:
+                edits["people", place, key] = value
+            elif not value and key in before:
+                edits["people", place, key] = REMOVED
+        if edits:
+            self._config.editor.change(edits)
+
+    def _remove(self, id: str) -> None:
+        person = self._people().by_id(id)
+        present = self._config.current.raw.get("people") or []
+        place = next((at for at, each in enumerate(present) if each.get("id") == id), None)
+        if person is None or (place is None and not person.owner):
+            raise NotFound(phrase("There is no such person any more."))
+        if place is None or (person.owner and len(self._people().owners()) == 1):
+            raise Conflict(LAST_OWNER, details={"field": "owner"})
+        self._config.editor.change({("people", place): REMOVED})
+
+    async def _names(self, call: HttpCall) -> IdentityNames:
+        access = await self._client.ask(call, "pairing.list", {"all": True})
+        return IdentityNames(access, (await self._client.ask(call, "channels.status"))["channelLabels"])
+
+    async def _person(
+        self,
+        call: HttpCall,
+        id: str,
+        typed: Mapping[str, Sequence[str]] | None = None,
+        error: HubError | None = None,
+    ) -> web.Response:
+        person = self._people().by_id(id)
+        if person is None:
+            return await self._show(call, status=404)
+        names = await self._names(call)
+        kept = person.identities if typed is None else typed.get("identity", ())
+        words = catalogue(self._renderer.preferences(call).language)
+        free = [(each["identity"], f"{each['name']} · {each['place']}") for each in names.free()]
+        wrong = wrong_fields(error, ("name", "owner", "typed"))
+        value = {
+            "name": person.name if typed is None else (typed.get("name") or [""])[-1],
+            "owner": person.owner if typed is None else bool(typed.get("owner")),
+            "add": "" if typed is None else (typed.get("add") or [""])[-1],
+            "typed": "" if typed is None else (typed.get("typed") or [""])[-1],
+        }
+        data = {
+            "id": id,
+            "name": person.name,
+            "value": value,
+            "wrong": {name: words.gettext(text) for name, text in wrong.items()},
+            "identities": [
+                {**names.shown(each), "name": names.given(each), "kept": each in kept} for each in person.identities
+            ],
+            "free": [("", words.gettext(NOBODY)), *free] if free else [],
+        }
+        page = RenderedPage("settings_person", "People and sign-in", data, PATH, error.http_status if error else 200)
+        return await self._renderer.respond(call, page)
 
     def _add(self, name: str, owner: bool) -> None:
         present = self._config.current.raw.get("people") or []
@@ -135,9 +262,16 @@ class PeoplePage:
     ) -> web.Response:
         words = catalogue(self._renderer.preferences(call).language)
         found = (await self._client.ask(call, "token.list"))["tokens"]
+        names = await self._names(call)
         data = {
             "people": [
-                {"name": each.name, "owner": each.owner, "count": len(each.identities)} for each in self._people().all()
+                {
+                    "name": each.name,
+                    "owner": each.owner,
+                    "path": f"{PERSON_PATH}?{urlencode({'id': each.id})}",
+                    "accounts": ", ".join(dict.fromkeys(names.shown(one)["place"] for one in each.identities)),
+                }
+                for each in self._people().all()
             ],
             "tokens": [
                 self._token(each, words.gettext) for each in found if not each["revokedAtMs"] and not each["ended"]

@@ -96,6 +96,8 @@ class MessageAccessMethods:
         }
         if decided:
             accounts = [each for each in self._channels.all() if wanted in (None, each.channel.name)]
+            for person, stated in zip(answer["people"], self._stated_people(), strict=True):
+                person["identities"] = ensure_list(str)(stated.get("identities") or [])
             answer["allowed"] = [_allowed(each) for each in accounts if not self._channels.is_home(each.channel.name)]
         return answer
 

@@ -96,6 +96,48 @@ async def test_a_person_is_added_beside_the_owner(plain: PlainBrowser, hub: HubP
     assert "owner: true" in written(hub)
 
 
+async def test_a_person_is_edited_with_their_chat_accounts_and_removed(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings/people")
+    plain.fill("Name", "Bea")
+    await plain.press("Add")
+    await plain.follow("Bea")
+    plain.fill("Name", "Beate")
+    plain.fill("The account, as the app names it", "Beate on Telegram")
+    await plain.press("Save")
+    assert plain.status == 400
+    assert "Expected an account such as telegram:user:123456789" in plain.text(".wrong")
+    assert plain.value("Name") == "Beate"
+    assert "Beate" not in written(hub)
+
+    plain.fill("The account, as the app names it", "telegram:user:42")
+    await plain.press("Save")
+    assert "name: Beate" in written(hub)
+    assert "telegram:user:42" in written(hub)
+    await plain.goto("/settings/people/person?id=bea")
+    plain.field("42 is theirs").attrs.pop("checked")
+    await plain.press("Save")
+    assert "telegram:user:42" not in written(hub)
+
+    await plain.goto("/settings/people/person?id=bea")
+    await plain.press("Remove the person")
+    assert "Beate" not in plain.text("main")
+    assert "bea" not in written(hub)
+
+
+async def test_the_last_owner_stays(plain: PlainBrowser, hub: HubProcess) -> None:
+    before = written(hub)
+    owner = next(each["id"] for each in hub.rpc("pairing.list")["people"] or [{"id": "owner"}] if each["id"] != "ada")
+    await plain.goto(f"/settings/people/person?id={owner}")
+    plain.field("Owns this home").attrs.pop("checked")
+    await plain.press("Save")
+
+    assert plain.status == 409
+    assert "At least one person must own this home" in plain.text(".wrong")
+    await plain.press("Remove the person")
+    assert "At least one person must own this home" in plain.text(".wrong")
+    assert written(hub) == before
+
+
 async def test_the_log_is_shown_and_filtered(plain: PlainBrowser) -> None:
     await plain.goto("/settings/logs?level=CRITICAL")
     assert not plain.page.select("#log > li")
