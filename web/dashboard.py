@@ -302,12 +302,12 @@ class Dashboard:
     def _load_configuration(self) -> Callable[[], ConfigurationPage]:
         from web.settings.configuration_page import ConfigurationPage
 
-        return lambda: ConfigurationPage(self._renderer, self._hub.config, self._put_into_force)
+        return lambda: ConfigurationPage(self._renderer, self._hub.config, self._put_into_force, self._name_of)
 
     def _load_settings(self) -> Callable[[], SettingsPage]:
         from web.settings.settings_page import SettingsPage
 
-        return lambda: SettingsPage(self._renderer, self._hub.config, self._put_into_force)
+        return lambda: SettingsPage(self._renderer, self._client, self._hub.config, self._put_into_force)
 
     def _load_people(self) -> Callable[[], PeoplePage]:
         from web.settings.people_page import PeoplePage
@@ -387,6 +387,10 @@ class Dashboard:
         """Return the name of the person who looks; empty for a program's token and the one person without a name."""
         person = call.caller and self._hub.people.by_id(call.caller.authority.person or "")
         return person.name if person else ""
+
+    def _name_of(self, id: str) -> str:
+        person = self._hub.people.by_id(id)
+        return person.name if person else id
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from aiohttp import web
 from msgspec.structs import replace
 
+from hub.config.history import PAGE, changed_by
 from hub.core.errors import HubError
 from hub.core.surfaces import READ, HttpCall, HttpHandler, Open, Route
 from hub.gateway.calls.routes import RouteTable
@@ -86,8 +87,10 @@ def _with_error_page(route: Route, renderer: Renderer) -> Route:
         return route
 
     async def handler(call: HttpCall) -> web.StreamResponse:
+        person = call.caller.authority.person if call.caller is not None else None
         try:
-            return await route.handler(call)
+            with changed_by(f"{PAGE}.{person}" if person else PAGE):
+                return await route.handler(call)
         except HubError as error:
             return await _error_page(renderer, call, error, route.path)
 

@@ -98,6 +98,8 @@ class FilesEditor:
         self._check = check
         self._current = current
         self.history = ConfigHistory(root, now)
+        self.written: dict[str, str] = {}
+        """The hash of each file as the hub wrote it last."""
 
     def names(self) -> list[str]:
         """Return the files that may be edited: those in use, the root file and the file of secrets first."""
@@ -148,6 +150,7 @@ class FilesEditor:
         if must_be_valid:
             self._refuse_new_errors(name, checked.errors)
         version = self.history.keep(name, old) if old is not None and old != data else None
+        self.written[name] = content_hash(data)
         # All this takes its time, in which a person may have saved the file.
         self._root.write_bytes(name, data, parents=True, before_replacing=lambda: self._refuse_changed(name, old))
         return Saved(name, content_hash(data), checked.errors, checked.warnings, version)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 from msgspec import Struct, to_builtins
@@ -18,7 +20,26 @@ FOLDER = f"{PRIVATE_FOLDER}/config_history"
 KEPT_PER_FILE = 50
 DIFF_LINE_LIMIT = 5_000
 
-_VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})")
+PAGE, COMMAND, FILE, APP = "page", "command", "file", "app"
+"""How a file was changed: on a page of the dashboard, by a command, by hand, by a program of others."""
+
+_VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})(?:-([a-z]+(?:\.[a-z0-9_-]{1,64})?))?")
+_changing: ContextVar[str] = ContextVar("changing", default="")
+
+
+@contextmanager
+def changed_by(who: str) -> Iterator[None]:
+    """Note who changes files in what is called: `page`, `command`, `app`, or one of them with a person, `page.ada`."""
+    token = _changing.set(who)
+    try:
+        yield
+    finally:
+        _changing.reset(token)
+
+
+def who_changes() -> str:
+    """Return who changes files now; empty when nobody said so, which is the hub itself."""
+    return _changing.get()
 
 
 class ConfigVersion(Struct, frozen=True):
@@ -26,10 +47,11 @@ class ConfigVersion(Struct, frozen=True):
 
     Attributes:
         file: Name relative to the home directory.
-        id: `<time>-<hash>`, by which it is asked for.
+        id: `<time>-<hash>[-<by>]`, by which it is asked for.
         time: When it was replaced, ISO 8601 in UTC.
         hash: First twelve digits of its content's hash.
         size_bytes: Its size.
+        by: Who replaced it, see `changed_by`; empty for the hub itself.
     """
 
     file: str
@@ -37,6 +59,7 @@ class ConfigVersion(Struct, frozen=True):
     time: str
     hash: str
     size_bytes: int
+    by: str = ""
 
     def as_dict(self) -> dict[str, str | int]:
         """The version as plain data."""
@@ -56,18 +79,23 @@ class ConfigHistory:
         self._root = root
         self._now = now
 
-    def keep(self, file: str, data: bytes) -> ConfigVersion | None:
-        """Keep a file's present content before it is replaced; None if the newest version is the same."""
+    def keep(self, file: str, data: bytes, by: str | None = None) -> ConfigVersion | None:
+        """Keep a file's present content before it is replaced; None if the newest version is the same.
+
+        Args:
+            by: Who replaces it; without it, whoever `changed_by` says.
+        """
         versions = self.versions(file)
         digest = content_hash(data)[:12]
         if versions and versions[0].hash == digest:
             return None
         moment = datetime.fromtimestamp(self._now(), UTC)
-        version_id = f"{moment:%Y%m%dT%H%M%S%fZ}-{digest}"
+        by = who_changes() if by is None else by
+        version_id = f"{moment:%Y%m%dT%H%M%S%fZ}-{digest}" + (f"-{by}" if by else "")
         self._root.write_bytes(f"{_folder(file)}/{version_id}", data, parents=True)
         for old in versions[KEPT_PER_FILE - 1 :]:
             self._root.unlink(f"{_folder(file)}/{old.id}")
-        return ConfigVersion(file, version_id, moment.isoformat(), digest, len(data))
+        return ConfigVersion(file, version_id, moment.isoformat(), digest, len(data), by)
 
     def versions(self, file: str) -> list[ConfigVersion]:
         """Return the kept versions of a file, the newest first."""
@@ -80,7 +108,8 @@ class ConfigHistory:
             match = _VERSION.fullmatch(entry.name)
             if match and entry.is_file:
                 moment = datetime.strptime(match[1], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-                found.append(ConfigVersion(file, entry.name, moment.isoformat(), match[2], entry.size_bytes))
+                facts = (match[2], entry.size_bytes, match[3] or "")
+                found.append(ConfigVersion(file, entry.name, moment.isoformat(), *facts))
         return sorted(found, key=lambda version: version.id, reverse=True)
 
     def read(self, file: str, version_id: str) -> bytes:

@@ -16,8 +16,9 @@ from msgspec import Struct, field
 from hub.config.check import CheckCache, Checked, Config, check
 from hub.config.checked import empty_config
 from hub.config.errors import ConfigError
-from hub.config.files import HomeFiles
+from hub.config.files import HomeFiles, content_hash
 from hub.config.files_editor import FilesEditor, Saved
+from hub.config.history import FILE as BY_HAND
 from hub.config.last_good import LastGood
 from hub.config.sections import Sections
 from hub.core.events import EventBus
@@ -280,8 +281,26 @@ class ConfigStore:
     def _check_and_keep(self) -> Checked:
         """Check the files; save a configuration without errors as the last good one."""
         checked = self._check()
+        self._note_hand_edits(checked.config)
         self._keep(checked)
         return checked
+
+    def _note_hand_edits(self, new: Config) -> None:
+        """Keep in the history what somebody replaced in an editor of theirs, where the text before is known."""
+        before = self.current.files
+        edited = {
+            name
+            for name, digest in new.files.items()
+            if name in before and before[name] != digest and self.editor.written.get(name) != digest
+        }
+        if not edited:
+            return
+        try:
+            for name, data in self._last_good.files().items():
+                if name in edited and content_hash(data) == before[name]:
+                    self.editor.history.keep(name, data, BY_HAND)
+        except OSError as error:
+            _log.warning("an earlier version of %s could not be kept: %s", ", ".join(sorted(edited)), error)
 
     def _take(self, checked: Checked) -> None:
         self.current, self.errors, self.warnings = checked.config, checked.errors, checked.warnings

@@ -15,7 +15,7 @@ from hub.config.edit import EditRefused
 from hub.config.errors import ConfigInvalid
 from hub.config.files import content_hash
 from hub.config.files_editor import HIDDEN_VALUE
-from hub.config.history import KEPT_PER_FILE
+from hub.config.history import KEPT_PER_FILE, changed_by
 from hub.config.sections import Sections
 from hub.config.spans import Tagged
 from hub.config.store import EVENT_CONFIG_CHANGED, EVENT_CONFIG_REFUSED, ConfigStore, ReloadResult
@@ -309,6 +309,21 @@ async def test_a_version_is_restored_and_the_newer_one_kept(loaded: Kit) -> None
     assert loaded.read("configuration.yaml") == ROOT
     versions = loaded.store.editor.history.versions("configuration.yaml")
     assert [version.size_bytes for version in versions] == [len("hub: {name: New}\n"), len(ROOT.encode())]
+
+
+async def test_the_history_says_who_changed_a_file(loaded: Kit) -> None:
+    file, store = "configuration.yaml", loaded.store
+    with changed_by("page.ada"):
+        await asyncio.to_thread(store.editor.set_value, ("hub", "name"), "Pier")
+    await store.reload()
+    store.editor.set_value(("hub", "name"), "Quay")
+    await store.reload()
+    loaded.write(file, "hub: {name: By hand}\n")
+    await store.reload()
+
+    found = store.editor.history.versions(file)
+    assert [each.by for each in found] == ["file", "", "page.ada"]
+    assert b"Quay" in store.editor.history.read(file, found[0].id)
 
 
 async def test_the_history_is_bounded(loaded: Kit) -> None:

@@ -13,7 +13,9 @@ from aiohttp import web
 
 from hub.config.errors import ConfigError
 from hub.config.files import SECRETS_FILE
+from hub.config.history import APP, COMMAND, FILE as BY_HAND, PAGE
 from hub.core.errors import Conflict, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
 from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
@@ -47,6 +49,15 @@ RESTORE = Schema(
     {Required("file"): FILE, Required("version"): All(string, Length(max=200)), Required("base_hash"): HASH}
 )
 
+HOW = {
+    PAGE: phrase("on a page"),
+    COMMAND: phrase("on the command line"),
+    BY_HAND: phrase("in the file"),
+    APP: phrase("by an app"),
+    "": phrase("by the hub itself"),
+}
+"""How a file was changed."""
+
 PutIntoForce = Callable[[], Awaitable["ReloadResult | None"]]
 
 
@@ -56,10 +67,14 @@ class ConfigurationPage:
     Args:
         config: The files, their checks and their history.
         put_into_force: Reads and applies the saved files; returns None when the hub does not reload by itself.
+        people: Returns the name of a person by their id.
     """
 
-    def __init__(self, renderer: Renderer, config: ConfigStore, put_into_force: PutIntoForce) -> None:
+    def __init__(
+        self, renderer: Renderer, config: ConfigStore, put_into_force: PutIntoForce, people: Callable[[str], str]
+    ) -> None:
         self._renderer = renderer
+        self._people = people
         self._config = config
         self._put_into_force = put_into_force
         self._writing = asyncio.Lock()
@@ -85,7 +100,8 @@ class ConfigurationPage:
         data = {
             "file": {"name": name, "hash": base_hash, "path": _path(name)},
             "versions": [
-                self._version(each) | _told(change, words) for each, change in zip(versions, changes, strict=True)
+                self._version(each) | _told(change, words) | {"who": self._who(each.by, words)}
+                for each, change in zip(versions, changes, strict=True)
             ],
             "version": None if chosen is None else self._version(chosen),
             "diff": [line.as_dict() for line in diff],
@@ -195,6 +211,12 @@ class ConfigurationPage:
             "date": iso[:10],
             "clock": iso[11:19],
         }
+
+    def _who(self, by: str, words: Catalogue) -> str:
+        """Return in words how a file was changed, and by whom where that is known."""
+        how, _, person = by.partition(".")
+        text = words.gettext(HOW.get(how, HOW[""]))
+        return f"{self._people(person)}, {text}" if person else text
 
     def _changes(self, name: str, versions: Sequence[ConfigVersion]) -> list[list[DiffLine]]:
         """Return what each version, the newest first, was replaced by; secrets are not compared."""

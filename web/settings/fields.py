@@ -161,6 +161,7 @@ class ShownField(Struct):
         was: The text that the form was made with.
         error: What is wrong with it.
         restarts: Whether a change takes effect only after a restart.
+        stated: Whether the files have it, so that it can be reset to its default.
     """
 
     field: SettingField
@@ -169,6 +170,7 @@ class ShownField(Struct):
     was: str
     error: str = ""
     restarts: bool = False
+    stated: bool = False
 
     def value(self) -> Any:
         """Return the value that the text means, MISSING for none.
@@ -211,13 +213,10 @@ class ShownField(Struct):
             options = tuple((each, each) for each in zones())
         if self.widget in ("select", "segmented") and self.text and self.text not in {value for value, _ in options}:
             options = (*options, (self.text, self.text))
-        helps = [words.gettext(self.field.help)] if self.field.help else []
-        if self.restarts:
-            helps.append(words.gettext("Takes effect when the hub is started again."))
         spec = {
             "name": self.field.name,
             "label": words.gettext(self.field.label),
-            "help": " ".join(helps),
+            "help": words.gettext(self.field.help) if self.field.help else "",
             "widget": self.widget,
             "options": [(value, words.gettext(text)) for value, text in options],
             "placeholder": self.field.placeholder or self.control.default,
@@ -226,7 +225,14 @@ class ShownField(Struct):
         value: Any = {"switch": self.text == "true", "list": self.text.split("\n") if self.text else []}.get(
             self.widget, self.text
         )
-        return {"spec": spec, "value": value, "was": self.was, "error": self.error, "restarts": self.restarts}
+        return {
+            "spec": spec,
+            "value": value,
+            "was": self.was,
+            "error": self.error,
+            "restarts": self.restarts,
+            "stated": self.stated,
+        }
 
 
 def shown_field(
@@ -243,13 +249,14 @@ def shown_field(
     for key in field.path[1:]:
         inner = inner.get("properties", {}).get(key, {})
         value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
+    stated = value is not MISSING
     if field.widget == "list" and isinstance(value, str):
         value = [value]
     control = control_of(field.name, field.path[-1], inner, MISSING if isinstance(value, list) else value)
     text = "\n".join(str(each) for each in value) if isinstance(value, list) else control.shown
     if not text and (control.kind == "choice" or field.widget in ("zone", "select")):
         text = field.placeholder or control.default
-    return ShownField(field, control, text, text, restarts=restarts)
+    return ShownField(field, control, text, text, restarts=restarts, stated=stated)
 
 
 @lru_cache(maxsize=1)

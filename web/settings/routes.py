@@ -23,6 +23,8 @@ def form_routes(
         page("/settings", settings.handler(lambda each: each.general), ADMIN),
         page("/settings/network", settings.handler(lambda each: each.network), ADMIN),
         page("/settings/privacy", settings.handler(lambda each: each.privacy), ADMIN),
+        page("/settings/privacy/remembered", settings.handler(lambda each: each.remembered), ADMIN),
+        form("/settings/privacy/forget", settings.handler(lambda each: each.forget), ADMIN),
         form("/settings/save", settings.handler(lambda each: each.save), ADMIN),
         page("/settings/people", people.handler(lambda each: each.show), ADMIN),
         form("/settings/people/add", people.handler(lambda each: each.add_person), ADMIN),

@@ -10,13 +10,17 @@ from urllib.parse import quote
 from aiohttp import web
 
 from hub.config import edit
+from hub.config.marks import value_at
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.json_schema import to_json_schema
 from hub.core.phrases import phrase
+from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.surfaces import HttpCall
-from web.core.form import read_lists
+from web.core.form import read_fields, read_lists
 from web.core.form_fields import MISSING
 from web.core.i18n import Catalogue, catalogue
+from web.core.method_client import MethodClient
+from web.core.navigation import GROUPS
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.settings.fields import PAGES, SettingField, ShownField, shown_field
 
@@ -24,8 +28,18 @@ if TYPE_CHECKING:
     from hub.config.files_editor import EditPlace
     from hub.config.store import ConfigStore, ReloadResult
 
+TABS = {
+    tab.title: tab.path
+    for group in GROUPS
+    for entry in group.entries
+    if entry.path == "/settings"
+    for tab in entry.tabs
+}
+"""The pages of the settings, by title."""
 FOUND_LIMIT = 40
 DEPTH_LIMIT = 4
+REMEMBERED = "/settings/privacy/remembered"
+FORGET = Schema({Required("id"): All(string, Length(min=1, max=40))})
 DONE = {
     "later": phrase("Saved. It takes effect when the hub is started again."),
     "restarting": phrase("Saved. The hub restarts by itself for the change to take effect."),
@@ -39,14 +53,20 @@ class SettingsPage:
     """The pages General, Network, and Privacy and approvals; who reaches them is an administrator.
 
     Args:
+        client: Where remembered answers are asked for, and forgotten.
         config: The files, their schemas and their checks.
         put_into_force: Reads and applies the saved files; returns None when the hub does not reload by itself.
     """
 
     def __init__(
-        self, renderer: Renderer, config: ConfigStore, put_into_force: Callable[[], Awaitable[ReloadResult | None]]
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        config: ConfigStore,
+        put_into_force: Callable[[], Awaitable[ReloadResult | None]],
     ) -> None:
         self._renderer = renderer
+        self._client = client
         self._config = config
         self._put_into_force = put_into_force
         self._writing = asyncio.Lock()
@@ -63,6 +83,36 @@ class SettingsPage:
         """`GET /settings/privacy`."""
         return await self._show(call, "privacy", self.fields("privacy"))
 
+    async def remembered(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/privacy/remembered`: the commands that were allowed for good."""
+        agents = (await self._client.ask(call, "agents.list"))["agents"]
+        names = {each["id"]: each.get("name") or each["id"] for each in agents}
+        rules = (await self._client.ask(call, "exec.rules.list"))["rules"]
+        data = {"rules": [self._rule(each, names) for each in reversed(rules)]}
+        page = RenderedPage("settings_remembered", "Remembered answers", data, "/settings/privacy")
+        return await self._renderer.respond(call, page)
+
+    async def forget(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/privacy/forget`: let a command that was allowed for good be asked about again."""
+        try:
+            answer = await self._client.ask(call, "exec.rules.remove", read_fields(call, FORGET))
+        except NotFound:  # it is gone already
+            if wants_json(call.request):
+                raise
+            return see_other(REMEMBERED)
+        return json_response(answer) if wants_json(call.request) else see_other(REMEMBERED)
+
+    def _rule(self, rule: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        exactly = rule["exactly"]
+        return {
+            "id": rule["id"],
+            "command": " ".join(str(each) for each in exactly["argv"]),
+            "folder": exactly["workdir"],
+            "agent": names.get(rule["agent"], rule["agent"]),
+            "when": self._renderer.when(rule["created_ms"]),
+            "iso": self._renderer.iso(rule["created_ms"]),
+        }
+
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /settings/save`: write what changed in a form, unless the configuration would not be valid."""
         posted = read_lists(call)
@@ -72,6 +122,8 @@ class SettingsPage:
         fields = self.fields(name)
         for each in fields:
             each.take(posted)
+        if wanted := next((each for each in fields if each.field.name == (posted.get("reset") or [""])[-1]), None):
+            return await self._reset(call, name, fields, wanted)
         problem = await self.write(fields)
         if problem or any(each.error for each in fields):
             if wants_json(call.request):
@@ -82,6 +134,26 @@ class SettingsPage:
         changed = any(each.text != each.was for each in fields)
         done = _done(await self._put_into_force()) if changed else "nothing"
         return json_response({"done": done}) if wants_json(call.request) else see_other(f"{PAGES[name][0]}?done={done}")
+
+    async def _reset(
+        self, call: HttpCall, name: str, fields: Sequence[ShownField], wanted: ShownField
+    ) -> web.StreamResponse:
+        """Take one setting out of the files, so that its default counts; what else was typed stays in the form."""
+        done = "nothing"
+        if wanted.stated:
+            try:
+                async with self._writing:
+                    await asyncio.to_thread(self._config.editor.remove_value, wanted.field.path)
+                done = _done(await self._put_into_force())
+            except HubError as error:
+                if wants_json(call.request):
+                    raise
+                wanted.error, done = error.message, ""
+        if wants_json(call.request):
+            return json_response({"done": done})
+        fresh = {each.field.name: each for each in self.fields(name)}
+        shown = [each if each is not wanted or each.error else fresh[each.field.name] for each in fields]
+        return await self._show(call, name, shown, done=done, status=422 if wanted.error else 200)
 
     def fields(self, name: str) -> list[ShownField]:
         """Return the fields of one of `PAGES`, with what the files have."""
@@ -146,7 +218,14 @@ class SettingsPage:
         return ""
 
     async def _show(
-        self, call: HttpCall, name: str, fields: Sequence[ShownField], problem: str = "", *, status: int = 200
+        self,
+        call: HttpCall,
+        name: str,
+        fields: Sequence[ShownField],
+        problem: str = "",
+        *,
+        done: str = "",
+        status: int = 200,
     ) -> web.Response:
         path, title, cards = PAGES[name]
         words = catalogue(self._renderer.preferences(call).language)
@@ -157,23 +236,43 @@ class SettingsPage:
             "form_path": path,
             "q": query,
             "found": self._found(query, words) if query else [],
-            "searches": name == "general",
             "problem": problem,
-            "done": words.gettext(DONE.get(call.request.query.get("done", ""), "")),
+            "done": words.gettext(DONE.get(done or call.request.query.get("done", ""), "")),
+            "remembered": await self._remembered(call) if name == "privacy" else None,
             "cards": [
                 {
                     "title": words.gettext(card.title),
                     "yaml": self._place(card.fields[0].path),
-                    "fields": [by_name[each.name].as_dict(words) for each in card.fields if each.name in by_name],
+                    "fields": [
+                        {**by_name[each.name].as_dict(words), "yaml": self._place(each.path)}
+                        for each in card.fields
+                        if each.name in by_name
+                    ],
                 }
                 for card in cards
             ],
         }
         return await self._renderer.respond(call, RenderedPage("settings_form", title, data, path, status, secret=True))
 
+    async def _remembered(self, call: HttpCall) -> int | None:
+        """Return how many commands may run for good; None where no commands run at all."""
+        try:
+            return len((await self._client.ask(call, "exec.rules.list"))["rules"])
+        except HubError:
+            return None
+
     def _place(self, path: tuple[str, ...]) -> str:
-        """Return the address at which a setting is edited as YAML."""
-        return f"/settings/files?file={quote(self._file_of(path[0]), safe='')}"
+        """Return the address at which a setting is edited as YAML: its line, or that of the nearest above it."""
+        raw = self._config.current.raw
+        stated: tuple[str, ...] = ()
+        for size in range(1, len(path) + 1):
+            if value_at(raw, path[:size]) is None:
+                break
+            stated = path[:size]
+        if not stated:
+            return f"/settings/files?file={quote(self._file_of(path[0]), safe='')}"
+        place = self._config.current.location(stated)
+        return f"/settings/files?file={quote(str(place['file']), safe='')}#L{place['line']}"
 
     def _where(self, path: tuple[str, ...]) -> EditPlace:
         return self._config.editor.where(lambda raw: path)
@@ -198,6 +297,11 @@ class SettingsPage:
                         found.append(
                             {"title": words.gettext(field.label), "sub": label, "path": f"{path}#f-{field.name}"}
                         )
+        for title, path in TABS.items():
+            if _fits(wanted, words.gettext(title)):
+                found.append(
+                    {"title": words.gettext(title), "sub": words.gettext("A page of the settings"), "path": path}
+                )
         keys = _keys(self._config.schema(), "", 0)
         for name, description in keys:
             if name not in listed and _fits(wanted, name, description):

@@ -64,8 +64,11 @@ def write_config(
         params = {"file": file, "raw": text, "baseHash": base_hash}
         saved: Mapping[str, Any] = HubClient(home).call("config.set", params)
         return saved
+    from hub.config.history import COMMAND, changed_by
+
     try:
-        return editor_of(home).write_file(file, text, base_hash, must_be_valid=must_be_valid).as_dict()
+        with changed_by(COMMAND):
+            return editor_of(home).write_file(file, text, base_hash, must_be_valid=must_be_valid).as_dict()
     except ConfigInvalid as refused:
         raise _invalid(home, file, text, refused.errors) from refused
 

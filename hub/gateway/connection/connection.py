@@ -10,6 +10,7 @@ from typing import Any, Literal
 from aiohttp import web
 from msgspec import Struct
 
+from hub.config.history import APP, changed_by
 from hub.core.context import Authority
 from hub.core.errors import Aborted, HubError, InvalidRequest, LimitExceeded
 from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller
@@ -213,7 +214,8 @@ class Connection:
 
     async def _answer(self, id: str, method: str, work: Coroutine[Any, Any, Any]) -> None:
         try:
-            payload = encode_result(id, await work)
+            with changed_by(APP):
+                payload = encode_result(id, await work)
         except HubError as error:
             payload = encode_error(id, error)
         except Exception as error:  # the client gets an answer to every request

@@ -10,6 +10,7 @@ import msgspec
 import orjson
 from aiohttp import web
 
+from hub.config.history import COMMAND, changed_by
 from hub.core.errors import InvalidRequest
 from hub.core.surfaces import LARGE_FRAME_BYTES, Caller, HttpCall, Open, Route
 from hub.gateway.calls.dispatch import Dispatcher
@@ -46,7 +47,8 @@ def rpc_routes(dispatcher: Dispatcher) -> list[Route]:
 
         request = _request(call.body)
         method, prepared = dispatcher.prepare(request.method, request.params, call.known_caller, later=later)
-        payload = await dispatcher.run(method, prepared)
+        with changed_by(COMMAND):
+            payload = await dispatcher.run(method, prepared)
         if request.wait and method.answers > 1:
             payload = await second
         data = orjson.dumps({"ok": True, "payload": payload}, default=plain)

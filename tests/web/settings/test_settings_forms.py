@@ -73,6 +73,52 @@ async def test_a_setting_is_found_by_its_words(plain: PlainBrowser) -> None:
     assert "Time zone" in plain.texts(".rows a")
 
 
+async def test_a_setting_is_reset_to_its_default_and_what_was_typed_stays(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings")
+    plain.fill("Latitude", "52.5")
+    plain.fill("Longitude", "13.4")
+    plain.fill("Elevation", "34")
+    await plain.press("Save", within="main")
+    assert "elevation: 34" in written(hub)
+
+    plain.fill("Longitude", "14")
+    await plain.press("Reset Elevation to its default")
+    assert "The change is in force." in plain.text(".notice")
+    assert "elevation" not in written(hub)
+    assert "longitude: 13.4" in written(hub)
+    assert (plain.value("Elevation"), plain.value("Longitude")) == ("", "14")
+
+    await plain.press("Reset Latitude to its default")
+    assert "same group" in plain.text(".wrong")
+    assert "latitude: 52.5" in written(hub)
+
+
+async def test_what_is_in_the_file_is_shown_there_and_a_restart_is_announced(plain: PlainBrowser) -> None:
+    await plain.goto("/settings")
+    links = [str(each["href"]) for each in plain.page.select(".field ~ .inline a")]
+    assert "/settings/files?file=configuration.yaml#L3" in links
+    await plain.goto("/settings/network")
+    assert "Needs a restart" in plain.text("main")
+
+
+async def test_the_history_says_day_who_and_what(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings")
+    plain.fill("Name of the home", "Harbour")
+    await plain.press("Save", within="main")
+
+    await plain.goto("/settings/files/history?file=configuration.yaml")
+    assert "on a page" in plain.texts(".rows small")[0]
+    assert "name: Harbour" in plain.texts(".rows a")[0]
+    assert plain.texts("section.card h2")
+
+
+async def test_what_was_allowed_for_good_is_listed_and_forgotten(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/settings/privacy")
+    assert "0 remembered answers" in plain.text("main")
+    await plain.follow("Manage")
+    assert "Nothing is remembered" in plain.text("main")
+
+
 async def test_a_token_is_made_shown_once_and_revoked(plain: PlainBrowser, hub: HubProcess) -> None:
     await plain.goto("/settings/people")
     plain.fill("What it is for", "Wall tablet")
