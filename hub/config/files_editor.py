@@ -33,6 +33,8 @@ from hub.security.root import Root
 HIDDEN_VALUE = "__hidden__"
 """The placeholder for hidden values of secrets.yaml."""
 
+_NAMED = re.compile(r"!secret[ \t]+[\"']?([\w.-]+)")
+
 REMOVED: Any = object()
 """Stands in an edit for what is taken away."""
 
@@ -272,8 +274,7 @@ class FilesEditor:
         """Remove a value of secrets.yaml that no file names any more; one that is not there is none."""
         if name not in self.secret_names():
             return
-        named = re.compile(rf"!secret\s+[\"']?{re.escape(name)}\b")
-        if any(named.search(self._text(file)) for file in self.names() if file != SECRETS_FILE):
+        if any(name in _NAMED.findall(self._text(file)) for file in self.names() if file != SECRETS_FILE):
             return
         text, base = self.read_file(SECRETS_FILE, admin=True)
         self.write_file(SECRETS_FILE, edit.remove(text, (name,)), base)
