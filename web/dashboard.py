@@ -42,6 +42,7 @@ from web.core.lazy_pages import LazyPages
 from web.core.live import Frame, LiveUpdates
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
+from web.core.push_notices import PushNotices
 from web.core.render import Renderer
 from web.developer import live_topics as developer_topics, routes as developer_routes
 from web.developer.event_log import EventLog
@@ -52,7 +53,7 @@ from web.home.choices import ChoiceStore
 from web.home.login_page import LoginPage
 from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
-from web.routes import add_routes, frame_routes, pages_of_integrations
+from web.routes import add_routes, app_routes, frame_routes, pages_of_integrations
 from web.settings import routes as settings_routes
 from web.skills import routes as skill_routes
 from web.timeline import routes as timeline_routes
@@ -69,9 +70,11 @@ if TYPE_CHECKING:
     from web.developer.components_page import ComponentsPage
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
+    from web.devices.reach import HubReach
     from web.entities.page_set import EntityPages
     from web.home.find_page import FindPage
     from web.home.home_page import HomePage
+    from web.home.notifications_page import NotificationsPage
     from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
     from web.memory.page_set import MemoryPages
@@ -126,8 +129,10 @@ class Dashboard:
         self._live_chat = None if self._renderer.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         if self._live_chat is not None:
-            marks = UnreadMarks(hub.bus, self._live, hub.sessions, self._tasks, hub.channels.is_home)
-            self._unsubscribe.append(marks.close)
+            self._notices = self._make_notices()
+            told = self._notices.answered
+            marks = UnreadMarks(hub.bus, self._live, hub.sessions, self._tasks, hub.channels.is_home, told)
+            self._unsubscribe += [marks.close, self._notices.close]
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
         hub.approvals.translate = lambda text, language: catalogue(language).gettext(text)
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
@@ -155,6 +160,7 @@ class Dashboard:
         hub, renderer = self._hub, self._renderer
         routes = [
             *frame_routes(renderer, self._assets, self._live),
+            *app_routes(renderer, self._assets, lambda: str(self._setting("name", "Home"))),
             *home_routes.routes(self._make_login(), self._home),
             *settings_routes.routes(LazyPages(self._load_configuration)),
         ]
@@ -194,6 +200,7 @@ class Dashboard:
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
             *settings_routes.form_routes(settings, people, LazyPages(self._load_logs)),
+            *home_routes.notification_routes(LazyPages(self._load_notifications)),
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
@@ -264,6 +271,18 @@ class Dashboard:
         parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions)
         return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, asked=self._approvals.of_session)
 
+    def _make_notices(self) -> PushNotices:
+        hub = self._hub
+        return PushNotices(
+            hub.bus,
+            hub.sessions,
+            self._tasks,
+            self._client.read,
+            words=lambda text: catalogue(str(self._setting("language", "en"))).gettext(text),
+            redact=hub.redactor.redact,
+            now_ms=lambda: hub.clock.time() * 1000,
+        )
+
     def _load_chat(self, live_chat: LiveChat) -> Callable[[], ChatPage]:
         from web.chat.chat_page import ChatPage, ListSources
 
@@ -325,6 +344,11 @@ class Dashboard:
         raw = lambda: self._hub.config.current.raw  # noqa: E731
         return lambda: WelcomePage(self._renderer, self._client, forms, self._choices, raw, self._put_into_force)
 
+    def _load_notifications(self) -> Callable[[], NotificationsPage]:
+        from web.home.notifications_page import NotificationsPage
+
+        return lambda: NotificationsPage(self._renderer, self._client, self._reach())
+
     def _load_logs(self) -> Callable[[], LogsPage]:
         from web.settings.logs_page import LogsPage
 
@@ -347,11 +371,13 @@ class Dashboard:
 
     def _load_devices(self) -> Callable[[], DevicesPage]:
         from web.devices.devices_page import DevicesPage
+
+        return lambda: DevicesPage(self._renderer, self._client, self._reach())
+
+    def _reach(self) -> HubReach:
         from web.devices.reach import HubReach
 
-        hub = self._hub
-        reach = HubReach(hub.home.path, hub.gateway, hub.config, self._put_into_force)
-        return lambda: DevicesPage(self._renderer, self._client, reach)
+        return HubReach(self._hub.home.path, self._hub.gateway, self._hub.config, self._put_into_force)
 
     def _load_entities(self) -> Callable[[], EntityPages]:
         from web.entities.page_set import make_entity_pages
@@ -419,6 +445,7 @@ class Dashboard:
         self._live.changed("waiting")
         if self._live_chat is not None and (approval := await self._hub.approvals.get(event.data["id"])) is not None:
             await self._live_chat.show_ask(approval)
+            self._notices.asked(approval)
 
     def _sent(self, event: Event) -> None:
         self._live.changed_all("sessions")

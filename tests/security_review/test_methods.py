@@ -140,6 +140,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "exec.approvals.set",
         *("exec.approvals.node.get", "exec.approvals.node.set"),
         "exec.log",
+        "push.web.send",
         "exec.rules.list",
         "exec.rules.remove",
         "cron.add",

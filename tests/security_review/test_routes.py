@@ -26,6 +26,8 @@ OPEN_PATHS = {
     ("POST", "/login"),
     ("POST", "/preferences"),
     ("GET", "/static/{path:*}"),
+    # What makes the dashboard an app: the home's name, the worker, and the page for when the hub is away.
+    *(("GET", path) for path in ("/manifest.webmanifest", "/sw.js", "/offline")),
     # The page that a phone pairs from, and the certificate that it asks its owner to trust.
     *(("GET", path) for path in ("/p", "/p/{file}", "/p/ca.crt", "/p/ca.mobileconfig")),
     *((method, "/api/webhook/{webhook_id}") for method in ("GET", "POST", "PUT")),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FilePayload, Page, expect
 
 from tests.servers.demo_process import DemoProcess
 from tests.web.browser import Chromium, is_ready
@@ -81,6 +81,67 @@ async def test_what_is_written_is_answered_in_a_new_conversation(home: Page) -> 
 
     await home.wait_for_url("**/chat?session=*")
     await expect(home.get_by_role("log").get_by_text("serviced on 12 May").last).to_be_visible()
+
+
+async def test_files_a_model_and_an_agent_go_with_what_is_written(home: Page) -> None:
+    await home.get_by_role("button", name="Model: ").click()
+    models = home.get_by_role("radiogroup", name="Model").get_by_role("radio")
+    other = models.and_(home.locator(":not(:checked)")).first
+    name = await other.get_attribute("data-name") or ""
+    await other.check()
+    await expect(home.get_by_role("button", name=f"Model: {name}")).to_be_visible()
+    notes: FilePayload = {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"buy milk"}
+    picture: FilePayload = {"name": "photo.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}
+    await home.set_input_files("#files", files=[picture, notes])
+    await expect(home.get_by_role("list", name="Attached")).to_contain_text("photo.png")
+    await expect(home.get_by_role("textbox", name="Message")).to_have_value("notes.md:\n```\nbuy milk\n```")
+
+    await home.get_by_role("button", name="Send").click()
+
+    await home.wait_for_url("**/chat?session=*")
+    await expect(home.get_by_role("log").get_by_text("[a picture]")).to_be_visible()
+    await expect(home.get_by_role("button", name=f"Model: {name}")).to_be_visible()
+
+
+async def test_a_card_is_put_elsewhere_by_hand_and_by_the_keyboard(home: Page) -> None:
+    await home.goto("/customise")
+    await is_ready(home)
+    grip = home.get_by_role("button", name="Move: This week")
+    left, right = (home.locator(f"[data-sort={side}]") for side in ("Left", "Right"))
+    start = await grip.bounding_box()
+    goal = await left.locator("li").nth(1).bounding_box()
+    assert start
+    assert goal
+    await home.mouse.move(start["x"] + 9, start["y"] + 9)
+    await home.mouse.down()
+    await home.mouse.move(goal["x"] + 60, goal["y"] + 4, steps=6)
+    async with home.expect_response("**/customise/order"):
+        await home.mouse.up()
+    await expect(left.locator("li").nth(1)).to_contain_text("This week")
+    await expect(grip).to_be_focused()
+
+    for key in ("ArrowUp", "ArrowRight"):
+        async with home.expect_response("**/customise"):
+            await home.keyboard.press(key)
+        await expect(grip).to_be_focused()
+    await expect(right.locator("li").first).to_contain_text("This week")
+    await expect(home.locator("#announcer")).to_have_text("This week: place 1 of 3, Right")
+    assert await faults(home) == []
+    await home.goto("/")
+    await expect(home.locator("#home .cols > .stack").nth(1).locator("section").first).to_have_id("card-week")
+
+
+async def test_a_right_click_or_a_long_press_on_a_tile_opens_the_device(home: Page) -> None:
+    tile = home.locator("#card-devices .tile").first
+    name = await tile.locator("b").inner_text()
+    await tile.click(button="right")
+    await expect(home.get_by_role("heading", level=1)).to_have_text(name)
+    await home.goto("/")
+    await is_ready(home)
+
+    await tile.dispatch_event("pointerdown", {"pointerType": "touch", "bubbles": True})
+
+    await expect(home.get_by_role("heading", level=1)).to_have_text(name)
 
 
 async def test_a_card_is_hidden_for_the_person_alone(home: Page) -> None:

@@ -95,6 +95,7 @@ FORMS = {
     "/chat/delete": {"session": "agent:main:webchat:direct:nobody"},
     "/customise/favourites": {"favourites": "light.none"},
     "/customise/move": {"card": "week", "move": "hide"},
+    "/customise/order": {"left": "week", "right": ""},
     "/config/check": {"file": "configuration.yaml", "text": ""},
     "/config/complete": {"file": "configuration.yaml", "text": "", "line": 1, "column": 1},
     "/config/save": {"file": "configuration.yaml", "text": "", "base_hash": "x"},
@@ -454,7 +455,7 @@ async def test_static_files_are_immutable_and_compressed(owner: ClientSession) -
         answer = await owner.get(path, headers={"Accept-Encoding": "gzip"})
         assert answer.status == 200, path
         assert "immutable" in answer.headers["Cache-Control"]
-        assert path.endswith((".svg", ".woff2")) or answer.headers["Content-Encoding"] == "gzip"
+        assert path.endswith((".svg", ".png", ".woff2")) or answer.headers["Content-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,19 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import http_ece
 import pytest
 import segno
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.async_api import BrowserContext, Page, expect
 
 from node.pictures import picture
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.push_service import PushService
 from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
@@ -52,40 +49,6 @@ if (globalThis.ServiceWorkerRegistration) {
   ServiceWorkerRegistration.prototype.showNotification = async (title, {body}) => (window.shown = `${title}: ${body}`);
 }
 """
-
-
-class PushService(ThreadingHTTPServer):
-    """A push service: keeps what it is sent, and can open it, since it is the browser too."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), PushHandler)
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.secret = b"sixteen bytes ok"
-        self.received: list[tuple[dict[str, str], bytes]] = []
-
-    def subscription(self) -> dict[str, Any]:
-        point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-        keys = {
-            name: base64.urlsafe_b64encode(raw).decode().rstrip("=")
-            for name, raw in (("p256dh", point), ("auth", self.secret))
-        }
-        return {"endpoint": f"http://127.0.0.1:{self.server_port}/push/1", "keys": keys}
-
-    def opened(self, body: bytes) -> Any:
-        return json.loads(http_ece.decrypt(body, private_key=self.key, auth_secret=self.secret))
-
-
-class PushHandler(BaseHTTPRequestHandler):
-    server: PushService
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.received.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        self.send_response(201)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None: ...
 
 
 def _text(raw: bytes) -> str:

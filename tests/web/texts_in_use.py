@@ -85,6 +85,8 @@ def texts_of_modules() -> Iterator[str]:
             yield from _titles(entry)
     yield from (*texts.SUGGESTIONS, *texts.WEEKDAYS, *texts.MONTHS)
     yield from (text for text, _ in texts.MODEL_STATES.values())
+    yield from (text for pair in texts.PUSH_TOPICS.values() for text in pair)
+    yield "The assistant asks"  # a push
     yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
     yield from texts.SKILL_NAMES
     yield texts.MODEL_PROVIDERS["my_server"]  # the others are names

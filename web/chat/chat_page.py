@@ -21,11 +21,13 @@ from hub.sessions.fork import copies_as_tree, fork_session
 from hub.sessions.keys import SessionKey, SessionKind, direct_key, incognito_key, is_incognito, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
+from web.chat.box import box_choices
 from web.chat.last_lines import LINES_SHOWN, LastLines
 from web.chat.live_chat import LiveChat
 from web.chat.pieces import files_of, recalled
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
+from web.chat.talk_list import channel_of, channels_of, listed
 from web.core.form import read_fields
 from web.core.formats import title_of
 from web.core.live import Frame
@@ -57,6 +59,8 @@ SEND = Schema(
         Optional("session", default="", description="A new conversation without it."): All(string, Length(max=2_048)),
         Optional("key", default=""): AnyOf("", KEY),
         Required("text"): string,
+        Optional("agent", default="", description="Of a new conversation."): All(string, Length(max=64)),
+        Optional("model", default="", description="Of a new conversation."): All(string, Length(max=200)),
         Optional("mode", default=""): In(["", "steer", "collect"]),
         Optional("attachments", default=list): ATTACHMENTS_SCHEMA,
     }
@@ -154,6 +158,7 @@ class ChatPage:
             raise InvalidRequest(f"show: expected one of {', '.join(SHOWS[1:])}")
         data = await self._sessions_data(query.get("channel", ""), search, show) | {
             "session": None,
+            **self._ways(query.get("channel", "")),
             "messages": await self._sources.said.messages(call, search, MESSAGES_LIMIT),
         }
         return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
@@ -161,11 +166,14 @@ class ChatPage:
     async def send(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/send`: send a message; the key makes it one message however often it is posted."""
         fields = read_fields(call, SEND)
-        key = self._key(fields["session"]) if fields["session"] else self._fresh()
+        key = self._key(fields["session"]) if fields["session"] else self._fresh(fields["agent"])
         message_id = fields["key"] or f"web-{new_id()}"
         text, images = fields["text"].strip(), images_of(fields["attachments"])
         if not text and not images:
             raise InvalidRequest("the message is empty")
+        if fields["model"] and not fields["session"]:
+            await self._sessions.ensure(key)
+            await self._sources.client.ask(call, "sessions.patch", {"key": key, "model": fields["model"]})
         context = call.context()
         channel = self._channels.home
         message = ClientMessage(
@@ -233,6 +241,7 @@ class ChatPage:
         """`POST /chat/model`: choose the model of a conversation; empty goes back to the agent's."""
         fields = read_fields(call, MODEL)
         key = self._key(fields["session"])
+        await self._sessions.ensure(key)  # a new conversation has no row yet
         await self._sources.client.ask(call, "sessions.patch", {"key": key, "model": fields["model"] or None})
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
@@ -322,18 +331,12 @@ class ChatPage:
     async def _choices(self, call: HttpCall, key: str) -> dict[str, Any]:
         """Return what can be picked in the box: models and agents; and what the conversation used so far."""
         agent, session = SessionKey.parse(key).agent, self._sessions.get(key)
-        models = (await self._sources.client.ask(call, "models.list", {"agentId": agent}))["models"]
-        for each in models:
-            each["default"] = "default" in each["tags"]
-        chosen = session.model if session is not None else None
-        current = next((each for each in models if chosen and chosen in (each["ref"], each.get("alias"))), None)
-        current = current or next((each for each in models if each["default"]), None)
+        box = await box_choices(self._sources.client, call, agent, (session.model if session else None) or "")
+        current = box["model"]
         used, window = session.context_tokens if session else 0, current["contextWindow"] if current else 0
         percent = min(100, round(100 * used / window)) if window else 0
         return {
-            "models": models,
-            "model": current,
-            "agents": [{"id": each.id, "name": each.title, "current": each.id == agent} for each in self._agents.all()],
+            **box,
             "context": {
                 "used": used,
                 "window": window,
@@ -354,39 +357,38 @@ class ChatPage:
         }
 
     async def _sessions_data(self, channel: str = "", search: str = "", show: str = "") -> dict[str, Any]:
-        working = self._live_chat.working()
-        found = [(session, *_place(session)) for session in self._sessions.list()]
-        depths = {session.key: depth for session, depth in copies_as_tree(each[0] for each in found)}
-        order = {key: number for number, key in enumerate(depths)} if show == "copies" else {}
-        shown = [
-            each
-            for each in sorted(found, key=lambda each: (order.get(each[0].key, 0), not each[0].pinned))
-            if channel in ("", each[1])
+        everything, working = self._sessions.list(), self._live_chat.working()
+        if show == "copies" and not search:
+            shown = copies_as_tree(everything)[:SESSION_LIMIT]
+        else:
             # Who searches finds what is archived or snoozed too.
-            and (self._is_found(each[0], search) if search else self._is_listed(each[0], show, depths))
-        ][:SESSION_LIMIT]
-        states = await self._sources.last_states([session.key for session, *_ in shown])
-        channels = sorted({each[1] for each in found if each[1]})
+            kind = everything if search else [each for each in everything if self._kind(each) == show]
+            shown = [(each, 0) for each in listed(kind, SESSION_LIMIT, channel=channel, search=search)]
+        states = await self._sources.last_states([session.key for session, _ in shown])
         return {
             "default_agent": self._agents.default().id,
             "channel": channel,
-            "channel_path": f"{LIST}?{urlencode({'channel': channel})}" if channel else LIST,
             "search": search,
             "show": show,
+            "sessions": [
+                self._item(session, working)
+                | self._where(session)
+                | _sent(states.get(session.key))
+                | {"channel": channel_of(session.key), "depth": depth}
+                | ({"zone": 0} if show or search else {})
+                | {"line": await self._lines.of(session) if at < LINES_SHOWN else ""}
+                for at, (session, depth) in enumerate(shown)
+            ],
+        }
+
+    def _ways(self, channel: str) -> dict[str, Any]:
+        """Return the channels where conversations are held, to choose from."""
+        return {
+            "channel_path": f"{LIST}?{urlencode({'channel': channel})}" if channel else LIST,
             "channels": [
                 {"name": each, "title": title_of(each), "home": self._channels.is_home(each)}
                 | {"path": f"{LIST}?{urlencode({'channel': each})}"}
-                for each in channels
-            ],
-            "sessions": [
-                self._item(session, working)
-                | {"channel": of, "peer": peer, "home": self._channels.is_home(of)}
-                | self._where(session)
-                | _sent(states.get(session.key))
-                | {"depth": depths.get(session.key, 0) if show == "copies" else 0}
-                | ({"zone": 0} if show or search else {})
-                | {"line": await self._lines.of(session) if at < LINES_SHOWN else ""}
-                for at, (session, of, peer) in enumerate(shown)
+                for each in channels_of(self._sessions.list())
             ],
         }
 
@@ -398,16 +400,8 @@ class ChatPage:
             return {"icon": "zap" if by_itself else "message-circle", "place": ""}
         return {"icon": "send", "place": f"{key.channel.replace('_', ' ').capitalize()}"}
 
-    def _is_listed(self, session: Session, show: str, copies: Mapping[str, int]) -> bool:
-        if show == "copies":
-            return session.key in copies
-        is_snoozed = self._sessions.is_snoozed(session)
-        kind = "archived" if session.archived else "snoozed" if is_snoozed else ""
-        return kind == show
-
-    def _is_found(self, session: Session, search: str) -> bool:
-        words = f"{self._title(session, session.key) or ''} {session.key}".casefold()
-        return all(word in words for word in search.casefold().split())
+    def _kind(self, session: Session) -> str:
+        return "archived" if session.archived else "snoozed" if self._sessions.is_snoozed(session) else ""
 
     def _item(self, session: Session, working: set[str]) -> dict[str, Any]:
         today = self._renderer.local(session.updated_ms).date() == self._renderer.today()
@@ -448,12 +442,6 @@ class ChatPage:
             "snoozed": session is not None and self._sessions.is_snoozed(session),
             "incognito": is_incognito(key),
         }
-
-
-def _place(session: Session) -> tuple[str, str]:
-    """Return the channel and the peer of a conversation, as its key says."""
-    key = SessionKey.parse(session.key)
-    return key.channel or "", key.id or ""
 
 
 def _sent(state: str | None) -> dict[str, Any]:

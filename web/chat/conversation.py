@@ -69,7 +69,8 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
             _count(turn, entry, heard.get(turn.run_id) if turn.run_id else None)
         data = entry.get("data") or {}
         turn.channel = str(data.get("channel")) if turn.role == "note" else ""
-        turn.failed_models += [each for each in data.get("failed_models") or [] if each not in turn.failed_models]
+        known = {each["model"] for each in turn.failed_models}  # one that fails again in a turn is named once
+        turn.failed_models += [each for each in data.get("failed_models") or [] if each["model"] not in known]
         turn.notices += [each for each in data.get("notices") or [] if each not in turn.notices]
         for block in _blocks(message.get("content")):
             part = _part(turn, block)

@@ -9,6 +9,7 @@ from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from web.core.live import LiveUpdates
 
@@ -25,6 +26,7 @@ class UnreadMarks:
         sessions: Keep the marks.
         tasks: Owner of the tasks that write them.
         is_home: Whether a channel is the one of the hub's own conversations.
+        told: Called with the conversation and its answer.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class UnreadMarks:
         sessions: SessionStore,
         tasks: TaskOwner,
         is_home: Callable[[str], bool],
+        told: Callable[[Session, str], None],
     ) -> None:
         self._live = live
         self._sessions = sessions
         self._tasks = tasks
         self._is_home = is_home
+        self._told = told
         self._unlisten = bus.listen("run_finished", self._finished)
 
     def close(self) -> None:
@@ -46,16 +50,14 @@ class UnreadMarks:
         self._unlisten()
 
     def _finished(self, event: Event) -> None:
-        session = self._sessions.get(str(event.data["session_key"]))
-        if (
-            session is None
-            or session.unread
-            or not event.data.get("reply")
-            or self._live.watched(f"session:{session.key}")
-        ):
+        session, reply = self._sessions.get(str(event.data["session_key"])), event.data.get("reply")
+        if session is None or not reply or self._live.watched(f"session:{session.key}"):
             return
         is_here = session.channel is None or self._is_home(session.channel)
-        if is_here and SessionKey.parse(session.key).kind in _READ_HERE and not self._tasks.closed:
+        if not is_here or SessionKey.parse(session.key).kind not in _READ_HERE or self._tasks.closed:
+            return
+        self._told(session, str(reply))
+        if not session.unread:
             self._tasks.spawn(self._mark(session.key), name="mark a conversation as unread")
 
     async def _mark(self, key: str) -> None:

@@ -22,6 +22,7 @@ MIME_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
+    ".png": "image/png",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
     ".webmanifest": "application/manifest+json",
@@ -119,7 +120,7 @@ def _read(path: Path, accepted: set[str]) -> tuple[str | None, bytes]:
     body = path.read_bytes()
     if path.suffix == ".css":
         body = squeezed(body)
-    if "gzip" in accepted and len(body) >= COMPRESS_FROM_BYTES and path.suffix != ".woff2":
+    if "gzip" in accepted and len(body) >= COMPRESS_FROM_BYTES and path.suffix not in (".woff2", ".png"):
         return "gzip", gzip.compress(body, 9, mtime=0)
     return None, body
 

@@ -30,6 +30,8 @@ def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
         "img-src": f"'self' data: {frames}".strip(),
         "frame-src": f"'self' {frames}" if frames else "'none'",
         "connect-src": "'self'",
+        "manifest-src": "'self'",
+        "worker-src": "'self'",
         "form-action": "'self'",
         "frame-ancestors": "'none'",
         "base-uri": "'none'",

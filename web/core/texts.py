@@ -203,6 +203,13 @@ APPROVAL_DETAILS = {
     "command": "Command",
 }
 
+PUSH_TOPICS = {
+    "approvals": ("Approvals", "When the assistant waits for a yes or no."),
+    "questions": ("Questions", "When it needs an answer to go on."),
+    "reminders": ("Reminders", "And what automations say."),
+    "answers": ("Answers", "When one comes while its conversation is not open."),
+}
+"""What a browser may be told while the dashboard is closed."""
 GREETINGS = {5: "Good morning", 12: "Good afternoon", 18: "Good evening"}
 """By the hour from which on they are said; the last one until the first."""
 OFFLINE_MODEL = "Offline assistant"
@@ -391,6 +398,12 @@ MEMORY_TOLD = {
 }
 
 SCRIPT_TEXTS = (
+    "Sent",
+    "The push service answered with {status}.",
+    "This browser does not permit notifications here: allow them in its settings for this page.",
+    "This browser is told nothing yet.",
+    "This browser is told.",
+    "{name}: place {at} of {count}, {list}",
     "That did not work",
     "The hub cannot be reached now.",
     "Time",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ class HomeChoices(Struct, frozen=True):
         else:
             columns[at].insert(max(0, place + (-1 if move == "up" else 1)), card)
         return replace(self, columns=tuple(tuple(column) for column in columns))
+
+    def ordered(self, columns: Sequence[Sequence[str]]) -> HomeChoices:
+        """Return the choices with the cards in another order; those not named stay, at the end of their column."""
+        named = {card for column in columns for card in column}
+        rest = [[card for card in column if card not in named] for column in self.columns]
+        return replace(self, columns=tuple((*new, *old) for new, old in zip(columns, rest, strict=True)))
 
     def complete(self) -> HomeChoices:
         """Return the choices with every card in one column: those that are new where they begin, unknown ones gone."""

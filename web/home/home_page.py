@@ -14,10 +14,12 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.repairs import Repair
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
+from hub.messaging.schema import TEXT_LIMIT
+from web.chat.box import box_choices
 from web.core.form import read_fields, read_lists
 from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
@@ -35,8 +37,11 @@ CUSTOMISE = "/customise"
 FAVOURITES_LIMIT = 12
 PEOPLE_WATCHED = 20
 SESSIONS = 12
+SHARED = ("title", "text", "url")
+"""What another app hands over, when it shares with the dashboard as an app."""
 PREVIEW = {"limit": 40, "maxChars": 160}
 MOVE = Schema({Required("card"): In(CARDS), Required("move"): In(MOVES), Optional("back", default=CUSTOMISE): string})
+ORDER = Schema({Required("left"): All(string, Length(max=200)), Required("right"): All(string, Length(max=200))})
 REMINDER = Schema({Required("id"): All(string, Length(min=1, max=128)), Required("do"): In(["done", "later"])})
 LATER_S = 3_600
 
@@ -111,9 +116,11 @@ class HomePage:
             "pending_count": 0,
             "columns": [[], []],
             "cards": {},
+            "box": None,
+            "shared": "\n".join(filter(None, (call.request.query.get(name, "") for name in SHARED)))[:TEXT_LIMIT],
         }
         if not self._sources.recovery:
-            data |= await self._cards(call, texts)
+            data |= await self._cards(call, texts) | {"box": await self._box(call)}
         return await self._renderer.respond(call, RenderedPage("home", "Home", data | self._greeting(call, texts), "/"))
 
     async def customise(self, call: HttpCall) -> web.StreamResponse:
@@ -134,6 +141,19 @@ class HomePage:
         fields = read_fields(call, MOVE)
         choices = await self._choices.of(_person(call))
         return await self._keep(call, choices.moved(fields["card"], fields["move"]), local_path(fields["back"]))
+
+    async def order(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /customise/order`: put the cards in order; `left` and `right` are names with commas.
+
+        Raises:
+            InvalidRequest: A name is none of a card, or stands there twice.
+        """
+        fields = read_fields(call, ORDER)
+        columns = [[card for card in fields[side].split(",") if card] for side in ("left", "right")]
+        named = [card for column in columns for card in column]
+        if len({*named}) < len(named) or not {*named} <= {*CARDS}:
+            raise InvalidRequest(f"expected each of {', '.join(CARDS)} at most once, got {', '.join(named)}")
+        return await self._keep(call, (await self._choices.of(_person(call))).ordered(columns))
 
     async def favourites(self, call: HttpCall) -> web.StreamResponse:
         """`POST /customise/favourites`: choose the devices; none for those that the hub picks."""
@@ -164,6 +184,12 @@ class HomePage:
         hello = texts.gettext(GREETINGS[max((hour for hour in GREETINGS if hour <= now.hour), default=max(GREETINGS))])
         greeting = texts.gettext("{greeting}, {name}", greeting=hello, name=name) if name else hello
         return {"greeting": greeting, "date": weekday(now.date(), now.date())}
+
+    async def _box(self, call: HttpCall) -> dict[str, Any] | None:
+        try:
+            return await box_choices(self._client, call)
+        except HubError:
+            return None
 
     async def _cards(self, call: HttpCall, texts: Catalogue) -> dict[str, Any]:
         choices = await self._choices.of(_person(call))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.states import EVENT_STATE_CHANGED
-from hub.core.surfaces import ADMIN, Open, Route
+from hub.core.surfaces import ADMIN, WRITE, Open, Route
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.tools.approvals import (
     EVENT_APPROVAL_REQUESTED,
@@ -24,6 +24,7 @@ from web.home.login_page import LoginPage
 if TYPE_CHECKING:
     from web.home.find_page import FindPage
     from web.home.home_page import HomePage
+    from web.home.notifications_page import NotificationsPage
     from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
 
@@ -43,6 +44,7 @@ def routes(login: LoginPage, home: LazyPages[HomePage]) -> list[Route]:
         page("/", home.handler(lambda each: each.show)),
         page("/customise", home.handler(lambda each: each.customise)),
         form("/customise/move", home.handler(lambda each: each.move)),
+        form("/customise/order", home.handler(lambda each: each.order)),
         form("/customise/favourites", home.handler(lambda each: each.favourites)),
         form("/reminder", home.handler(lambda each: each.remind), ADMIN),
     ]
@@ -53,6 +55,18 @@ def finding_routes(find: LazyPages[FindPage], pick: LazyPages[PickPage]) -> list
     return [
         page("/find", find.handler(lambda each: each.find)),
         page("/pick", pick.handler(lambda each: each.pick)),
+    ]
+
+
+def notification_routes(pages: LazyPages[NotificationsPage]) -> list[Route]:
+    """Return the routes of the page on which a browser is subscribed."""
+    return [
+        page("/notifications", pages.handler(lambda each: each.show), WRITE),
+        form("/notifications/key", pages.handler(lambda each: each.key)),
+        form("/notifications/state", pages.handler(lambda each: each.state)),
+        form("/notifications/subscribe", pages.handler(lambda each: each.subscribe)),
+        form("/notifications/unsubscribe", pages.handler(lambda each: each.unsubscribe)),
+        form("/notifications/test", pages.handler(lambda each: each.test)),
     ]
 
 

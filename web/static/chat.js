@@ -1,4 +1,5 @@
 // The chat page: sending never blocks, what is typed or sent is kept until the hub has it, and Stop is always near.
+import { attaches, crossed } from "./attach.js";
 import { completes } from "./commands.js";
 import { live, morph } from "./live.js";
 import "./talks.js";
@@ -42,6 +43,8 @@ box.addEventListener("keydown", (event) => {
   composer.requestSubmit(event.altKey && running() ? composer.querySelector(".while-working") : undefined);
 });
 
+const attached = attaches(box, document.querySelector(".conversation"), intoBox);
+
 // -- what is sent: kept until the conversation shows it ----------------------------------------------------------------
 
 const outbox = stored(OUTBOX, []);
@@ -57,9 +60,8 @@ function freshKey() {
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = box.value.trim();
-  if (!text && !attached.length) return;
-  send(text, !running() ? "" : event.submitter?.value === "collect" ? "collect" : "steer", attached.splice(0));
-  showAttached();
+  if (!text && !attached.files.length) return;
+  send(text, !running() ? "" : event.submitter?.value === "collect" ? "collect" : "steer", attached.take());
   box.value = "";
   store(DRAFT, null);
   grow();
@@ -115,16 +117,6 @@ function keep() {
     return line;
   }));
   waiting.hidden = outbox.length === 0;
-}
-
-function crossed(label, act) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.ariaLabel = label;
-  button.title = label;
-  button.textContent = "×";
-  button.addEventListener("click", act);
-  return button;
 }
 
 /** Take a message that waits out of the queue. */
@@ -191,8 +183,7 @@ function giveBack(item) {
   returned.texts.push(item.text);
   box.value = "";
   intoBox([...returned.texts, returned.typed].filter(Boolean).join("\n"));
-  attached.push(...(item.files ?? []));
-  showAttached();
+  attached.give(item.files ?? []);
 }
 
 function intoBox(text) {
@@ -210,66 +201,6 @@ async function post(path, fields) {
   });
   const body = await response.json().catch(() => ({}));
   return { ok: response.ok, status: response.status, body: body.error || body };
-}
-
-// -- what is attached: pictures go with the message, the words of text files into it -------------------------------------
-
-const attached = [];
-const picker = document.getElementById("files");
-const IMAGE_LIMIT = 10_485_760;
-const TEXT_LIMIT = 100_000;
-
-async function attach(files) {
-  for (const file of files) {
-    if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
-      if (file.size > IMAGE_LIMIT) { toast(t("{name} is too large.", { name: file.name })); continue; }
-      const url = await new Promise((resolve) => {
-        const reader = new FileReader();
-        reader.addEventListener("load", () => resolve(reader.result));
-        reader.readAsDataURL(file);
-      });
-      attached.push({ mimeType: file.type, fileName: file.name, content: url.split(",")[1] });
-    } else if (file.size > TEXT_LIMIT) toast(t("{name} is too large.", { name: file.name }));
-    else {
-      const text = await file.text();
-      if (text.includes("\0")) toast(t("{name} is no picture and no text.", { name: file.name }));
-      else intoBox(`${file.name}:\n\`\`\`\n${text.trimEnd()}\n\`\`\``);
-    }
-  }
-  showAttached();
-  box.focus();
-}
-
-function showAttached() {
-  const place = document.getElementById("attached");
-  place.replaceChildren(...attached.map((file) => {
-    const chip = document.createElement("li");
-    chip.className = "chip";
-    chip.append(file.fileName, crossed(t("Remove {name}", { name: file.fileName }), () => {
-      attached.splice(attached.indexOf(file), 1);
-      showAttached();
-    }));
-    return chip;
-  }));
-  place.hidden = !attached.length;
-  box.required = !attached.length;
-}
-
-document.querySelector("[data-attach]").addEventListener("click", () => picker.click());
-picker.addEventListener("change", () => { attach([...picker.files]); picker.value = ""; });
-box.addEventListener("paste", (event) => {
-  if (!event.clipboardData.files.length) return;
-  event.preventDefault();
-  attach([...event.clipboardData.files]);
-});
-const page = document.querySelector(".conversation");
-for (const name of ["dragover", "dragleave", "drop"]) {
-  page.addEventListener(name, (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    page.classList.toggle("dragging", name === "dragover");
-    if (name === "drop") attach([...event.dataTransfer.files]);
-  });
 }
 
 // -- stop ---------------------------------------------------------------------------------------------------------------

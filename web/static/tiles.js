@@ -2,6 +2,8 @@
 import { t } from "./texts.js";
 import { toast } from "./ui.js";
 
+const PRESS_MS = 600;
+
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!form.matches('form[action="/entities/do"]')) return;
@@ -34,3 +36,22 @@ new MutationObserver((changes) => {
     if (output) output.textContent = `${target.value} ${output.dataset.unit}`.trim();
   }
 }).observe(document.querySelector("main"), { subtree: true, attributes: true, attributeFilter: ["value"] });
+
+// A long press, or a right click, opens the device.
+function opened(tile) {
+  const link = tile?.querySelector("a[href]");
+  if (link) location.assign(link.href);
+  return Boolean(link);
+}
+document.addEventListener("contextmenu", (event) => {
+  if (opened(event.target.closest?.(".tile"))) event.preventDefault();
+});
+let pressing = 0; // iPhones tell of no context menu
+document.addEventListener("pointerdown", (event) => {
+  const tile = event.pointerType === "touch" && !event.target.matches("input") && event.target.closest?.(".tile");
+  if (!tile) return;
+  pressing = setTimeout(() => {
+    if (opened(tile)) document.addEventListener("click", (end) => end.preventDefault(), { capture: true, once: true });
+  }, PRESS_MS);
+});
+for (const name of ["pointerup", "pointercancel", "pointermove"]) document.addEventListener(name, () => clearTimeout(pressing));

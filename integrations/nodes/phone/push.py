@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
-from hub.core.schema import All, Length, Match, Optional, Required, Schema, ensure_list, slug, string
+from hub.core.schema import All, Coerce, In, Length, Match, Optional, Range, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.core.surfaces import WRITE, Method, MethodCall
+from hub.core.surfaces import ADMIN, WRITE, Method, MethodCall
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -28,15 +28,36 @@ BODY_CHARS = 1_000
 TTL_S = 86_400
 TOKEN_LIFE_S = 43_200
 GONE = frozenset({404, 410})
+TOPICS = ("approvals", "questions", "reminders", "answers")
+"""What the hub tells by itself; a browser gets those that its person chose."""
+URGENT = frozenset({"approvals", "questions"})
 
 _ENDPOINT = All(string, Length(max=2_048), Match(r"^https?://", msg="expected the endpoint of a push service"))
 _KEY = All(string, Match(r"^[A-Za-z0-9_=-]{16,128}$", msg="expected a key in base64url"))
 _SUBSCRIBE = Schema(
-    {Required("endpoint"): _ENDPOINT, Required("keys"): Schema({Required("p256dh"): _KEY, Required("auth"): _KEY})}
+    {
+        Required("endpoint"): _ENDPOINT,
+        Required("keys"): Schema({Required("p256dh"): _KEY, Required("auth"): _KEY}),
+        Optional("topics", default=list, description="What the hub tells by itself."): [In(TOPICS)],
+    }
 )
-_NOTIFY = {
+_NOTIFY: dict[object, object] = {
     Optional("title", default="Homarus"): All(string, Length(max=200)),
     Optional("body", default=""): All(string, Length(max=BODY_CHARS)),
+}
+_SEND: dict[object, object] = {
+    **_NOTIFY,
+    Required("topic"): In(TOPICS),
+    Optional("path", default="/", description="The page that a press opens."): All(
+        string, Length(max=2_048), Match(r"^/(?![/\\])", msg="expected a path of the dashboard")
+    ),
+    Optional("tag", default="", description="A later one with the same tag takes its place."): All(
+        string, Length(max=128)
+    ),
+    Optional("person", default="", description="Whom it is for; the owners if empty."): All(string, Length(max=64)),
+    Optional("ttl_s", default=TTL_S, description="How long a push service keeps it."): All(
+        Coerce(int), Range(min=1, max=TTL_S)
+    ),
 }
 _SERVICE = Schema(
     {
@@ -75,6 +96,8 @@ class WebPush:
         for method in (
             Method("push.web.vapidPublicKey", self._public, host.domain, Schema({}), WRITE),
             Method("push.web.subscribe", self._subscribe, host.domain, _SUBSCRIBE, WRITE),
+            Method("push.web.state", self._state, host.domain, remove, WRITE),
+            Method("push.web.send", self._tell, host.domain, Schema(_SEND), ADMIN),
             Method("push.web.unsubscribe", self._unsubscribe, host.domain, remove, WRITE),
             Method("push.web.test", self._test, host.domain, Schema(_NOTIFY), WRITE),
         ):
@@ -83,21 +106,29 @@ class WebPush:
         optional = ResponseMode.OPTIONAL
         host.services.register("notify", self._notify, _SERVICE, optional, agent=AgentRule.ASK, description=told)
 
-    async def send(self, title: str, body: str, who: Callable[[Authority], bool]) -> list[dict[str, Any]]:
+    async def send(
+        self, title: str, body: str, who: Callable[[Authority], bool], *, ttl_s: int = TTL_S, **more: str
+    ) -> list[dict[str, Any]]:
         """Send to those browsers whose credential is still valid; those that are gone are forgotten.
 
         Args:
             title: The line above it.
             body: What is shown.
             who: Whether the phone of whoever has these rights is meant.
+            ttl_s: How long a push service keeps it for a browser that is off.
+            more: `topic`: only browsers that chose it; `path`: the page that a press opens; `tag`: what it takes the
+                place of.
 
         Returns:
             For each, its `endpoint`'s host, whether it was taken (`ok`), and the `status` or the `error`.
         """
         valid = self._host.methods.all_valid
         self._subscriptions = [each for each in self._subscriptions if valid(each["links"])]
-        meant = self._meant(who)
-        results = await asyncio.gather(*(self._send(each, title, body) for each in meant))
+        topic = more.pop("topic", "")
+        meant = [each for each in self._meant(who) if not topic or topic in each.get("topics", ())]
+        shown = {"title": title, "body": body, **{name: value for name, value in more.items() if value}}
+        headers = {"TTL": str(ttl_s), "Urgency": "high" if topic in URGENT else "normal"}
+        results = await asyncio.gather(*(self._send(each, shown, headers) for each in meant))
         gone = {each["endpoint"] for each, result in zip(meant, results, strict=True) if result["gone"]}
         if gone:
             await self._keep([each for each in self._subscriptions if each["endpoint"] not in gone])
@@ -107,14 +138,16 @@ class WebPush:
         authority_of = self._host.methods.authority_of
         return [each for each in self._subscriptions if who(authority_of(each["principal"]))]
 
-    async def _send(self, subscription: Mapping[str, Any], title: str, body: str) -> dict[str, Any]:
+    async def _send(
+        self, subscription: Mapping[str, Any], said: Mapping[str, str], how: Mapping[str, str]
+    ) -> dict[str, Any]:
         place = urlsplit(subscription["endpoint"])
         shown: dict[str, Any] = {"service": place.hostname, "ok": False, "gone": False}
         try:
-            message = json.dumps({"title": title, "body": body}, ensure_ascii=False).encode()
+            message = json.dumps(said, ensure_ascii=False).encode()
             sealed, headers = await asyncio.to_thread(self._sealed, subscription, message)
             answer = await self._host.egress.fetch(
-                subscription["endpoint"], method="POST", headers=headers, body=sealed, redirect_limit=0
+                subscription["endpoint"], method="POST", headers={**headers, **how}, body=sealed, redirect_limit=0
             )
         except HubError as error:
             return {**shown, "error": error.message}
@@ -136,7 +169,7 @@ class WebPush:
         }
         signed = vapid.Vapid02.from_string(self._key).sign(claims)
         kind = {"Content-Encoding": "aes128gcm", "Content-Type": "application/octet-stream"}
-        return bytes(sealed), {**signed, **kind, "TTL": str(TTL_S), "Urgency": "normal"}
+        return bytes(sealed), {**signed, **kind}
 
     async def _public(self, call: MethodCall) -> Mapping[str, Any]:
         return {"vapidPublicKey": await self._public_key()}
@@ -160,10 +193,33 @@ class WebPush:
         others = [each for each in self._subscriptions if each["endpoint"] != endpoint]
         if len(others) >= SUBSCRIPTIONS_LIMIT:
             raise LimitExceeded(f"{SUBSCRIPTIONS_LIMIT} browsers are subscribed already")
-        links = sorted(self._host.methods.links(call.caller))
+        links, own = self._host.methods.links(call.caller), call.caller.credential_id
+        signed_in = {own} if own.startswith("cookie:") else set()  # signing out of the dashboard ends it
         principal = call.caller.authority.principal
-        await self._keep([*others, {"endpoint": endpoint, "keys": keys, "principal": principal, "links": links}])
+        made = {"endpoint": endpoint, "keys": keys, "principal": principal, "links": sorted(links | signed_in)}
+        await self._keep([*others, {**made, "topics": call.params["topics"]}])
         return {"subscriptionId": principal}
+
+    async def _state(self, call: MethodCall) -> Mapping[str, Any]:
+        """Return what a browser of the caller gets; `subscribed` is false for one that gets nothing."""
+        principal, endpoint = call.caller.authority.principal, call.params["endpoint"]
+        found = [
+            each
+            for each in self._subscriptions
+            if (each["endpoint"], each["principal"]) == (endpoint, principal)
+            and self._host.methods.all_valid(each["links"])
+        ]
+        return {"subscribed": bool(found), "topics": found[0].get("topics", []) if found else []}
+
+    async def _tell(self, call: MethodCall) -> Mapping[str, Any]:
+        """Send to the browsers of a person that chose the topic; none of them is no error."""
+        params = dict(call.params)
+        person = params.pop("person")
+
+        def who(whose: Authority) -> bool:
+            return whose.person == person if person else whose.owner
+
+        return {"results": await self.send(who=who, **params)}
 
     async def _unsubscribe(self, call: MethodCall) -> Mapping[str, Any]:
         principal, endpoint = call.caller.authority.principal, call.params["endpoint"]

@@ -203,6 +203,28 @@ async def test_a_phone_that_subscribed_before_its_person_was_kept_gets_what_is_f
     assert [each.path for each in service.received] == ["/old"]
 
 
+async def test_a_topic_reaches_the_browsers_that_chose_it(rig: Rig, service: Service) -> None:
+    send = {"topic": "approvals", "title": "Run it?", "body": "ls", "path": "/chat?session=x", "ttl_s": 60}
+    async with connected(rig) as owner:
+        for name, topics in (("chose", ["approvals"]), ("other", ["answers"]), ("phone", [])):
+            params = {"endpoint": f"{service.url}/{name}", "keys": KEYS, "topics": topics}
+            assert (await owner.call("push.web.subscribe", params))["ok"]
+        state = (await owner.call("push.web.state", {"endpoint": f"{service.url}/chose"}))["payload"]
+        unknown = (await owner.call("push.web.state", {"endpoint": f"{service.url}/nobody"}))["payload"]
+        assert len((await owner.call("push.web.send", send))["payload"]["results"]) == 1
+        assert (await owner.call("push.web.send", {**send, "person": "kim"}))["payload"]["results"] == []
+        refused = await owner.call("push.web.send", {**send, "path": "//elsewhere.example"})
+
+    assert (state, unknown) == (
+        {"subscribed": True, "topics": ["approvals"]},
+        {"subscribed": False, "topics": []},
+    )
+    assert [(each.path, each.headers["TTL"], each.headers["Urgency"]) for each in service.received] == [
+        ("/chose", "60", "high")
+    ]
+    assert "path" in refused["error"]["message"]
+
+
 async def test_only_whoever_subscribed_takes_it_back(rig: Rig, service: Service) -> None:
     endpoint = {"endpoint": f"{service.url}/1"}
     _, secret = await rig.tokens.create("other", {"operator.write"})

@@ -191,6 +191,15 @@ async def test_a_picture_and_a_text_file_are_attached(page: Page, model_server: 
     await expect(page.get_by_role("list", name="Attached")).to_be_hidden()
 
 
+async def test_the_model_of_a_new_conversation_is_picked_before_its_first_message(page: Page) -> None:
+    await page.get_by_role("button", name="Model: scripted").click()
+    await page.get_by_role("button", name="Offline sentences").click()
+
+    await expect(page.get_by_role("button", name="Model: Offline sentences")).to_be_visible()
+    await say(page, "What time is it?")
+    await expect(page.get_by_role("log").get_by_role("article").filter(has_text=":").last).to_be_visible()
+
+
 async def test_one_goes_on_from_an_earlier_turn_in_a_copy(page: Page, model_server: OpenAIServer) -> None:
     model_server.queue("First answer.", "Second answer.")
     for words, answer in (("one", "First answer."), ("two", "Second answer.")):

@@ -59,6 +59,15 @@ def test_an_answer_names_its_model_those_that_failed_and_what_was_asked() -> Non
     assert turns[1].asked == "What time is it?"
 
 
+def test_a_model_that_fails_in_each_step_of_a_turn_is_named_once() -> None:
+    fails = [{"failed_models": [{"model": "mock/one", "reason": reason}]} for reason in ("500", "timeout")]
+    steps = [entry(str(at), "r", said("assistant", text("Step."))) | {"data": data} for at, data in enumerate(fails)]
+
+    (turn,) = turns_of(steps)
+
+    assert turn.failed_models == [{"model": "mock/one", "reason": "500"}]
+
+
 def test_a_call_without_a_result_is_shown_as_interrupted() -> None:
     turns = turns_of([entry("1", "r", said("assistant", CALL))])
 

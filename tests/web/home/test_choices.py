@@ -21,6 +21,12 @@ def test_a_card_moves_by_one_place_or_to_the_other_side(card: str, move: str, co
     assert HomeChoices().moved(card, move).columns == columns
 
 
+def test_cards_are_put_in_order_and_those_that_are_not_named_stay() -> None:
+    ordered = HomeChoices().ordered((["week", "start"], ["next"]))
+
+    assert ordered.columns == (("week", "start", "answers", "devices"), ("next", "assistant"))
+
+
 def test_a_hidden_card_keeps_its_place() -> None:
     hidden = HomeChoices().moved("next", "hide")
 
