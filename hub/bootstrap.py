@@ -52,9 +52,9 @@ class StartOptions(Struct, frozen=True):
         host: Address to serve, over the configuration's.
         port: Port to serve, over the configuration's.
         verbose: Whether to log more.
-        on_ready: Told where the hub listens and how to sign in, each time it is ready.
+        on_ready: Called with the hub's address and the way to sign in, each time it is ready.
         clock: The clock instead of the real one.
-        prepare: Awaited once, with the hub that has started, before anybody is told that it is ready.
+        prepare: Awaited once, with the started hub, before it is announced as ready.
     """
 
     home: Path
@@ -185,7 +185,7 @@ async def run_one(
 
     Args:
         lock: Held; told where the hub listens.
-        stopping: Set by whoever wants the end.
+        stopping: Set to end it.
         stop: Sets it, for services of the hub.
     """
     restart = asyncio.Event()

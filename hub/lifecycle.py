@@ -1,4 +1,4 @@
-"""The life of a hub: start and stop of its components in order, and a changed configuration put into force."""
+"""The life of a hub: start and stop of its components in order, and applying a changed configuration."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Lifecycle:
             before_open: Further stages, after all components and before the gateway opens.
 
         Raises:
-            HubError: A part could not be brought up; call `stop`.
+            HubError: A part could not be started; call `stop`.
         """
         self._on_restart, self._on_stop = on_restart, on_stop
         self._stages = Stages([*self.stages(), *before_open, self.opening()])

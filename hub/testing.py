@@ -1,4 +1,4 @@
-"""A real hub for the tests of an integration: in this process, on a home of its own that goes with it.
+"""A real hub for the tests of an integration: in this process, on a temporary home.
 
     def test_it_works() -> None:
         with running_hub(Path(__file__).parents[1], {"kiosk": {}}) as hub:
@@ -67,11 +67,11 @@ class RunningHub:
         return HubClient(self.home).call(method, params)
 
     def service(self, name: str, data: Mapping[str, Any] | None = None) -> Any:
-        """Call a service, such as `light.turn_on`, and return what it answers."""
+        """Call a service, such as `light.turn_on`, and return its response."""
         return self.call("service.call", {"service": name, "data": dict(data or {})})["response"]
 
     def homarus(self, *words: str) -> str:
-        """Run a `homarus` command on its home, and return what it prints; errors too."""
+        """Run a `homarus` command on its home, and return its output; errors too."""
         printed = io.StringIO()
         before = os.environ.get(HOME_VARIABLE)
         os.environ[HOME_VARIABLE] = str(self.home)

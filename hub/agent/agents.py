@@ -53,14 +53,14 @@ class Agent(Struct, frozen=True):
         limits: Bounds on one run.
         compaction: When its conversations are compacted.
         pruning: How old tool results are shortened.
-        prompt: How much of a prompt it has.
+        prompt: How much of the system prompt it gets.
         tool_policies: All must permit a tool.
         model_policies: Must permit it too while a model of that name answers.
         seed_workspace: Whether the first files are written into its workspace.
         context_tokens: How much of a model's window it uses at most; None for all of it.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
-        exec: What its configuration says of commands, before `exec:`.
+        exec: Its own settings for commands, which come before those of `exec:`.
         skills: Names of the skills it may use; None is all.
         mention_patterns: Regular expressions that count as a mention of it in a group.
         human_delay: The pause between the blocks of its answers; None is `messages.human_delay`.

@@ -21,7 +21,7 @@ class SubagentCommands:
     Args:
         subagents: The subagents.
         language: The language of the home.
-        now_ms: Tells the time, in milliseconds since the epoch.
+        now_ms: Returns the time in milliseconds since the epoch.
     """
 
     def __init__(self, subagents: Subagents, language: Callable[[], str], now_ms: Callable[[], int]) -> None:

@@ -1,7 +1,7 @@
 """The loop of an agent: call the model, execute its tool calls, return the results, until it answers in plain text.
 
 Functions over plain data: what a model is and how a tool is called is handed in (`Ports`), what happens comes out as
-events, and nothing is kept. Cancelling the generator ends the model call or the tools that go on.
+events, and nothing is kept. Cancelling the generator ends the model call or the active tools.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _warned(event: ToolEnded, repeated: Repetition) -> ToolEnded:
 async def _tools(ports: Ports, calls: Sequence[ToolCallBlock]) -> AsyncGenerator[ToolEnded, None]:
     """Make the calls of one turn: concurrently if all allow it, else one after the other.
 
-    Those that have not begun when a message is to be heard are skipped.
+    Those that have not begun when a message waits are skipped.
     """
     doing, beyond = calls[:CALLS_LIMIT], calls[CALLS_LIMIT:]
     if len(doing) > 1 and not ports.steered() and all(ports.parallel_safe(call) for call in doing):

@@ -68,7 +68,7 @@ class RunDependencies(Struct, frozen=True):
         skills: The skills there are.
         windows: Which models have a window that is large enough.
         kept_results: Where tool results are kept that are too long to be shown.
-        budgets: Counts what runs spend, and says what they may still spend.
+        budgets: Counts what runs spend, and limits it.
         hooks: What may change a run.
         in_chat_app: Whether messages of a conversation, given by its key, may come through a chat app.
     """

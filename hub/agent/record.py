@@ -186,7 +186,7 @@ def result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, res
 
 
 def no_result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, why: str) -> TranscriptEntry:
-    """Return the entry that stands in for a missing tool result."""
+    """Return the entry that replaces a missing tool result."""
     return _entry(parts, run, tool_result(call, why, is_error=True), HUB)
 
 

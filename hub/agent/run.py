@@ -71,7 +71,7 @@ class AgentRun:
         ephemeral: Whether it leaves no transcript.
         context: The run's own link in the chain of reasons.
         facts: The ids of run, session and agent, included in every event of the run.
-        phase: How far it has come.
+        phase: Its progress.
         created_ms, started_ms: Milliseconds since the epoch.
         task: The task that does it.
         session: The session, unless the run is ephemeral or has not come so far.
@@ -89,18 +89,18 @@ class AgentRun:
         window: What that model was sent.
         fixed_tokens: Tokens of prompt and tools, which every window has before it.
         heard_outside: Whether words from outside were before the model: what it says since may be theirs.
-        tainted: Whether they narrow what it may do; not while the owner has lifted that.
+        tainted: Whether they restrict what it may do; not while the owner has lifted the taint.
         draft: What the model has said so far, while it speaks.
         answer: The turn that ends the run.
         open_calls: Tool calls that have no result in the transcript yet.
         results: Results of tool calls that have ended, by the identity of the call.
         spent: What it has spent.
         calls: Usage of each model call that ended, with the model.
-        notices: What people are to know beside the answer: `{kind, …}`, as `budget_near` or `budget_degraded`.
+        notices: Notices for people beside the answer: `{kind, …}`, as `budget_near` or `budget_degraded`.
         handed: Calls of the caller's tools, which end it.
-        asked_again: Whether its model was asked to answer once more, in the form that was asked for.
+        asked_again: Whether its model was asked a second time, for an answer in the requested form.
         heard: How many entries the transcript had when it had heard its input.
-        fell_back: The notice that another model answered than the one that was asked.
+        fell_back: The notice that another model answered instead of the requested one.
         trace: When each step of it began and ended.
         clocked: Until when its time is charged to budgets, on the monotonic clock.
     """

@@ -47,9 +47,9 @@ class RunResult(Struct, frozen=True):
         error: `{code, message, …}` unless the status is ok.
         model: `provider/id` of the model that spoke last.
         tainted: Whether words from outside were in the model's window; true when unknown.
-        notices: What people are to know beside the answer: `{kind, …}`.
-        calls: Calls of the caller's tools, with `tool_calls`; a run with their `results` goes on.
-        entries: An ephemeral run's conversation, for who keeps it; the first `heard` of them are its input.
+        notices: Notices for people beside the answer: `{kind, …}`.
+        calls: Calls of the caller's tools, with `tool_calls`; a run with their `results` continues.
+        entries: An ephemeral run's conversation, for whoever stores it; the first `heard` of them are its input.
     """
 
     run_id: str
@@ -160,14 +160,14 @@ class RunRequest(Struct, frozen=True):
         agent_id: The agent that answers.
         session_key: The conversation.
         message: The message; without content only `results` are heard.
-        load: Called when the run's turn has come; returns the message in place of `message`, such as with what had to
+        load: Called at the run's turn; returns the message in place of `message`, such as with what had to
             be fetched first.
         context: The cause, and the authority.
         model: Instead of the session's and the agent's.
         thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
-        configured_prompt: What the configuration says of the conversation, such as of a group; put behind the agent's
+        configured_prompt: What the configuration says of the conversation, such as of a group; follows the agent's
             own prompt.
-        extra_system_prompt: Put behind the agent's own prompt.
+        extra_system_prompt: Appended to the agent's own prompt.
         skills: Names of the skills that there are in this conversation; None is those of the agent.
         history: The conversation so far, for an ephemeral run, which leaves no transcript; None for a session. What
             earlier runs of it added is given as their entries, so that it stays known whose words they were.
@@ -182,12 +182,12 @@ class RunRequest(Struct, frozen=True):
         on_final: Called in the transaction that ends the run, in the database's thread.
         quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
             else quoted as a whole.
-        steering: What it hears while it goes on.
+        steering: Messages it takes while it runs.
         client_tools: Tools of the caller, offered beside the agent's; a call to one ends the run.
-        tool_choice: `required`, or the name of the one of them that is to be called.
+        tool_choice: `required`, or the name of the one to call.
         results: Results of the calls that the run before ended with.
         form: The form of the answer.
-        parts: The run that each of the messages was to have which it answers together; empty for one message.
+        parts: The planned runs of the messages that it answers together; empty for one message.
     """
 
     run_id: str

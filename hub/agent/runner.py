@@ -114,7 +114,7 @@ class AgentRunner:
     async def run(self, request: RunRequest) -> RunResult:
         """Run once and return the result; errors, limits and aborts are returned as results.
 
-        A run id that is known already is not run again: a caller joins the run that goes on, or gets the result that
+        A run id that is known already is not run again: a caller joins the active run, or gets the result that
         there was; the end of a message's run that the database did not take (STORAGE) is written then.
 
         Raises:

@@ -139,7 +139,7 @@ def asked_again(reply: str, problem: object, wanted: str) -> list[Message]:
     Args:
         reply: What it said.
         problem: Why it cannot be read.
-        wanted: What it is to reply with.
+        wanted: What the reply must be.
     """
     again = f"That cannot be read: {problem}. Reply with exactly one JSON object {wanted}."
     return [Message(Role.ASSISTANT, (TextBlock(reply or "(nothing)"),)), user_message(again)]

@@ -1,7 +1,7 @@
 """The steps of a prepared run: calls the model and tools, and stores, publishes and counts what happens.
 
 `work` drives the loop to its end, acting through `RunPorts`; `finish` writes the end, `leave` what a stop of the hub
-cuts off. How far a run has come is in the run itself.
+cuts off. A run's progress is in the run itself.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ async def finish(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> 
     """Write the end into the transcript; return a handle to wait until it is on disk, if needed.
 
     Raises:
-        HubError: The disk did not take it.
+        HubError: It could not be written.
     """
     if run.transcript is None:
         return None

@@ -1,4 +1,4 @@
-"""Builds the engine: automations, scripts, their services, traces and blueprints, out of what the hub hands it."""
+"""Builds the engine: automations, scripts, their services, traces and blueprints, from the hub's parts."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class AutomationEngine:
     # --- life ---
 
     async def open(self) -> None:
-        """Register the services, make the automations and arm them, and go on with what was cut off."""
+        """Register the services, make the automations and arm them, and resume what was cut off."""
         await self.spending.open()
         await self.scheduled.name_accounts()
         config = self._needs.config.current

@@ -230,7 +230,7 @@ class RecordedSource(Protocol):
     """A source of triggers whose past is in the history."""
 
     def replayed(self, bus: EventBus, clock: Clock) -> RecordedSource:
-        """Return the source of a backtest, over the bus on which the recorded events go by again."""
+        """Return the source of a backtest, over the bus that replays the recorded events."""
         ...
 
 
@@ -324,7 +324,7 @@ class TriggerKind(Struct, frozen=True, eq=False):
     """A kind of trigger.
 
     Attributes:
-        name: The word behind `trigger:`.
+        name: The word after `trigger:`.
         fields: Schema of its keys; `trigger`, id, alias, enabled and variables are added to every kind.
         arm: Starts watching with a validated configuration; returns a function that stops it. Runs on the event loop
             and must not block; longer work is a task of `host.parts.tasks`.
@@ -377,7 +377,7 @@ class ConditionContext(Struct, frozen=True):
         """Return a value with its templates rendered.
 
         Args:
-            quote: What becomes of each text that a template puts in.
+            quote: Transforms each text that a template inserts.
 
         Raises:
             HubError: A template cannot be rendered; the message names the line and the variable.
@@ -391,7 +391,7 @@ class ConditionKind(Struct, frozen=True, eq=False):
     """A kind of condition.
 
     Attributes:
-        name: The word behind `condition:`.
+        name: The word after `condition:`.
         fields: Schema of its keys; `condition`, alias and enabled are added to every kind.
         check: Whether it is met now; raises `HubError` when that is not known. Exactly one of the two is given:
             `check` if it answers at once, `check_later` if it has to wait.
@@ -461,7 +461,7 @@ class StepRun(Protocol):
         ...
 
     async def render_later(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
-        """Like `render`, without holding up the event loop; `quote` changes each text that a template puts in."""
+        """Like `render`, without holding up the event loop; `quote` transforms each text that a template inserts."""
         ...
 
     async def define(self, variables: Mapping[str, Any]) -> None:
@@ -473,7 +473,7 @@ class StepRun(Protocol):
         ...
 
     def taint(self) -> None:
-        """Mark the run as tainted: something from outside came in, and what it may do is narrowed for good."""
+        """Mark the run as tainted; its authority is narrowed permanently."""
         ...
 
     def respond(self, text: str | None) -> None:

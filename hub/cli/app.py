@@ -27,7 +27,7 @@ def commands() -> Mapping[str, Row]:
 
 
 class LazyGroup(Group):
-    """A group that imports a command when it is called; those of integrations come behind ours."""
+    """A group that imports a command when it is called; those of integrations follow ours."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from hub.cli.integration_commands import names

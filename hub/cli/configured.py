@@ -28,7 +28,7 @@ def checked_home(home: Path, overrides: Mapping[str, str] | None = None) -> Chec
 
     Args:
         home: The directory.
-        overrides: Texts that stand in for files, by name; nothing is written.
+        overrides: Texts that replace files, by name; nothing is written.
     """
     if not home.is_dir():
         what = "is not a directory" if home.exists() else "does not exist"

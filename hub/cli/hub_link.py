@@ -50,7 +50,7 @@ class HubLink:
         """Connect.
 
         Raises:
-            CommandFailed: The hub cannot be reached, or does not let us in.
+            CommandFailed: The hub cannot be reached, or refuses us.
         """
         import aiohttp
 

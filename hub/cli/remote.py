@@ -60,7 +60,7 @@ def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
     """Return the remote hub to call; None for the one on this machine.
 
     Raises:
-        CommandFailed: The address is none, or would send the token in clear over a network; or there is no token.
+        CommandFailed: The address is invalid, or would send the token unencrypted over a network; or there is no token.
     """
     if not url:
         return None

@@ -73,7 +73,7 @@ def check(
     Args:
         home_dir: The directory with `configuration.yaml`.
         sections: Its sections.
-        overrides: Texts that stand in for files, by name; nothing is written.
+        overrides: Texts that replace files, by name; nothing is written.
         environment: For `!env_var`; the process's own without it.
         cache: What the last check of this directory kept.
     """

@@ -33,7 +33,7 @@ class ConfigWatchComponent(Component):
         self._before = before
 
     def methods(self) -> MethodGroups:
-        """Return the methods about the configuration files, and about what they say of commands."""
+        """Return the methods about the configuration files, and about the configured rules for commands."""
         return {"config": self._load_methods}
 
     def _load_methods(self) -> Iterable[Method]:

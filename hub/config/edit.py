@@ -48,7 +48,7 @@ def set_value(text: str, keys: KeyPath, value: Any) -> str:
 
     Args:
         text: A whole file.
-        keys: The way to the value within this file; a list index may be the one behind the last item.
+        keys: The path to the value within this file; a list index may be one past the last item.
         value: Plain data, `Tagged("!secret", "name")`, or a `Secret` with a source.
 
     Raises:
@@ -62,7 +62,7 @@ def insert(text: str, keys: KeyPath, value: Any) -> str:
     """Return the text with a new item inserted at the index that `keys` end with; see `set_value`.
 
     Raises:
-        NotFound: There is no list, or the index is behind its end.
+        NotFound: There is no list, or the index is past its end.
     """
     return _Edit(text).insert(keys, value)
 

@@ -64,7 +64,7 @@ class HomeFiles:
 
     Args:
         root: The jail.
-        overrides: Texts that stand in for files, as an editor shows them.
+        overrides: Texts that replace files, as an editor shows them.
     """
 
     def __init__(self, root: Root, overrides: Mapping[str, str] | None = None) -> None:

@@ -73,9 +73,9 @@ class EditPlace(Struct, frozen=True):
 
     Attributes:
         file: Its name.
-        keys: The way to the value within this file.
+        keys: The path to the value within this file.
         text: Of the whole file.
-        hash: Of the whole file, as `write_file` wants it; None when there is no file yet.
+        hash: Of the whole file, to be passed to `write_file`; None when there is no file yet.
     """
 
     file: str
@@ -117,7 +117,7 @@ class FilesEditor:
             admin: Whether the caller may see secrets; else their values are hidden.
 
         Raises:
-            InvalidRequest: It is no file that may be edited.
+            InvalidRequest: The file may not be edited.
             NotFound: There is none.
         """
         data = self._data(_allowed(name))
@@ -133,7 +133,7 @@ class FilesEditor:
         """Replace a file, keeping its old version in the history.
 
         Args:
-            base_hash: Hash of what the text was made from; None when the file is new.
+            base_hash: Hash of the edited version; None when the file is new.
             must_be_valid: Whether a text with which the configuration has errors it has not now is refused.
 
         Raises:
@@ -172,7 +172,7 @@ class FilesEditor:
         """Return the place where a value is written, or would be, in the present files.
 
         Args:
-            find: Is handed what the files say, packages merged in, and returns the path of the value in it.
+            find: Gets the content of the files, packages merged in, and returns the path of the value in it.
 
         Raises:
             EditRefused: No single place can be edited.
@@ -241,7 +241,7 @@ class FilesEditor:
         return self._edited(keys, edit.remove)
 
     def restore(self, name: str, version_id: str) -> Saved:
-        """Put a version of the history back in place; what is there now is kept in the history.
+        """Restore a version of the history; the present one is kept in the history.
 
         Raises:
             NotFound: There is no such version.

@@ -18,7 +18,7 @@ class ItemText(Struct, frozen=True):
 
     Attributes:
         text: The item, its lines moved to the left margin; ends with a newline.
-        keys: The way to it within the file.
+        keys: The path to it within the file.
         start, end: Characters of the file, without mark and with plain newlines, that it takes.
         column: How far its lines are indented in the file.
         first_line: Line of the file, from 1, that its first line is.
@@ -41,7 +41,7 @@ class ItemText(Struct, frozen=True):
 
         Raises:
             InvalidRequest: The text is not YAML, or not a mapping.
-            EditRefused: It cannot be put there without touching anything else.
+            EditRefused: It cannot be put there without changing anything else.
         """
         wanted = mapping_in(text)
         mark = BYTE_ORDER_MARK if file_text.startswith(BYTE_ORDER_MARK) else ""

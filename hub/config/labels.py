@@ -21,7 +21,7 @@ def join_labelled(data: ConfigMapping, keys: KeyPath, errors: list[ConfigError])
     The given data is not changed.
 
     Args:
-        keys: The way to them: none, or that of a package.
+        keys: The path to them: none, or that of a package.
     """
     labelled = [name for name in data if _LABELLED.match(name)]
     if not labelled and not any(isinstance(data.get(name), ConfigMapping) for name in LISTS):

@@ -90,7 +90,7 @@ def load(
 
     Args:
         home_dir: The directory with `configuration.yaml`.
-        overrides: Texts that stand in for files, by name, as an editor shows them.
+        overrides: Texts that replace files, by name, as an editor shows them.
         environment: For `!env_var`; the process's own without it.
         cache: What the last reading kept.
     """

@@ -97,7 +97,7 @@ def mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
 
     Args:
         root: What was read.
-        keys: The way down.
+        keys: The path to it.
         start: The place of `root` itself.
     """
     mark, value = start, root

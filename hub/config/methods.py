@@ -1,6 +1,6 @@
 """`config.get|schema|schema.lookup|set|apply|patch`: the configuration; a base hash prevents overwriting a change.
 
-Whoever may only read is shown what is in force, without secrets and without the text of the files.
+Callers who may only read see the values in force, without secrets and without the text of the files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ConfigMethods:
 
     Args:
         config: The configuration in force, and its files.
-        redactor: Takes secrets out of what was parsed.
+        redactor: Removes secrets from what was parsed.
     """
 
     def __init__(self, config: ConfigStore, redactor: Redactor) -> None:

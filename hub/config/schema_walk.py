@@ -29,7 +29,7 @@ def schemas_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Json
 
     Args:
         schema: JSON Schema of the whole.
-        keys: The way down.
+        keys: The path to it.
         data: The whole as it is now; alternatives whose constant keys (`type: time`) it contradicts are left out.
     """
     found = list(_alternatives(schema, data))

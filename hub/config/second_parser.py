@@ -22,7 +22,7 @@ def second_opinion(text: str, refusal: YAMLError) -> list[Any]:
     """Return the events of a text that the C parser refused because of its older grammar.
 
     Raises:
-        YAMLError: It is no YAML; the refusal, or what says better what is wrong.
+        YAMLError: It is not YAML; the original refusal, or a clearer one.
     """
     if not any(each in str(refusal) for each in OLD_GRAMMAR):
         raise refusal

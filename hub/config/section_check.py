@@ -35,7 +35,7 @@ class SectionCheck:
         section: What it must be.
         root: The whole configuration, for marks.
         start: The mark of its beginning.
-        may_be_broken: Whether anything could not be read, so that `BROKEN` may stand somewhere.
+        may_be_broken: Whether anything could not be read, so that `BROKEN` may occur in it.
     """
 
     def __init__(self, section: Section, root: ConfigMapping, start: Mark, *, may_be_broken: bool) -> None:

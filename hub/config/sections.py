@@ -30,7 +30,7 @@ class Section(Struct, frozen=True):
         entries: Key of a mapping within the section; a broken entry of it is left out alone.
         shows_broken: Whether the part itself shows an item that broke as unavailable, so that a running hub takes the
             rest of a new configuration, instead of keeping the whole last good one.
-        restart_keys: Keys of a mapping a change of which needs a restart, while the others are applied live.
+        restart_keys: Keys of a mapping whose changes need a restart, while the others are applied live.
     """
 
     name: str

@@ -33,11 +33,11 @@ def starter_folder() -> Path:
 def seed(home: str | os.PathLike[str], *, zone: str | None = None) -> list[str]:
     """Write the starter files that are missing into a home directory, which exists.
 
-    A home that has a `configuration.yaml` gets nothing: its owner chose what is there.
+    A home that has a `configuration.yaml` gets nothing: its owner chose its content.
 
     Args:
         home: The directory.
-        zone: Time zone to put into it; that of this machine without it.
+        zone: Time zone to write into it; this machine's by default.
 
     Returns:
         The names of the files that were written.

@@ -82,8 +82,8 @@ class ConfigStore:
     Args:
         home: The home directory.
         sections: Its sections.
-        bus: Told `config_changed` (changed, added, removed, needs_restart, files) and `config_refused` (errors).
-        repairs: Told what is broken, with file and line.
+        bus: Receives `config_changed` (changed, added, removed, needs_restart, files) and `config_refused` (errors).
+        repairs: Lists what is broken, with file and line.
         environment: For `!env_var`; the process's own without it.
         wall_time: Seconds since the epoch, for the history.
     """
@@ -135,7 +135,7 @@ class ConfigStore:
     async def reload(self, *, again: bool = False) -> ReloadResult:
         """Read the files again and apply them, unless something that worked broke.
 
-        Files that say the same as before change nothing, unless `again` says that schemas changed. Reading happens
+        Files with unchanged content change nothing, unless `again` says that schemas changed. Reading happens
         in a thread; cancelling the wait for it changes nothing.
         """
         async with self._reloading:

@@ -17,7 +17,7 @@ async def watch_files(find_folders: Callable[[], Sequence[Path]], reload: Callab
     """Reload when the watch begins and whenever a YAML file of the configuration changes, until cancelled.
 
     Args:
-        find_folders: Returns the folders to watch; asked again after each reload.
+        find_folders: Returns the folders to watch; called again after each reload.
         reload: Reloads the configuration.
     """
     while True:

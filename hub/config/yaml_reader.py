@@ -68,7 +68,7 @@ class YamlReader:
         budget: Bounds shared by all texts of one reading.
         errors, warnings: Findings are added to them.
         keys: The path that leads to the text's root.
-        first_index: Index of the first item of a list at the text's root, when the list goes on from another text.
+        first_index: Index of the first item of a list at the text's root, when the list continues one of another text.
     """
 
     def __init__(

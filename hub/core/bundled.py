@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def bundled(name: str, marker: str) -> Path | None:
-    """Return such a folder: beside `hub` in a checkout, inside it in an installed package.
+    """Return such a folder: next to `hub` in a checkout, inside it in an installed package.
 
     Args:
         name: Of the folder.

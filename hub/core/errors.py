@@ -71,7 +71,7 @@ class Forbidden(HubError):
 
 
 class NotFound(HubError):
-    """The thing that was named does not exist."""
+    """The named thing does not exist."""
 
     code = "NOT_FOUND"
     http_status = 404

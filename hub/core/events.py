@@ -111,7 +111,7 @@ def _equal(value: Any, wanted: Any) -> bool:
 
 
 class EventBus:
-    """Fires events and hands them to listeners, first in, first out.
+    """Fires events and passes them to listeners, first in, first out.
 
     What a callback fires is queued and drained before the outermost `fire` returns. All methods are called from the
     event loop's thread.
@@ -180,7 +180,7 @@ class EventBus:
             type: Event type, or `*` for all.
             callback: A function, run inline, or a coroutine function, run as an owned task.
             where: Keys and the values they must have; a list means any of its values.
-            put_off: Decides when listeners that need not hear of it at once are called; those of one bus share it.
+            put_off: Decides when listeners that can wait are called; those of one bus share it.
 
         Returns:
             A function that unsubscribes; calling it twice does no harm.

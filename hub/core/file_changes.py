@@ -25,7 +25,7 @@ class WatchOptions(Struct, frozen=True):
 
     Attributes:
         debounce_ms: The longest time for which changes are collected.
-        step_ms: How often it looks whether more has come.
+        step_ms: How often it checks for more changes.
         recursive: Whether folders below them are watched too.
         ignore_permission_denied: Whether folders that cannot be read are passed over.
     """

@@ -72,7 +72,7 @@ class Schema(_BaseSchema):
         """Return the compiled schema, for a schema from outside.
 
         Raises:
-            Invalid: It is no schema; the library raises further kinds.
+            Invalid: It is not a schema; the library raises further kinds.
         """
         if isinstance(self.schema, Schema):
             self.schema.checked()
@@ -162,7 +162,7 @@ class Required(_Key, _BaseRequired):
 
 
 class AnyOf(_FirstOf):
-    """The first alternative that fits; if none does, the errors of the one that was most likely meant.
+    """The first alternative that fits; if none does, the errors of the one that was most likely intended.
 
     That is one whose constant keys (`type: time`) the value has, then the one that got deepest.
     """

@@ -46,7 +46,7 @@ class ServiceCall(Struct, frozen=True):
 
     Attributes:
         idempotency_key: The same for every repetition of the same call after a crash; only idempotent services get one.
-        notes: Takes what is known about the call beside its response (`run_id` of a run it began); None when
+        notes: Takes facts about the call beside its response (`run_id` of a run it began); None when
             nobody reads it.
         quoted: Whether words from outside in what a model reads of the data (`Service.told`) are quoted there.
     """
@@ -74,7 +74,7 @@ class ServiceQuestion(Struct, frozen=True):
 
     Attributes:
         service: `domain.name`.
-        data: Exactly what the service would be called with.
+        data: Exactly the data of the call.
         context: The cause, and the authority.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
@@ -219,7 +219,7 @@ class ServiceRegistry:
         """Validate `data`, call the service and return its response.
 
         Args:
-            wants_response: Whether a response is asked for.
+            wants_response: Whether a response is requested.
             timeout_s: How long it may take, seconds.
             idempotency_key: For a call that may be repeated after a crash.
             notes: Takes what the service notes about the call, such as the `run_id` of a run it began; what it answers,
@@ -268,11 +268,11 @@ class ServiceRegistry:
             notes: Takes what the service notes about the call.
 
         Raises:
-            NotFound: There is no such service, or a model may never call it (it is not told which).
+            NotFound: There is no such service, or a model may never call it (the error does not tell which).
             Forbidden: It needs an approval that was not given, or the service changed while the owner was asked.
             InvalidRequest: The data does not fit its schema.
 
-        Cancelling the call takes the question back.
+        Cancelling the call withdraws the question.
         """
         service = self.get(domain, name)
         if service is None or service.agent is AgentRule.NEVER:

@@ -10,7 +10,7 @@ _DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 def object_id(id: str) -> str:
-    """Return the second part of the name of an entity or a service that stands for a person or an agent."""
+    """Return the second part of the name of an entity or a service that represents a person or an agent."""
     return id.replace("-", "_")
 
 

@@ -49,7 +49,7 @@ class SqlConnection(Protocol):
 
 
 def upsert(table: str, columns: str) -> str:
-    """Return the statement that writes a row in the place of the one with the same key.
+    """Return the statement that inserts a row, or replaces the one with the same key.
 
     Args:
         columns: All that are written, separated by commas; the first is the key.

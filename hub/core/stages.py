@@ -25,7 +25,7 @@ class Stage(Struct, frozen=True):
         start: Brings it up; None when there is nothing to do.
         stop: Takes it down; None when there is nothing to do.
         start_limit_s: Seconds after which the start fails.
-        stop_limit_s: Seconds after which the stop goes on without it.
+        stop_limit_s: Seconds after which the stop continues without it.
     """
 
     name: str

@@ -26,7 +26,7 @@ class EntityState:
     Attributes:
         entity_id: `<domain>.<object id>`.
         state: At most 255 characters.
-        attributes: Plain data beside it.
+        attributes: Further plain data.
         last_changed: Seconds since the epoch when `state` last changed.
         last_updated: Seconds since the epoch when anything of it last changed.
         context: Why it is so.

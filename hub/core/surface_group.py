@@ -1,4 +1,4 @@
-"""Surfaces that are imported together, on first use, and held to what the table says of them."""
+"""Surfaces that are imported together, on first use, and checked against the table."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ class Route(Struct, frozen=True):
         scope: An operator scope, or one of `Open`; admin when not stated.
         body: Schema of a JSON body; None passes raw bytes.
         body_limit: Bytes.
-        open_limit: Bytes from whoever shows no credential; the handler of such a route judges what they sent.
-        body_limit_of: Returns the limit for an authenticated caller, where not all may send as much.
+        open_limit: Bytes from a client without a credential; the handler of such a route judges what they sent.
+        body_limit_of: Returns the limit for an authenticated caller, where it differs between callers.
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
         login_redirect: Whether a browser without credential is sent to /login instead of a 401.
@@ -187,7 +187,7 @@ class Method(Struct, frozen=True):
             itself what was done.
         answers: How many responses it gives; 2 for `agent`.
         quick: Whether the handler never waits and needs no separate task.
-        kept: Returns what of an answer is kept for a repetition with the same key; all of it by default.
+        kept: Returns the part of an answer that is stored for a repetition with the same key; all of it by default.
         frame_limit: The most bytes of parameters it takes.
     """
 

@@ -51,7 +51,7 @@ def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
 def _storage(storage: Path) -> Iterator[Finding]:
     """Check everything the hub stores for itself; links are not followed.
 
-    What lies in a sandbox is its program's own, under a user of its own; the folder above it lets nobody else in.
+    What is in a sandbox belongs to its program, under a user of its own; the folder above it lets nobody else in.
     """
     looked = 0
     folders = [storage]

@@ -1,4 +1,4 @@
-"""The running hub, if any: whether it answers, and its problems; else what a dead one left behind."""
+"""The running hub, if any: whether it answers, and its problems; else the leftovers of a dead one."""
 
 from __future__ import annotations
 

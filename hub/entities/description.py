@@ -18,7 +18,7 @@ class DeviceInfo(Struct, frozen=True):
         identifiers: Identify it among the devices of its source.
         connections: Identify it among all devices, such as `("mac", "02:00:00:00:00:01")`.
         via_device: An identifier of the device that it is reached through.
-        suggested_area: The area it is put in when it is seen for the first time.
+        suggested_area: Its area when it is first seen.
     """
 
     identifiers: frozenset[str] = frozenset()
@@ -39,15 +39,15 @@ class EntityDescription(Struct, frozen=True):
 
     Attributes:
         domain: Its kind: `switch`, `sensor`, …
-        unique_id: What tells it from the others of its source; it never changes.
-        name: Its own name beside that of its device (`Power`); None when it is what the device is.
-        object_id: The second half of its entity id when it is seen for the first time; made of the names without it.
+        unique_id: Distinguishes it from the others of its source; it never changes.
+        name: Its own name beside that of its device (`Power`); None when it is the device's main entity.
+        object_id: The second half of its entity id when it is first seen; made from the names by default.
         entity_category: `config` or `diagnostic` for what is not its device's purpose: such entities are not
-            shown to agents, and not meant by an area or a device.
+            shown to agents, and not included in an area or a device.
         attributes: What it can do, such as `options` or `max`; part of its state even when it is unavailable.
         enabled_by_default: Whether it has a state from the beginning.
         is_full_name: Whether `name` has that of the device in it already.
-        is_new: Whether it came by itself: if its device is new too, agents use it once a person has said it is theirs.
+        is_new: Whether it appeared by itself: if its device is new too, agents use it once a person has accepted it.
     """
 
     domain: str

@@ -29,7 +29,7 @@ class EntityHandle:
     Args:
         owner: Knows all of them.
         entry: What the registry keeps of it.
-        description, commands: What the integration says of it.
+        description, commands: As the integration gave them.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EntityHandle:
         return self._is_available
 
     def set(self, state: str | None, attributes: Mapping[str, Any] | None = None) -> None:
-        """Set the state, None if unknown, and the attributes beside those of its description.
+        """Set the state, None if unknown, and further attributes beside those of its description.
 
         Words in them count as words from outside.
 

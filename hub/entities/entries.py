@@ -66,14 +66,14 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
     """An entity.
 
     Attributes:
-        source, unique_id: What tells it from all others.
+        source, unique_id: Distinguish it from all others.
         name: As its owner calls it.
         original_name: As its integration calls it, beside its device's name.
         is_full_name: Whether that name is in it already.
-        hidden: Whether it is left out where a device, an area or a label is meant.
+        hidden: Whether it is left out of devices, areas and labels.
         disabled: Whether it has no state.
         exposed: Whether agents see and control it, as its owner decided; None where nobody did.
-        new: Whether it came by itself and no person has said yet that it is theirs.
+        new: Whether it appeared by itself and nobody has accepted it yet.
     """
 
     entity_id: str

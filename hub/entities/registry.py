@@ -1,4 +1,4 @@
-"""The registries of floors, areas, labels, devices and entities: what people decided, kept in `.storage`."""
+"""The registries of floors, areas, labels, devices and entities: people's decisions, kept in `.storage`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class HomeRegistry:
         """Add a floor, an area or a label; its id is derived from its name.
 
         Raises:
-            InvalidRequest: The name is empty, or a field names what is not there.
+            InvalidRequest: The name is empty, or a field refers to something that does not exist.
             Conflict: There is one of that name.
             LimitExceeded: There are 500 already.
         """
@@ -124,7 +124,7 @@ class HomeRegistry:
 
         Raises:
             NotFound: There is none of that id.
-            InvalidRequest: A field names what is not there, or is malformed.
+            InvalidRequest: A field refers to something that does not exist, or is malformed.
             Conflict: The name or the entity id is taken.
         """
         entries, old = self._entries(kind), self.require(kind, id)

@@ -130,8 +130,8 @@ class EntityServices:
         """Command each reachable entity; then report the unreachable ones.
 
         Raises:
-            NotFound: A named entity is not there, or nothing is meant.
-            Unavailable: A named entity is unavailable, or all that are meant are.
+            NotFound: A named entity does not exist, or the target has no entities.
+            Unavailable: A named entity is unavailable, or all of the target's are.
             HubError: The command of one failed.
         """
         data = {key: value for key, value in call.data.items() if key not in TARGET_KEYS}

@@ -59,7 +59,7 @@ class LogTail(logging.Handler):
             cursor: The cursor of an earlier answer: lines after it, oldest first; None or a cursor of another process:
                 the latest.
             limit: How many at most; the latest are preferred.
-            max_bytes: How much of UTF-8 at most.
+            max_bytes: The limit in bytes of UTF-8.
         """
         with self._guard:
             count = self._count

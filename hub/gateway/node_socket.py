@@ -1,4 +1,4 @@
-"""The WebSocket as a node transport: OpenClaw's node host and apps, and whoever speaks their protocol."""
+"""The WebSocket as a node transport: OpenClaw's node host and apps, and other programs of their protocol."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SocketNode:
         return True
 
     def lost(self) -> None:
-        """Fail all pending calls: the connection is gone."""
+        """Fail all pending calls: the connection has ended."""
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(NodeRefused(CONNECTION, "the node disconnected", outside=False))

@@ -31,7 +31,7 @@ class Page(Struct, frozen=True):
         under: The entry of the navigation that it is a tab of: `/devices`, `/tools`, `/settings`; else it is an entry
             of its own.
         position: Pages are shown by position, then in the order in which they were added.
-        badge: Returns how many things on the page wait for a person.
+        badge: Returns the number of things on the page that wait for a person.
         texts: Translations of the title and of the template's texts: `{"zh-CN": {"Greenhouse": "温室"}}`.
     """
 

@@ -1,4 +1,4 @@
-"""`homarus hooks`: list, look at, enable and disable the hooks of the home."""
+"""`homarus hooks`: list, inspect, enable and disable the hooks of the home."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = click.argument("name", metavar="NAME")
 
 @click.group("hooks", cls=Group)
 def command() -> None:
-    """List, look at, enable and disable hooks.
+    """List, inspect, enable and disable hooks.
 
     Example:
       homarus hooks list
@@ -81,7 +81,7 @@ def check(client: HubClient) -> Answer:
 @home_option
 @json_option
 def enable(name: str, yes: bool, home: Path, as_json: bool) -> None:
-    """Look at a hook and let it be called, until its files change. Its code runs with all rights of the hub.
+    """Show a hook and enable it until its files change. Its code runs with all rights of the hub.
 
     Example:
       homarus hooks enable quiet-night

@@ -39,7 +39,7 @@ class HookPayload(Struct, frozen=True, kw_only=True):
         kind: How its handlers are called.
         changes: The fields that a handler may return, with their types.
         joined: Those of them that are texts to which each handler adds a paragraph; the others are replaced.
-        guard: Whether what is asked about is refused when a handler fails or is late.
+        guard: Whether the subject is refused when a handler fails or is late.
     """
 
     hook: ClassVar[str]
@@ -76,7 +76,7 @@ class MessageReceived(HookPayload, frozen=True, kw_only=True):
 
 
 class BeforeModelResolve(RunHookPayload, frozen=True, kw_only=True):
-    """A model is to be chosen for a run; `model` is the one that was asked for, if any, and may be another."""
+    """A model is about to be chosen for a run; `model` is the requested one, if any, and may be changed."""
 
     hook: ClassVar[str] = "before_model_resolve"
     kind: ClassVar[HookKind] = HookKind.MODIFY
@@ -86,7 +86,7 @@ class BeforeModelResolve(RunHookPayload, frozen=True, kw_only=True):
 
 
 class BeforePromptBuild(RunHookPayload, frozen=True, kw_only=True):
-    """A run's system prompt is made; `append` is put behind it."""
+    """A run's system prompt is made; `append` is added to its end."""
 
     hook: ClassVar[str] = "before_prompt_build"
     kind: ClassVar[HookKind] = HookKind.MODIFY
@@ -98,7 +98,7 @@ class BeforePromptBuild(RunHookPayload, frozen=True, kw_only=True):
 
 
 class AgentBootstrap(RunHookPayload, frozen=True, kw_only=True):
-    """The workspace's files are put into a run's prompt; `files` are their texts by name, and may be others."""
+    """The workspace's files are put into a run's prompt; `files` are their texts by name, and may be changed."""
 
     hook: ClassVar[str] = "agent:bootstrap"
     kind: ClassVar[HookKind] = HookKind.MODIFY
@@ -107,7 +107,7 @@ class AgentBootstrap(RunHookPayload, frozen=True, kw_only=True):
 
 
 class BeforeAgentStart(RunHookPayload, frozen=True, kw_only=True):
-    """A run is ready to begin; another `system` takes the place of its whole system prompt."""
+    """A run is ready to begin; another `system` replaces its whole system prompt."""
 
     hook: ClassVar[str] = "before_agent_start"
     kind: ClassVar[HookKind] = HookKind.MODIFY
@@ -137,7 +137,7 @@ class LlmOutput(RunHookPayload, frozen=True, kw_only=True):
 
 
 class BeforeToolCall(RunHookPayload, frozen=True, kw_only=True):
-    """A tool is to be called; other arguments are validated, and judged by the rules, as if the model had sent them.
+    """A tool is about to be called; changed arguments are validated and judged as if the model had sent them.
 
     A `block` refuses the call and is the reason that the model reads; no further handler is asked.
     """
@@ -153,7 +153,7 @@ class BeforeToolCall(RunHookPayload, frozen=True, kw_only=True):
 
 
 class ToolResultPersist(RunHookPayload, frozen=True, kw_only=True):
-    """A tool's result is to be written into the transcript; `output` is what the model will read of it."""
+    """A tool's result is about to be written into the transcript; `output` is what the model will read of it."""
 
     hook: ClassVar[str] = "tool_result_persist"
     kind: ClassVar[HookKind] = HookKind.SYNC
@@ -165,9 +165,9 @@ class ToolResultPersist(RunHookPayload, frozen=True, kw_only=True):
 
 
 class BeforeMessageWrite(RunHookPayload, frozen=True, kw_only=True):
-    """A message with a text is to be written into the transcript; `text` is what is kept of it.
+    """A message with a text is about to be written into the transcript; `text` is what is stored of it.
 
-    What an agent answers is what is kept of its answer.
+    An agent's answer is what is stored of it.
     """
 
     hook: ClassVar[str] = "before_message_write"
@@ -201,7 +201,7 @@ class AgentEnd(RunHookPayload, frozen=True, kw_only=True):
 
 
 class MessageSending(HookPayload, frozen=True, kw_only=True):
-    """A message is to be sent to a platform; `text` may be another, and a `block` is why it is not sent.
+    """A message is about to be sent to a platform; `text` may be changed, and `block` is a reason not to send it.
 
     A long answer is several messages. The message waits in the outbox until its handlers have answered; one whose
     sending is cut off may be shown again, as it was or as it was changed.
@@ -236,7 +236,7 @@ class MessageSent(HookPayload, frozen=True, kw_only=True):
 
 
 class CommandReceived(HookPayload, frozen=True, kw_only=True):
-    """A slash command is to be done; `name` is without the slash."""
+    """A slash command is about to run; `name` is without the slash."""
 
     hook: ClassVar[str] = "command:*"
     name: str
@@ -265,7 +265,7 @@ class SessionEnd(HookPayload, frozen=True, kw_only=True):
 
 
 class BeforeCompaction(HookPayload, frozen=True, kw_only=True):
-    """The older part of a conversation is to be summarised."""
+    """The older part of a conversation is about to be summarised."""
 
     hook: ClassVar[str] = "before_compaction"
     run_id: str | None
@@ -289,7 +289,7 @@ class AfterCompaction(HookPayload, frozen=True, kw_only=True):
 
 
 class SubagentSpawning(HookPayload, frozen=True, kw_only=True):
-    """A subagent is to be given a task; a `block` refuses it, and is the reason that the model reads."""
+    """A subagent is about to get a task; `block` refuses it, and is the reason that the model reads."""
 
     hook: ClassVar[str] = "subagent_spawning"
     kind: ClassVar[HookKind] = HookKind.MODIFY
@@ -315,7 +315,7 @@ class SubagentSpawned(RunHookPayload, frozen=True, kw_only=True):
 
 
 class SubagentDeliveryTarget(HookPayload, frozen=True, kw_only=True):
-    """What an agent says of its subagents' results is to go to a chat, which may be another; all empty for none."""
+    """An agent's answer to its subagents' results is about to go to a chat, which may be changed; all empty: none."""
 
     hook: ClassVar[str] = "subagent_delivery_target"
     kind: ClassVar[HookKind] = HookKind.MODIFY

@@ -1,4 +1,4 @@
-"""The hooks of the home, and those that come with the hub: off until the owner enables them as they are."""
+"""The hooks of the home, and the bundled ones: off until the owner enables them as they are."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class HomeHook(Struct, frozen=True):
         digest: Of all its files; empty when they cannot be read.
         files: Its files.
         bundled: Whether it came with the hub.
-        guards: The guards that refuse what they are asked about, since it was enabled with them and cannot be called.
+        guards: The guards that refuse their subjects, since it was enabled with them and cannot be called.
     """
 
     name: str
@@ -75,11 +75,11 @@ class HomeHooks:
     """Knows the hooks of the home, and adds the handlers of those that are enabled.
 
     Args:
-        folder: The directory they lie in.
+        folder: Their directory.
         pins: What the owner enabled.
         hooks: Where their handlers are added.
         changed: Called after they were looked at.
-        bundled: The directory of those that come with the hub; one of the same name in the home comes before it.
+        bundled: The directory of the bundled ones; one of the same name in the home takes precedence.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class HomeHooks:
         Raises:
             NotFound: There is none of that name.
             InvalidRequest: It is broken.
-            Conflict: It is not what was looked at.
+            Conflict: It is not the version that was shown.
         """
         hook = await self.get(name)
         if hook.file is None:
@@ -159,7 +159,7 @@ class HomeHooks:
         return await self.get(name)
 
     async def disable(self, name: str) -> HomeHook:
-        """Disable a hook; one whose folder is gone is forgotten.
+        """Disable a hook; one without a folder is forgotten.
 
         Raises:
             NotFound: There is none of that name.

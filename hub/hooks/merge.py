@@ -20,7 +20,7 @@ def merged(payload: P, answer: Any) -> P:
     """Return the payload with what a handler returned; None changes nothing.
 
     Raises:
-        InvalidRequest: It is no mapping of fields that may be changed.
+        InvalidRequest: It is not a mapping of fields that may be changed.
     """
     if answer is None:
         return payload

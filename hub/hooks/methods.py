@@ -29,7 +29,7 @@ class HookMethods:
     """The methods about hooks.
 
     Args:
-        now_ms: Tells the time, in milliseconds since the epoch.
+        now_ms: Returns the time in milliseconds since the epoch.
     """
 
     def __init__(self, home: HomeHooks, hooks: Hooks, now_ms: Callable[[], int]) -> None:

@@ -12,7 +12,7 @@ from hub.integration.registrations import Registrations
 
 
 class HostEntities:
-    """The entities of an integration, and all entities of the home to look at."""
+    """The entities of an integration, and all entities of the home for reading."""
 
     def __init__(self, entities: HomeEntities, targets: Targets, registrations: Registrations, domain: str) -> None:
         self._entities, self._registrations, self._domain = entities, registrations, domain

@@ -1,6 +1,6 @@
 """The hub as an integration sees it; every registration is undone when the integration is unloaded.
 
-`setup(host, config)` registers; nothing has to be taken back by hand.
+`setup(host, config)` registers; nothing has to be undone by hand.
 """
 
 from __future__ import annotations

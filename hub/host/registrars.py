@@ -203,7 +203,7 @@ class HostHooks:
     def add(
         self, name: str, handler: HookHandler, *, priority: int = 0, timeout_s: float | None = None
     ) -> Callable[[], Any]:
-        """Handle a hook of `hub.hooks.contract`; those with a higher priority come before it.
+        """Handle a hook of `hub.hooks.contract`; those with a higher priority run before it.
 
         Raises:
             InvalidRequest: There is no such hook, or the time limit is out of range.

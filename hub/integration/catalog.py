@@ -1,4 +1,4 @@
-"""Finds the integrations: those that come with the hub, and those in `custom_integrations/` of the home directory."""
+"""Finds the integrations: the bundled ones, and those in `custom_integrations/` of the home directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CatalogEntry(Struct, frozen=True):
         domain: Its key in the configuration.
         path: Its folder.
         package: The name it is imported by.
-        manifest: What it says of itself; None when that is broken.
+        manifest: Its manifest; None when that is broken.
         error: Why the manifest is broken.
         custom: Whether it is in `custom_integrations/`.
         overrides: Whether it replaces a bundled one.
@@ -43,8 +43,8 @@ def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -
     """Return all integrations by domain, without importing any.
 
     Args:
-        home: The home directory; None finds only those that come with the hub.
-        built_in: Their folder, for tests; the one beside `hub/` without it.
+        home: The home directory; None finds only the bundled ones.
+        built_in: Their folder, for tests; the one next to `hub/` by default.
     """
     found = _built_in(built_in) if built_in is not None else dict(_bundled())
     if home is not None:
@@ -66,7 +66,7 @@ def declared_kinds(found: CatalogEntry | None) -> frozenset[str]:
 
 
 def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
-    """Return the domain of the integration that speaks each API of model providers, from the manifests."""
+    """Return the domain of the integration that implements each API of model providers, from the manifests."""
     return {api: found.domain for found in catalog.values() if found.manifest for api in found.manifest.model_apis}
 
 

@@ -59,7 +59,7 @@ def _piece_options(decorated: Callable[..., None]) -> Callable[..., None]:
 def new(name: str, to: str | None, home: Path, as_json: bool, **wanted: bool) -> None:
     """Write a new integration that works, with a test of each piece that it brings.
 
-    It is made of the examples that come with the program, and needs no running hub.
+    It is made from the bundled examples, and needs no running hub.
 
     Example:
       homarus integration new doorbell --tool --trigger

@@ -48,7 +48,7 @@ class IntegrationControl:
     def list(self) -> list[dict[str, Any]]:
         """Return every integration there is, with its state and the reason for it.
 
-        One that works without a part of its section, or not by what the files say now, has that as its reason; a
+        One that works without a part of its section, or not by the present files, has that as its reason; a
         section that no integration has is listed as one that failed.
         """
         used = {each["domain"]: each for each in self._manager.statuses()}
@@ -89,7 +89,7 @@ class IntegrationControl:
     async def reload(self, domain: str) -> dict[str, Any]:
         """Read an integration's files again and set it up again; return its status.
 
-        A new one, one that has failed and one whose code, schema or manifest changed are all taken up.
+        A new one, one that has failed and one whose code, schema or manifest changed are all loaded.
 
         Raises:
             NotFound: There is none of that domain.

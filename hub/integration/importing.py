@@ -80,7 +80,7 @@ def forget(found: CatalogEntry) -> None:
 def import_alone(found: CatalogEntry, name: str) -> ModuleType:
     """Import one module of a custom integration as its files are now, without its `__init__.py`; for other processes.
 
-    Relative imports in it work. Raises what the module raises.
+    Relative imports in it work. Raises whatever the module raises.
     """
     forget(found)
     _parent_package(found)

@@ -53,7 +53,7 @@ class IntegrationManager:
         bus: Receives every change: `integration_changed` with domain, state and reason.
         clock: For time limits and pauses.
         tasks: Owner of set-ups and retries.
-        schemas: Sections, to give one that is not configured its defaults; made from the catalog without it.
+        schemas: Sections, which give one that is not configured its defaults; made from the catalog by default.
         setup_limit_s: Seconds one set-up may take.
     """
 
@@ -142,7 +142,7 @@ class IntegrationManager:
         """Apply a changed configuration; unchanged integrations keep running.
 
         Args:
-            changed: Names of sections that changed, came or went.
+            changed: Names of sections that changed, appeared or disappeared.
             config: The new configuration.
             needed: Domains that other sections need now; as before without it.
         """

@@ -1,4 +1,4 @@
-"""Whether the packages an integration needs are installed, and which command installs them."""
+"""Checks whether the packages an integration needs are installed, and names the command that installs them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writes a new integration out of the pieces of `examples/`: their files are copied under another name.
 
 `examples/kiosk` has a piece of nearly every kind, a module each with its test. What its shared files (`__init__.py`,
-`schema.py`, `manifest.json`) say of pieces that are not wanted is left out.
+`schema.py`, `manifest.json`) say about other pieces is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ExamplePiece(Struct, frozen=True):
         module: Its module, where that has another name.
         declared: Where the manifest names it.
         keys: Words of the lines of `schema.py` that are for it alone.
-        beside: Further files of it.
+        beside: Its further files.
     """
 
     help: str

@@ -27,7 +27,7 @@ CROSS_CHECKS = "CROSS_CHECKS"
 
 
 class IntegrationSchemas:
-    """The sections of all integrations in a catalog, each loaded when it is asked for.
+    """The sections of all integrations in a catalog, each loaded on request.
 
     A `schema.py` has `CONFIG_SCHEMA`, and if it likes `EACH_ITEM` (a broken item of its list is left out alone),
     `RESTART` (a change needs a restart) and `CROSS_CHECKS` (second checks by name). One without a `schema.py` takes
@@ -48,7 +48,7 @@ class IntegrationSchemas:
 
     @property
     def cross_checks(self) -> Mapping[str, CrossCheck]:
-        """Second checks of the integrations whose section was asked for."""
+        """Second checks of the integrations whose section was requested."""
         return self._cross_checks
 
     def domains(self) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""How two entries relate by their words alone: the same, worth asking a model about, or different. Pure."""
+"""Compares two entries by their words alone: the same, worth asking a model about, or different. Pure."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0) -> Relation:
     """Return the relation of two texts, as far as words tell: `SAME`, `UNSURE` or `DIFFERENT`; symmetric.
 
     Args:
-        mine, theirs: What of them is compared.
-        likeness: 0 to 1, by what they mean; 0 when it is not known.
+        mine, theirs: The compared parts.
+        likeness: 0 to 1, by meaning; 0 when unknown.
     """
     if mine.bound or theirs.bound:
         return Relation.DIFFERENT

@@ -64,7 +64,7 @@ def read_zip(path: Path) -> tuple[dict[str, str], list[tuple[str, str]]]:
     Nothing is unpacked onto the disk, and no more of a file than the limit, whatever the archive says of its size.
 
     Raises:
-        InvalidRequest: It is no archive, or has too many files.
+        InvalidRequest: It is not an archive, or has too many files.
     """
     texts: dict[str, str] = {}
     left_out: list[tuple[str, str]] = []
@@ -99,7 +99,7 @@ def read_export(name: str, data: bytes) -> dict[str, str]:
     """Return a JSON file of an export as Markdown, by name.
 
     Raises:
-        InvalidRequest: It is no JSON, or nothing of what an export holds.
+        InvalidRequest: It is not JSON, or not an export.
     """
     try:
         found = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))

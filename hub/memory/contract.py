@@ -89,7 +89,7 @@ class Hit(Struct, frozen=True):
             conversation.
         start_line, end_line: From 1, inclusive.
         text: The passage, at most 700 characters.
-        before, after: Of a short entry, what the entries beside it say: an answer often follows its question.
+        before, after: The text of neighbouring entries, for a short entry: an answer often follows its question.
         score: 0 to 1, the higher the better.
         trusted: Whether all of it came from this home's people.
         vector_score: Cosine between query and passage; None without vectors.
@@ -169,7 +169,7 @@ class Synced(Struct, frozen=True):
         requests: Requests that took.
         seconds: How long it took.
         waiting: Chunks that have no vector yet.
-        problem: Why not all of it could be done; what is there can be searched.
+        problem: Why not all of it could be done; what exists can be searched.
     """
 
     files: int
@@ -213,7 +213,7 @@ class Memory(Protocol):
     ) -> SearchAnswer:
         """Return the passages that answer `query` best, within `scope`, best first.
 
-        It does not fail because of an engine: it asks what is left, at last the files themselves.
+        It does not fail because of an engine: it asks the others, and finally reads the files themselves.
 
         Args:
             query: The search words; an empty query returns the latest entries.
@@ -235,7 +235,7 @@ class Memory(Protocol):
     async def get(self, path: str, *, agent_id: str, scope: MemoryScope, start: int = 1, lines: int = 200) -> str:
         """Return lines of a memory file, an entry always with its source line.
 
-        What came from outside as a whole says so in a line of its own at the end; see
+        What came from outside as a whole ends with a line that says so; see
         `hub.memory.front_matter.holds_outside_words`.
 
         Raises:
@@ -247,7 +247,7 @@ class Memory(Protocol):
         """Write an entry into the right file and return where it is.
 
         Raises:
-            InvalidRequest: There is nothing to remember, or too much.
+            InvalidRequest: The text is empty or too long.
             Forbidden: The session belongs to nobody who could have a memory.
             Unavailable: The file cannot be written.
         """
@@ -261,7 +261,7 @@ class Memory(Protocol):
             Forbidden: The session belongs to nobody who could have a memory.
             Conflict, LimitExceeded: A file changed meanwhile, or too much of conversations is left out; nothing was
                 removed.
-            Unavailable: A file cannot be written, or it is not known what was forgotten of conversations.
+            Unavailable: A file cannot be written, or the omissions of conversations cannot be read.
         """
         ...
 

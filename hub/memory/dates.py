@@ -77,7 +77,7 @@ def marks_by_which(text: str) -> list[str]:
 def named_in(text: str) -> tuple[str, list[frozenset[str]]]:
     """Return a text without its dates, and for each date the marks of which one must match.
 
-    What is no day of any calendar stays in the text: asking for the 31st of February is not asking for nothing.
+    What is not a day of any calendar stays in the text: asking for the 31st of February is not asking for nothing.
     """
     wanted: list[frozenset[str]] = []
     if _MAY_BE_ONE.search(text):

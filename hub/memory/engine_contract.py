@@ -3,7 +3,7 @@
 An engine of another integration is found through its manifest: `"engine": "keywords"` says that the module `engine` of
 its folder has `open_keywords(directory, settings)`, `"vectors"` that it has `open_vectors(directory, dimensions,
 settings)`, `"embeddings"` that it has `open_embeddings(settings)`; `settings` is the integration's section of the
-configuration. One that keeps things outside of the directory also has `discard(directory, settings)`.
+configuration. One that stores anything outside the directory also has `discard(directory, settings)`.
 
 The index worker imports it; nothing of it runs in the hub. Engines block, and are called in one thread at a time. The
 catalog of the index is the truth: when the `ids` of an engine are not those of the catalog, the index is rebuilt.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class IndexDamaged(Exception):
-    """An index is unreadable, or not what was written; it is deleted and rebuilt."""
+    """An index is unreadable, or not as written; it is deleted and rebuilt."""
 
 
 class EngineMissing(Exception):
@@ -169,7 +169,7 @@ class EmbeddingModel(Protocol):
             query: Whether they are searched for, and not what is found.
 
         Raises:
-            EngineUnavailable: It does not answer now; it is asked again later.
+            EngineUnavailable: It does not answer now; it is tried again later.
         """
         ...
 
@@ -218,8 +218,8 @@ def package(name: str, extra: str, instead: str) -> Iterator[None]:
 
     Args:
         name: The module that must be there.
-        extra: Which extra of ours brings it.
-        instead: The setting of `memory:` that does without.
+        extra: Which of our extras installs it.
+        instead: The setting of `memory:` that works without it.
     """
     try:
         yield

@@ -28,7 +28,7 @@ class FrontMatter(Struct, frozen=True):
 
     Attributes:
         trusted: False when it came from outside; a file can take trust away and never give it.
-        source: What brought it: `openclaw`, `conversation`, …
+        source: Where it came from: `openclaw`, `conversation`, …
         title, person, session: What it is about, and where it came from.
     """
 

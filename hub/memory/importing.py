@@ -1,6 +1,6 @@
 """Reads the memory of other assistants: OpenClaw's workspace, Claude's files and data export, folders of Markdown.
 
-It only reads, within bounds, and follows no symlink; what it leaves out, it says. Nothing of it is ever run or fetched.
+It only reads, within bounds, and follows no symlink; it lists what it leaves out. Nothing of it is ever run or fetched.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class BroughtIn(Struct):
 def read_openclaw(folder: Path) -> BroughtIn:
     """Read the memory of an OpenClaw workspace, or of all workspaces below its state directory (`~/.openclaw`).
 
-    `MEMORY.md`, `USER.md` and all Markdown below `memory/` come in; the files that tell an assistant how to behave are
+    `MEMORY.md`, `USER.md` and all Markdown below `memory/` are read; the files that tell an assistant how to behave are
     left out, since what is remembered must not instruct.
 
     Raises:
-        NotFound: There is no such folder, or nothing of OpenClaw's in it.
+        NotFound: There is no such folder, or it has no memory of OpenClaw.
         InvalidRequest: It cannot be read.
     """
     root = _folder(folder)
@@ -94,7 +94,7 @@ def read_openclaw(folder: Path) -> BroughtIn:
 def read_claude(path: Path) -> BroughtIn:
     """Read Claude's memory: a folder with CLAUDE.md files, or a data export (its .zip, unpacked, or one .json of it).
 
-    Of an export come in: what Claude remembered (`memories.json`), what projects were told (`projects`), and the
+    An export yields Claude's memories (`memories.json`), the instructions of projects (`projects`), and the
     conversations, a file each.
 
     Raises:

@@ -9,7 +9,7 @@ An entry is a list item whose last line says where it came from; one that holds 
     - We sleep with the window open
       _preference · 2026-05-12 14:03 · from me in `agent:main:main` · also noted 2026-05-01, 2026-05-03_
 
-What a file says of all that is in it stands before everything else, see `hub.memory.front_matter`.
+What a file says of its whole content comes before everything else, see `hub.memory.front_matter`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Passage(Struct, frozen=True):
         text: What it says, without list mark and source.
         heading: Its heading.
         is_item: Whether it is a list item, which can be forgotten on its own.
-        kind: What sort of thing it is, for entries of ours.
+        kind: The sort of entry, for our own.
         day: `YYYY-MM-DD` of its source.
         trusted: False for what its source, or its file, calls untrusted; without a source that can be read, for what
             has the mark of such a source anywhere.
@@ -61,7 +61,7 @@ class Passage(Struct, frozen=True):
         struck: Whether it holds no longer.
         noted: `YYYY-MM-DD HH:MM` of its source.
         also: Further days on which the same was noted, as `YYYY-MM-DD`.
-        superseded: `YYYY-MM-DD` since when it holds no longer, as far as that is said.
+        superseded: `YYYY-MM-DD` since when it no longer holds, as far as known.
     """
 
     start_line: int

@@ -56,7 +56,7 @@ class Change(Struct, frozen=True):
         summary: One line.
         diff: Unified diff of all files; empty for what was forgotten.
         undone: Whether it was taken back.
-        can_undo: Whether it can be; what was forgotten cannot.
+        can_undo: Whether it can be undone; what was forgotten cannot.
     """
 
     id: str
@@ -118,7 +118,7 @@ class Notebook(Protocol):
         Raises:
             NotFound: There is no such change within `scope`.
             Forbidden: Its files may be read, not written.
-            Conflict: What it changed was changed again since, or is not kept.
+            Conflict: Its files were changed again since, or it is not kept.
         """
         ...
 

@@ -34,12 +34,12 @@ class OutlineRun(Struct):
 def outline(lines: Sequence[str], first: int, taken: Collection[int], largest: int) -> tuple[str, list[OutlineRun]]:
     """Return a file's title (its first heading of the first level, or nothing), and its prose.
 
-    A run is also made, empty, for each line that is taken, so that it is known what that stands under.
+    A run is also made, empty, for each line that is taken, so that it is known what follows it.
 
     Args:
         lines: The file.
         first: Number of the line, from 1, at which it begins; what is before is front matter.
-        taken: Lines, from 1, that are no prose.
+        taken: Lines, from 1, that are not prose.
         largest: Weight of an atom.
     """
     reader = _Reader(lines, first - 1, taken, largest)

@@ -38,7 +38,7 @@ class Atom(Struct, frozen=True):
         line: Its line, from 1.
         text: With what separates it from the next.
         weight: Its size.
-        cut: How much it hurts to cut before it.
+        cut: The penalty for cutting before it.
         block: Of the first atom of a code fence or a table the weight of all of it, which is kept whole where it fits.
     """
 

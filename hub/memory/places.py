@@ -45,7 +45,7 @@ LASTING = frozenset(_SECTIONS)
 
 
 class MemoryPlace(Struct, frozen=True):
-    """Where an entry goes: a file, the first line of that file when it is new, and a section in it."""
+    """The destination of an entry: a file, the first line of that file when it is new, and a section in it."""
 
     path: str
     title: str
@@ -77,7 +77,7 @@ def place_for(
         kind: Its kind.
         scope: Whose memory.
         today: The day in this home.
-        trusted: Whether it comes from people of this home alone.
+        trusted: Whether it comes only from people of this home.
         curated_bytes: Size of the curated file now.
         shared: Whether everybody in this home may know it.
 
@@ -142,7 +142,7 @@ def areas_of(scope: MemoryScope) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_024)
 def area_of(path: str) -> str | None:
-    """Return the area of a workspace file; None for a file that is no memory, or of an unclear area.
+    """Return the area of a workspace file; None for a file that is not a memory, or of an unclear area.
 
     A path has one spelling here: `memory//people/x.md` and `memory/People/x.md` may name a file that
     `memory/people/x.md` names too, and neither is a memory file. Hidden files are what programs keep for themselves:
@@ -173,7 +173,7 @@ def may_see(path: str, scope: MemoryScope) -> bool:
 
 
 def may_write(path: str, scope: MemoryScope) -> bool:
-    """Whether a memory file may be edited as a whole; shared files are the owner's to edit, and others' to add to."""
+    """Whether a memory file may be edited as a whole; only the owner edits shared files, others add to them."""
     area = area_of(path)
     return area in areas_of(scope) and (area != SHARED_AREA or scope.private)
 

@@ -1,6 +1,6 @@
 """Ranks the passages of two engines: by meaning and words, by age, and without repetition.
 
-Pure rules over numbers; whoever asks the engines is elsewhere.
+Pure rules over numbers; the engines are queried elsewhere.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class RankingRules(Struct, frozen=True):
     Attributes:
         limit: The default number of results.
         vector_weight, text_weight: Shares of the two scores; only their ratio counts.
-        min_score: Least cosine of what is not among the first by word.
+        min_score: Least cosine of passages that are not among the best by words.
         half_life_days: Days after which a dated passage counts half; 0 for never.
         recency_least: What age leaves of a score at least: what is older is ranked by what it says, and of equals the
             newer comes first.
         diversity: MMR's λ, 1 for relevance alone.
-        vector_share: How much of what the vectors say counts for this query, see `rules_for`.
+        vector_share: The weight of the vectors for this query, see `rules_for`.
     """
 
     limit: int = 6
@@ -87,7 +87,7 @@ class Ranked(Struct, frozen=True):
         score: 0 to 1, with what its age takes from it.
         vector_score: The cosine.
         text_score: Its strength by word, as a share of the strongest candidate's.
-        why: What moved it: `recency` is the factor for its age; `diverse` how much of it is not in what stands before.
+        why: What moved it: `recency` is the factor for its age; `diverse` how much of it is not in those before.
     """
 
     id: int
@@ -174,7 +174,7 @@ def snippet(text: str, words: Mapping[str, float], limit: int = SNIPPET_LIMIT) -
     """Return the excerpt of a passage to show, and the number of its lines before that.
 
     Of a long passage, the part is shown that holds most of what was asked for, from the beginning of a line or of a
-    word; `…` stands for what is left out.
+    word; `…` marks the omissions.
 
     Args:
         text: The passage.
@@ -267,7 +267,7 @@ def _scored(candidate: Candidate, score: float, text_score: float | None, recenc
 def _diverse(scored: Sequence[_Scored], diversity: float, limit: int) -> list[_Scored]:
     """Pick by maximal marginal relevance from what is in order of relevance.
 
-    Relevance is measured by the best, so that small scores do not give way to any likeness. Nothing is compared whose
+    Relevance is measured by the best, so that small scores do not lose to any likeness. Nothing is compared whose
     relevance alone cannot win: of a hundred candidates a few pairs are looked at.
     """
     left = list(scored)

@@ -24,7 +24,7 @@ class MemoryRegistry:
         """Set the hub's memory; `embed` makes its vectors.
 
         Returns:
-            A function that takes it away; calling it twice does no harm.
+            A function that removes it; calling it twice does no harm.
 
         Raises:
             Conflict: Another one is kept already.

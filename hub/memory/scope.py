@@ -13,7 +13,7 @@ class MemoryScope(Struct, frozen=True):
         private: Whether this is an owner's private session, which alone sees `MEMORY.md` and the days.
         group: Of a group's session, its `<channel>-<id>` as it is in a file name; such a memory is seen in that
             group alone.
-        shared: Whether what this home shares among its people is seen.
+        shared: Whether the home's shared memory is seen.
     """
 
     person: str | None

@@ -106,7 +106,7 @@ class CanPublishCommands(Protocol):
 
 @runtime_checkable
 class CanOpenThread(Protocol):
-    """A channel whose rooms have threads that are opened before anything is said in them."""
+    """A channel whose rooms have threads that can be opened empty."""
 
     async def open_thread(self, address: Address, title: str) -> Address:
         """Open a thread in a room; return where it is written to, which is the same in a thread.

@@ -39,7 +39,7 @@ class ChannelAccounts:
     Args:
         config: The configuration, and its files.
         channels: Those that are logged in.
-        integrations: What brings channels.
+        integrations: Those that bring channels.
         apply: Applies a changed configuration.
     """
 
@@ -104,7 +104,7 @@ class ChannelAccounts:
     async def add(self, channel: str, account: Mapping[str, Any]) -> dict[str, Any]:
         """Write an account into the configuration, log it in, and return its status.
 
-        Secrets go into secrets.yaml. An account that cannot be logged in is taken out again.
+        Secrets go into secrets.yaml. An account that cannot be logged in is removed again.
 
         Args:
             channel: Domain of its integration.
@@ -326,7 +326,7 @@ class ChannelAccounts:
         return fields
 
     def _fields(self, domain: str) -> list[dict[str, Any]]:
-        """Return the fields of one account, required ones first; none when its section is no list of accounts."""
+        """Return the fields of one account, required ones first; none when its section is not a list of accounts."""
         try:
             section = self._config.sections.get(domain)
         except SchemaProblem:

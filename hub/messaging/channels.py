@@ -47,7 +47,7 @@ class ChannelRegistry:
     """Knows every channel by name and account, starts and stops them.
 
     Args:
-        bus: Told when a channel comes or goes, and when its status changes.
+        bus: Receives an event when a channel is added or removed, and when its status changes.
         repairs: Has one for each channel that takes a person to work again.
     """
 

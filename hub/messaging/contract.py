@@ -104,7 +104,7 @@ class Receiver(Protocol):
 
         Args:
             error: Why, for people.
-            permanent: Whether it takes a person to change that, such as a revoked token: a repair is raised.
+            permanent: Whether only a person can change that, such as a revoked token: a repair is raised.
         """
         ...
 
@@ -143,7 +143,7 @@ class OutboundMessage(Struct, frozen=True):
     Attributes:
         id: The outbox row's, and the idempotency key.
         reply_to: Platform's id of the message it answers; a channel without replies ignores it.
-        media: At most one, of a kind that the channel's limits name: the outbox sends each attachment by itself.
+        media: At most one, of a kind that the channel's limits name: the outbox sends each attachment separately.
         buttons: Rows of buttons, within the channel's limits.
         silent: Whether it should arrive without a sound, where the platform can do that.
     """
@@ -203,7 +203,7 @@ class ChannelLimits(Struct, frozen=True):
 
     Attributes:
         text: The longest text, in `unit`, without its markup.
-        caption: The longest text beside media, in `unit`; 0 when they go as messages of their own.
+        caption: The longest text of a message with media, in `unit`; 0 when they are sent separately.
         media: The kinds it can carry.
         media_bytes: The largest file it can carry.
         buttons: The most buttons below a message.
@@ -262,7 +262,7 @@ class ChannelStatus(Struct, frozen=True):
 
 
 class Channel(Protocol):
-    """A chat platform, logged in as one account; `hub.messaging.capabilities` has the methods it may have beside."""
+    """A chat platform, logged in as one account; optional methods are in `hub.messaging.capabilities`."""
 
     name: str
     account: str
@@ -280,7 +280,7 @@ class Channel(Protocol):
         ...
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        """Send one message that fits `limits`; never raises for what a platform may answer."""
+        """Send one message that fits `limits`; never raises for an answer of the platform."""
         ...
 
     async def probe(self) -> dict[str, Any]:

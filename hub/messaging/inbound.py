@@ -1,4 +1,4 @@
-"""The messages and events that come in through channels, and what the inbox answers."""
+"""The messages and events that arrive through channels, and the inbox's answers to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ChatType(StrEnum):
 
 
 class Address(Struct, frozen=True):
-    """Where a message goes: a peer on one account of a channel, perhaps in a thread.
+    """The destination of a message: a peer on one account of a channel, optionally a thread.
 
     Attributes:
         channel: Name of the channel.
@@ -111,11 +111,11 @@ class InboundMessage(Struct, frozen=True):
         images: Images that came with it.
         sender_name: For people; never authorises.
         mentioned: Whether the assistant was addressed, in a group.
-        sent_at: Seconds since the epoch, as the platform says.
+        sent_at: Seconds since the epoch, as the platform reports.
         media: Attachments that were not fetched.
         location, contacts: What was shared.
         reply_to: Id of the message it replies to.
-        quoted: What it quotes; the words of whoever wrote that.
+        quoted: What it quotes; the words of its author.
         roles: The platform's ids of the sender's roles in the address's space.
         group_name: Name of the room, for people.
         album: What the messages of one album have in common.
@@ -203,7 +203,7 @@ class PollAnswered(InboundEvent, frozen=True, kw_only=True, tag="poll_answered")
     Attributes:
         poll_id: The platform's id of the poll's message.
         choices: The options; of a poll that was sent from here, the hub knows them by their numbers.
-        numbers: The options, counted from 0, where the platform says no more.
+        numbers: The options, counted from 0, where the platform reports nothing else.
     """
 
     poll_id: str
@@ -240,7 +240,7 @@ class Receipt(Struct, frozen=True):
         run_id: The run that answers it, unless it is answered together with others; None when a command answered it at
             once.
         reply: The answer of a command.
-        notice: For whoever pressed a button that does nothing: why. The channel shows it as its platform does.
+        notice: For the person who pressed a button without effect: why. The channel shows it as its platform does.
     """
 
     inbox_id: str

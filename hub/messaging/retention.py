@@ -16,7 +16,7 @@ def prune(connection: SqlConnection, before_ms: int) -> None:
     """Delete older words; runs in the writer thread.
 
     A message that was handled keeps its row without its words, so that it is handled once, ever. Refused messages and
-    what was sent, or could not be, go, and so do finished runs; the transcripts keep the conversations.
+    what was sent or could not be is deleted, and so are finished runs; the transcripts keep the conversations.
 
     Args:
         connection: Inside a transaction.

@@ -60,7 +60,7 @@ class ModelAccounts:
         """Add a key or a setup token and test it; one that the provider refuses is not kept.
 
         Raises:
-            InvalidRequest: It is no such key.
+            InvalidRequest: The key's form is not accepted.
             NotFound: There is no such provider.
             AuthError: The provider refuses it.
         """

@@ -1,4 +1,4 @@
-"""A provider of models that is added: asked for its models and tried before anything is written; never left broken."""
+"""Adding a provider of models: its models are listed and tried before anything is written; it is never left broken."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ Apply = Callable[[ReloadResult], Awaitable[None]]
 
 
 class NewProvider(Struct, frozen=True):
-    """What somebody says of a provider.
+    """A requested provider.
 
     Attributes:
-        name: A vendor of the table, or the name of a server of one's own.
+        name: A vendor of the table, or the name of your own server.
         base_url: Where it listens; empty for a vendor's own address.
         key: Its key; empty when it needs none, or has one already.
         model: The id of the model to use.
@@ -62,7 +62,7 @@ class NewProvider(Struct, frozen=True):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the configuration says of it, beside its key."""
+        """Its configuration without the key."""
         vendor = VENDORS.get(self.name)
         if vendor is not None and self.base_url in ("", vendor.base_url):
             return {}
@@ -106,7 +106,7 @@ class NewProviders:
 
     Args:
         config: The configuration, where they are written.
-        models: What is configured already, and who speaks which API.
+        models: The configured models, and the integration of each API.
         apply: Puts a changed configuration into force.
     """
 
@@ -124,7 +124,7 @@ class NewProviders:
             cannot be asked before it is set up.
 
         Raises:
-            AuthError: It wants another key.
+            AuthError: It requires another key.
             Unavailable: It does not answer.
         """
         begun = time.monotonic()
@@ -164,7 +164,7 @@ class NewProviders:
             await made.close()
 
     async def add(self, provider: NewProvider, *, default: bool) -> dict[str, Any]:
-        """Write a provider down, say hello to its model, and take it out again when that fails.
+        """Write a provider into the configuration, say hello to its model, and remove it again when that fails.
 
         Args:
             default: Whether the model becomes `models.default`.
@@ -234,7 +234,7 @@ class NewProviders:
         self._config.editor.remove_secret(f"{name}_key")
 
     def _write(self, provider: NewProvider, default: str | None) -> dict[str, str]:
-        """Write the files; return what they said before."""
+        """Write the files; return their previous content."""
         editor = self._config.editor
         place = editor.where(lambda _: ("models", "providers", provider.name))
         top = editor.where(lambda _: ("models", "default"))
@@ -260,7 +260,7 @@ class NewProviders:
         await self._apply(await self._config.reload())
 
     def _free_name(self, provider: NewProvider) -> str:
-        """Return the name under which it is written: a server of one's own has one for each address."""
+        """Return the name under which it is written: your own servers have one for each address."""
         if provider.name in VENDORS:
             return provider.name
         taken = {each["name"]: each["base_url"] for each in self._models.status()["providers"]}
@@ -282,7 +282,7 @@ class NewProviders:
 
 
 async def say_hello(provider: ModelProvider, model: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Make one small call of a model, and say how it went.
+    """Make one small call of a model, and report how it went.
 
     Returns:
         `ok` with `text`, `tokens`, `cost_usd` and `duration_ms`; else `error` and its `code`.
@@ -318,7 +318,7 @@ async def say_hello(provider: ModelProvider, model: str, params: Mapping[str, An
 
 
 def _addresses(base_url: str) -> list[str]:
-    """Return where to ask: an address without a path is meant with `/v1` first."""
+    """Return where to ask: an address without a path is tried with `/v1` first."""
     base_url = base_url.strip().rstrip("/")
     if base_url and "://" not in base_url:
         base_url = f"http://{base_url}"

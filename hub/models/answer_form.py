@@ -14,7 +14,7 @@ class AnswerForm(Struct, frozen=True):
     Attributes:
         schema: JSON Schema that it fits; None for any object.
         name: The client's name for it.
-        strict: Whether the provider is to follow the schema exactly.
+        strict: Whether the provider must follow the schema exactly.
     """
 
     schema: Mapping[str, Any] | None = None

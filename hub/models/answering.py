@@ -1,4 +1,4 @@
-"""Which model answers when the intended one rests."""
+"""Chooses the model that answers when the intended one rests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ async def answering(
 ) -> dict[str, Any]:
     """Return the `ref` of the model that is asked first, and the `reason`.
 
-    `ref` is what is meant, or None, where no model can be asked. `notice` says what stands in the way of the one
-    that is meant, as `RunResult.notices` does.
+    `ref` is the intended one, or None, where no model can be asked. `notice` says what prevents the
+    intended one, as `RunResult.notices` does.
 
     Args:
         models: The registry.

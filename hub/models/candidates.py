@@ -37,7 +37,7 @@ def in_order(found: Iterable[ModelCandidate], ref: str | None, missing: Mapping[
 
     Args:
         found: In the order of the configuration; at least one.
-        ref: What is meant.
+        ref: The intended one.
         missing: The notice why it cannot be tried at all, when it cannot.
     """
     order = sorted(found, key=lambda each: (is_named(ref) and not each.meant, each.rest_s))

@@ -1,6 +1,6 @@
 """Context windows and prices of well-known models: facts only, as their vendors published them.
 
-Where the configuration or the provider itself says otherwise, that counts. Prices change: `cost` of a model in the
+Where the configuration or the provider itself differs, that counts. Prices change: `cost` of a model in the
 configuration corrects one.
 """
 

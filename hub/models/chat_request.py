@@ -19,7 +19,7 @@ def chat_messages(request: ModelRequest, *, reasoning: bool = False, signatures:
     """Return the messages of a request, the system prompt first.
 
     Neighbouring user messages become one, since many chat templates insist that roles alternate. Images in tool
-    results, which the format cannot express, follow as a user message behind the results of the turn.
+    results, which the format cannot express, follow as a user message after the results of the turn.
 
     Args:
         request: The request.

@@ -154,7 +154,7 @@ def make_error(
         status: HTTP status, if any.
         message: What the server says.
         code: Its `code` and `type`.
-        retry_after_s: When it says one may come back.
+        retry_after_s: When it may be tried again, as it says.
         secrets: What must not be repeated.
         kind: The class, where it is known already.
     """

@@ -196,7 +196,7 @@ class TextDelta(Struct, frozen=True):
 
 
 class ThinkingDelta(Struct, frozen=True):
-    """A new piece of thinking; `signature` comes with the last piece of a block, when there is one."""
+    """A new piece of thinking; `signature` comes with the last piece of a block, if at all."""
 
     text: str
     signature: str | None = None
@@ -347,7 +347,7 @@ class BillingError(ModelError):
 
 
 class RateLimited(ModelError):
-    """Too many calls; `retry_after_s` says when to come back, if the provider says so."""
+    """Too many calls; `retry_after_s` says when to try again, if the provider says so."""
 
     code = "MODEL_RATE_LIMITED"
     http_status = 429

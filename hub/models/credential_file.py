@@ -82,7 +82,7 @@ class ModelCredentials:
     Args:
         folder: Where the file is.
         clock: Time.
-        on_secret: Told each secret, so that no sink shows it.
+        on_secret: Called with each secret, so that no sink shows it.
     """
 
     def __init__(self, folder: Path, clock: Clock, on_secret: Callable[[Secret], object]) -> None:
@@ -134,7 +134,7 @@ class ModelCredentials:
         return found
 
     async def put(self, credential: StoredCredential) -> None:
-        """Add a credential, or replace the one of its name.
+        """Add a credential, or replace the one of that name.
 
         Raises:
             StorageError: It cannot be written.

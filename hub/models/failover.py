@@ -121,7 +121,7 @@ async def stream_with_failover(
         candidates: In the order in which they are tried; at least one.
         request_for: Makes the request for a model (its id, window and abilities differ).
         policy: Bounds on repetition.
-        on_attempt: Told before each call which model is called, and why the one before failed.
+        on_attempt: Called before each call with the model, and the reason why the one before failed.
         sleep: Waits seconds.
         jitter: 0 to 1.
 
@@ -130,7 +130,7 @@ async def stream_with_failover(
             broke after events had been passed on: then nothing is repeated.
         Unavailable: There is no candidate.
 
-    Closing or cancelling it ends the call that goes on.
+    Closing or cancelling it ends the active call.
     """
     if not candidates:
         raise Unavailable("There is no model to call; add one under models.providers, or set models.default.")

@@ -91,7 +91,7 @@ class Health(Struct):
         self.error = error
 
     def forget(self) -> None:
-        """Clear the repairs of this credential, because it works again or is gone."""
+        """Clear the repairs of this credential, because it works again or was removed."""
         for kind in ("auth", "billing", "failing"):
             self.repairs.clear(REPAIR_SOURCE, f"{self._name}-{kind}")
 

@@ -53,7 +53,7 @@ class ModelInfos:
         Args:
             config: Its provider.
             model_id: As the provider knows it.
-            known: What the provider knows by itself, where the catalog knows nothing.
+            known: What the provider itself knows, where the catalog knows nothing.
         """
         key = (config.name, model_id, known is None)
         if (found := self._infos.get(key)) is not None and found[0] is config:

@@ -19,7 +19,7 @@ _FENCE = 3
 class InlineThinking:
     """The events of one model call, with tagged text as thinking; code stays text.
 
-    `<final>` tags and closing tags without an opening one are taken out, and so is white space behind thinking. Some
+    `<final>` tags and closing tags without an opening one are removed, and so is white space after thinking. Some
     local models are made to begin with thinking, and write the closing tag alone. The first tag of a call that closes
     without one before, at the beginning of a line, makes thinking of all text before it: text is not held back for it.
     """

@@ -1,4 +1,4 @@
-"""A provider in the registry's care: requests fitted to the model, calls counted and priced, health noted."""
+"""A provider under the registry's control: requests fitted to the model, calls counted and priced, health noted."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class ManagedProvider:
     Args:
         inner: The wrapped provider.
         info_of: Returns the properties of a model of this provider.
-        health: Told how each call ended.
+        health: Records how each call ended.
         idle: Called when the last call ends after `retire`, to close it.
-        renewed: Returns what takes the place of `inner` when its sign-in was renewed, else None.
+        renewed: Returns the replacement of `inner` when its sign-in was renewed, else None.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class ManagedProvider:
                 self._idle(self)
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
         replaced, self._replaced = self._replaced, []
         for provider in (self.inner, *replaced):
             await provider.close()

@@ -16,7 +16,7 @@ class OAuthEndpoint(Struct, frozen=True):
         authorize_url: The page that a person opens.
         token_url: Where a code is exchanged and a token refreshed.
         client_id: Of the application.
-        scope: What is asked for.
+        scope: The requested scope.
         redirect_url: Where the page leads back to: an address on this machine that the hub listens on.
         extra: Further parameters of the page.
         api_key_exchange: Whether the identity is exchanged for an API key, which does not end.

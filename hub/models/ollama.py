@@ -1,4 +1,4 @@
-"""Whether a local Ollama runs, asked in the background and again from time to time."""
+"""Probes for a local Ollama in the background, again from time to time."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class KeyOrigin(StrEnum):
 
 
 class ModelSettings(Struct, frozen=True):
-    """What the configuration says of one model: `facts` are fields of `ModelInfo`, `params` are sent with each call."""
+    """The configuration of one model: `facts` are fields of `ModelInfo`, `params` are sent with each call."""
 
     id: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class ProviderKey(Struct, frozen=True):
         id: Its name.
         api_key: The key.
         source: How people know it: `configuration`, or what kind of credential was added.
-        renews: Whether it is a sign-in that is renewed by itself.
+        renews: Whether it is a sign-in that is renewed automatically.
     """
 
     id: str
@@ -58,9 +58,9 @@ class ProviderConfig(Struct, frozen=True):
 
     Attributes:
         name: The part before the slash in its models' names.
-        api: Which API it speaks: `openai`, `offline`, or anything else, which is litellm's name of a vendor.
+        api: Its API: `openai`, `offline`, or anything else, which is litellm's name of a vendor.
         base_url: Where it listens; None leaves that to the API.
-        api_key: Its key; None when it needs none or the API finds one by itself.
+        api_key: Its key; None when it needs none or the API finds one itself.
         key_source: How people know the key: `configuration` or the environment variable.
         headers: Further headers; values may be secret.
         models: Those that the configuration names, in order.
@@ -71,7 +71,7 @@ class ProviderConfig(Struct, frozen=True):
         credentials: Further keys, in order.
         rotate: Whether sessions are spread over the keys, instead of using the first that works.
         credential: Which of its keys `api_key` is.
-        renews: Whether that is a sign-in that is renewed by itself.
+        renews: Whether that is a sign-in that is renewed automatically.
         oauth: Where one signs in, when one can.
     """
 
@@ -136,7 +136,7 @@ def read_providers(
     Args:
         section: The validated `models:` section.
         environment: Environment variables.
-        apis: Those that bring a provider of their own name.
+        apis: The APIs that bring a provider of their own name.
 
     Returns:
         Those of the configuration in its order, those whose key is in the environment, the local Ollama, offline,
@@ -159,7 +159,7 @@ def with_stored(
 ) -> dict[str, ProviderConfig]:
     """Return the providers with the credentials added while the hub ran.
 
-    A vendor that is not configured is a provider by its credential, behind those that are.
+    A vendor that is not configured is a provider by its credential, after the configured ones.
     """
     found = dict(providers)
     added: dict[str, ProviderConfig] = {}

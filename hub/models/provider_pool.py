@@ -41,7 +41,7 @@ class ProviderPool:
         repairs: A refused key opens a repair.
         cooldowns: Which credentials are not to be used now.
         infos: Tells the properties of models, and forgets those of a provider that goes.
-        speakers: The integration that speaks each API, to name it when it is not set up.
+        speakers: The integration of each API, to name it when it is not set up.
         tasks: Owns the closing of those that are retired.
         tokens: The credentials that were added, when there can be.
     """
@@ -74,7 +74,7 @@ class ProviderPool:
             await provider.close()
 
     def speaker(self, config: ProviderConfig) -> str:
-        """Return the integration that speaks a provider's API."""
+        """Return the integration of a provider's API."""
         return self._speakers.get(config.api) or self._speakers.get(LITELLM_API) or config.api
 
     def factory(self, config: ProviderConfig) -> Factory | None:
@@ -140,7 +140,7 @@ class ProviderPool:
         """Return a model once for each usable credential, in order; see `credential_order`.
 
         Raises:
-            AuthError: None may be used, or not the one that is named.
+            AuthError: None may be used, or not the named one.
         """
         ids = credential_order(config, session_key, allowed)
         if not resolved.pinned:

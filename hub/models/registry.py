@@ -47,11 +47,11 @@ class ModelRegistry:
 
     Args:
         config: The validated `models:` section; None is an empty one.
-        bus: Told when other models may be meant.
+        bus: Receives an event when the choice of models may have changed.
         repairs: A refused key opens a repair.
         environment: Where keys are looked for; the process's own without it.
-        speakers: The integration that speaks each API, to name it when it is not set up.
-        cooldowns: Which credentials are not to be used now; without it they are known to this process only.
+        speakers: The integration of each API, to name it when it is not set up.
+        cooldowns: The credentials to avoid now; by default they are known to this process only.
         tokens: The credentials that were added while the hub ran.
     """
 
@@ -129,7 +129,7 @@ class ModelRegistry:
             provides: Whether it brings a provider of its own name, which is never chosen for `auto`.
 
         Returns:
-            A function that takes it away again, and lets its providers go when they are idle.
+            A function that removes it again, and releases its providers when they are idle.
         """
         self.pool.factories[api] = factory
         if provides:
@@ -202,7 +202,7 @@ class ModelRegistry:
         session_key: str | None = None,
         credentials: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Resolved]:
-        """Return the models to try, see `in_order`: the one meant and `fallbacks`, once for each credential.
+        """Return the models to try, see `in_order`: the intended one and `fallbacks`, once for each credential.
 
         Args:
             ref: The intended model; None is the default.

@@ -23,8 +23,8 @@ class Resolved(Struct, frozen=True):
         params: The configuration's `params` of provider and model, for the request's `extra`.
         credential: Which of the provider's keys is used.
         pinned: Whether the reference names that key.
-        rests: The notice that it failed lately, so that it is asked once only where there are others.
-        instead_of: Why the one that is meant is not asked first: a notice, see `RunResult.notices`.
+        rests: The notice that it failed lately, so that it is tried only once where there are others.
+        instead_of: Why the intended one is not tried first: a notice, see `RunResult.notices`.
     """
 
     provider: ModelProvider

@@ -210,7 +210,7 @@ PLACES = (
 
 
 def check_references(config: Any, report: CheckReport) -> None:
-    """Warn of unknown models, wherever one is named; no error, since a key may be in the environment another time."""
+    """Warn of unknown models, wherever one is named; not an error, since a key may come from the environment."""
     for keys, message in doubtful_references(_section_of(config), integrations=config):
         report.warning(keys, message)
     models_at(*PLACES)(config, report)

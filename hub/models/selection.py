@@ -1,4 +1,4 @@
-"""Which model is meant: references, aliases and `auto`, as functions over plain data."""
+"""Resolves references of models: aliases and `auto`, as functions over plain data."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def choose_named(
 ) -> Choice | None:
     """Read a reference: an alias, `provider/model id`, a provider alone, or a model id that one provider names.
 
-    `@CREDENTIAL` behind it names one of the provider's keys; an @ that names none belongs to the model's id.
+    `@CREDENTIAL` after it names one of the provider's keys; an @ that names none belongs to the model's id.
 
     Returns:
-        The choice, or None when it comes out at `auto`.
+        The choice, or None when it amounts to `auto`.
 
     Raises:
         NotFound: Nothing has that name; the message offers the nearest.
@@ -92,8 +92,8 @@ def doubts(section: Mapping[str, Any], integrations: Iterable[str] = ()) -> Call
     """Return why a reference names an unknown model; None if it may be known.
 
     A vendor that is known by name passes, even without its key: the key may come from the environment. So does an
-    integration in use, which may bring a provider of its own name. Of a server of one's own that names its models,
-    those are the ones there are.
+    integration in use, which may bring a provider of its own name. Of your own server that names its models,
+    only those exist.
     """
     aliases: Mapping[str, str] = section["aliases"]
     providers = read_providers(section, {})

@@ -17,7 +17,7 @@ class AudioKind(Struct, frozen=True):
     Attributes:
         mime_type: Such as audio/ogg.
         suffix: Of a file's name.
-        as_voice: Whether chat apps take it for a voice message.
+        as_voice: Whether chat apps show it as a voice message.
     """
 
     mime_type: str
@@ -48,7 +48,7 @@ class SpeechRequest(Struct, frozen=True):
 
     Attributes:
         model: Id of the model, at the provider.
-        text: What is to be said.
+        text: The text to speak.
         voice: A voice of the provider.
         form: One of `FORMATS`; a provider may answer in another.
     """

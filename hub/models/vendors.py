@@ -20,7 +20,7 @@ class Vendor(Struct, frozen=True):
 
     Attributes:
         name: As in `providers:` and before the slash of a model.
-        api: Which integration speaks to it.
+        api: The integration for it.
         base_url: Where it listens, for those spoken to by our own client.
         key_variables: Environment variables that may hold its key, the first that is set counts.
         base_url_variable: Environment variable that may hold another address.
@@ -104,7 +104,7 @@ VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in _VENDORS}
 def api_of(name: str, api: str | None, base_url: str | None) -> str:
     """Return the API of a configured provider.
 
-    What is written counts. A vendor of the table comes next. An unknown name with an address is taken for an
+    What is written counts. A vendor of the table comes next. An unknown name with an address is treated as an
     OpenAI-compatible server, one without for a vendor that litellm knows.
     """
     if api is not None:

@@ -1,4 +1,4 @@
-"""Which commands a node may ever be sent: lists by platform, and the configuration's allow and deny. Pure.
+"""The commands that a node may ever be sent: lists by platform, and the configuration's allow and deny. Pure.
 
 A command passes three gates: the node declares it, an owner approved it (`hub.nodes.surfaces`), and it is permitted
 here. The names are those of OpenClaw's nodes.
@@ -56,7 +56,7 @@ class CommandRules(Struct, frozen=True):
 
     Attributes:
         allow: Permitted beyond the list of the platform.
-        deny: Never permitted, whatever else says so.
+        deny: Never permitted, whatever else allows it.
         unasked: What an agent may ask of a node without the owner's yes.
     """
 

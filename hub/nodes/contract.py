@@ -13,10 +13,10 @@ class Node(Protocol):
         id: Its identity, which the transport has proved; it never changes.
         name: For people.
         platform: `ios`, `android`, `macos`, `linux`, …
-        commands: What it can be asked to do: `camera.snap`, `location.get`, …
-        permissions: What its owner lets it do, by name.
+        commands: Its commands: `camera.snap`, `location.get`, …
+        permissions: The permissions its owner gave it, by name.
 
-    It may have an attribute `about` too, a mapping of what else it says of itself in the protocol's words: `version`,
+    It may also have an attribute `about`, a mapping of what else it reports about itself: `version`,
     `caps`, `clientId`, `deviceFamily`, `modelIdentifier`; and `host`, by which it reaches the hub.
     """
 

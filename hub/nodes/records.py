@@ -29,9 +29,9 @@ class NodeRecord(Struct, frozen=True):
 
     Attributes:
         name: What it calls itself.
-        label: What a person calls it; goes before `name`.
+        label: A person's name for it; takes precedence over `name`.
         platform: `ios`, `linux`, …
-        about: What else it says of itself: `version`, `clientId`, `deviceFamily`, `modelIdentifier`, …
+        about: Further facts: `version`, `clientId`, `deviceFamily`, `modelIdentifier`, …
         transport: By which it connected last.
         commands: Those that were approved.
         approved_ms: When; None is never.

@@ -52,9 +52,9 @@ class NodeRegistry:
     Args:
         bus: Receives `node_connected`, `node_disconnected` and `node_event`.
         wall_time: Seconds since the epoch.
-        surfaces: What is known of nodes, and what they may be asked.
+        surfaces: Known nodes, and their approved commands.
         work: What waits for nodes that sleep.
-        tasks: Owner of what is done when a node connects.
+        tasks: Owns the work after a node connects.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class NodeRegistry:
 
         Args:
             key: The same key means the same invocation: it is done once, and answered again.
-            on_progress: Takes what the node puts out meanwhile.
+            on_progress: Takes the node's output before the end.
 
         Raises:
             NotFound: There is no such node.
             NodeRefused: It is not connected, or answered with an error.
-            CommandNotAllowed: It has no such command, or may not be asked for it.
+            CommandNotAllowed: It does not have the command, or may not be sent it.
             NodeTimedOut: It did not answer in time.
         """
         node = self._judge(id, command)
@@ -176,7 +176,7 @@ class NodeRegistry:
 
         Raises:
             NotFound: There is no such node.
-            CommandNotAllowed: It may not be asked for this.
+            CommandNotAllowed: It may not be sent this command.
         """
         record = self.surfaces.known(id)
         if not self.surfaces.may_queue(record, command):

@@ -36,7 +36,7 @@ class NodeSensors:
         self._entities.registry.device_for(SOURCE, _device(record))
 
     def node_of(self, device_id: str) -> str:
-        """Return the node id of a device; the device's own if it is no node."""
+        """Return the node id of a device; the device's own if it is not a node."""
         device = self._entities.registry.devices.get(device_id)
         return next(iter(device.identifiers)) if device is not None and device.source == SOURCE else device_id
 

@@ -97,7 +97,7 @@ class PendingWork:
         """Add pending work; stored when this returns.
 
         Raises:
-            LimitExceeded: Too much waits for it already, or it is too large.
+            LimitExceeded: Its queue is full, or the item is too large.
         """
         if len(self.of(node_id)) >= LIMIT_PER_NODE:
             raise LimitExceeded(f"{LIMIT_PER_NODE} things wait for this node already")

@@ -1,4 +1,4 @@
-"""Which directories of the machine may be seen inside a sandbox: checked as they are written, and as they are."""
+"""Checks which directories of the machine may be visible inside a sandbox: as written, and as resolved."""
 
 from __future__ import annotations
 

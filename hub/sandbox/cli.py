@@ -62,7 +62,7 @@ def list_(client: HubClient) -> Answer:
 @home_option
 @json_option
 def explain(agent: str | None, home: Path, as_json: bool) -> None:
-    """Show whose programs run in a sandbox, what makes it, and what is in the way.
+    """Show whose programs run in a sandbox, its engine, and its problems.
 
     Example:
       homarus sandbox explain --agent main --json

@@ -100,10 +100,10 @@ class Sandbox(Protocol):
 
 
 class Mount(Struct, frozen=True):
-    """A file or directory of the machine that is seen inside a sandbox.
+    """A file or directory of the machine that is visible inside a sandbox.
 
     Attributes:
-        number: Tells a file from the one that takes its place; 0 where that does not matter.
+        number: Distinguishes a file from its replacement; 0 where that does not matter.
     """
 
     source: str
@@ -113,16 +113,16 @@ class Mount(Struct, frozen=True):
 
 
 class SandboxSpec(Struct, frozen=True):
-    """The complete specification of a sandbox; a change of any field makes it anew.
+    """The complete specification of a sandbox; a change of any field makes a new one.
 
     Attributes:
         name: Unique among all hubs on the machine.
         home: A mark of the hub's home; engines leave sandboxes of other homes alone.
-        agent_id, scope, session_key: Whom it is for; no agent when it is shared, no session unless it is for one.
+        agent_id, scope, session_key: Its user; no agent when it is shared, no session unless it is for one.
         uid, gid: Whose rights programs have; never 0.
         folder: A directory of the hub's own for the engine's files about it.
-        mounts: What is seen inside, in order; later ones cover earlier ones. The first is the workspace.
-        covered: Absolute paths inside that are empty directories instead of what is there.
+        mounts: What is visible inside, in order; later ones cover earlier ones. The first is the workspace.
+        covered: Absolute paths inside that are empty directories instead of their content.
         settings: The agent's settings for the engine.
     """
 
@@ -168,7 +168,7 @@ class SandboxEngine(Protocol):
         ...
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        """Return the sandbox of a name, made if missing; one with another specification is made anew.
+        """Return the sandbox of a name, made if missing; one with another specification is replaced.
 
         Raises:
             Unavailable: It cannot be made.

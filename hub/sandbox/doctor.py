@@ -1,4 +1,4 @@
-"""Whether the running hub can make a sandbox for the programs that need one."""
+"""Checks whether the running hub can make a sandbox for the programs that need one."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Run as a program of its own: listens on the loopback of another process's network, and hands the socket over.
+"""Run as a separate program: listens on the loopback of another process's network, and passes the socket on.
 
     python listen_inside.py PROCESS SOCKET PORT
 
 It enters the user namespace that the network belongs to and then the network (setns(2), ioctl_ns(2)), which a program
-with threads cannot; SOCKET is the number of an inherited socket by which the listening one is handed over (unix(7)).
+with threads cannot; SOCKET is the number of an inherited socket through which the listening one is sent (unix(7)).
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class SandboxProxy:
         """Listen on the loopback of a process's network namespace.
 
         Raises:
-            Unavailable: The hub may not: it is neither root nor the one who made the network.
+            Unavailable: The hub may not: it is neither root nor the creator of the network.
         """
         ours, theirs = socket.socketpair()
         with ours, theirs:

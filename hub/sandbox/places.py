@@ -35,7 +35,7 @@ class WorkspaceRules(Struct, frozen=True):
     """The parts of a workspace that are hidden from sandboxes.
 
     Attributes:
-        covered_files, covered_directories: What is not seen, at the top of the workspace.
+        covered_files, covered_directories: What is hidden, at the top of the workspace.
         fixed_files, fixed_directories: What is never written from inside: the hub acts on it.
     """
 

@@ -47,7 +47,7 @@ class Sandboxes:
 
     Args:
         settings: Returns the settings of an agent.
-        places: Makes the directories of sandboxes, and says what is seen inside.
+        places: Makes the directories of sandboxes, and decides what is visible inside.
         clock: Tells how long one was not used.
     """
 

@@ -167,7 +167,7 @@ SANDBOX_SCHEMA = All(
 
 
 def sandbox_settings(item: Mapping[str, Any] | None) -> SandboxSettings:
-    """Read the validated mapping; without one, programs alone are put in sandboxes."""
+    """Read the validated mapping; by default, only programs are put in sandboxes."""
     named = [name for name in ENGINES if item is not None and name in item]
     engines = {name: item[name] if item is not None and named else _DEFAULTS[name] for name in named or ENGINES}
     if item is None:

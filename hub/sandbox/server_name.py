@@ -1,6 +1,6 @@
 """The server name in a TLS client's first record (RFC 8446, 4.1.2; RFC 6066, 3).
 
-Many hosts share an address: the name of a tunnel alone does not say which of them answers in it.
+Many hosts share an address: the name of a tunnel alone does not prove which of them answers in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class NamedTunnel:
 
     Args:
         reader: The client's.
-        fits: Whether a name may be asked for.
+        fits: Whether a name is allowed.
     """
 
     def __init__(self, reader: ReadsBytes, fits: Callable[[str], bool]) -> None:
@@ -56,7 +56,7 @@ def server_name(hello: bytes) -> str | None:
     """Return the name in a handshake message; None when it has none.
 
     Raises:
-        ValueError, IndexError: It is no ClientHello, or not a whole one.
+        ValueError, IndexError: It is not a ClientHello, or not a whole one.
     """
     if hello[0] != _CLIENT_HELLO or len(hello) < 4 + int.from_bytes(hello[1:4]):
         raise ValueError("no whole ClientHello")

@@ -21,7 +21,7 @@ class SandboxSettings(Struct, frozen=True):
     Attributes:
         mode: off | non_main | all: whose programs run in a sandbox, beside those who must.
         scope: session | agent | shared: who shares one.
-        workspace_access: none | ro | rw: how the agent's workspace is seen inside; with none it has files of its own.
+        workspace_access: none | ro | rw: how the agent's workspace appears inside; with none it has its own files.
         engines: Settings by engine, the preferred one first; only these are used.
         whole: Whether the conversation as a whole is confined, not only its programs: its files are the sandbox's, and
             it has the tools of a sandbox alone.

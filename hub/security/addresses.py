@@ -1,6 +1,6 @@
-"""Which addresses the hub may call on behalf of others: public ones; private ones only if the owner named them.
+"""The addresses the hub may call on behalf of others: public ones; private ones only if the owner named them.
 
-An IPv6 address is public only inside 2000::/3, so that what is not known is refused. Addresses that hold another one
+An IPv6 address is public only inside 2000::/3, so that unknown ones are refused. Addresses that hold another one
 (mapped, NAT64, 6to4, Teredo, ISATAP) are refused whatever they hold.
 """
 
@@ -105,7 +105,7 @@ _HOST_BITS = 64
 def judge(address: str) -> Judgement:
     """Return the class of an IP address, written in the usual form, with or without a zone (`fe80::1%eth0`).
 
-    What is no address is judged `Reach.NEVER`.
+    Anything but an address is judged `Reach.NEVER`.
     """
     try:
         found = ip_address(address.partition("%")[0])

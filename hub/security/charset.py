@@ -1,6 +1,6 @@
 """Decodes bytes from outside by the web's encodings alone, never by arbitrary Python codecs.
 
-Some codecs take minutes for a page (`punycode` the square of its length), others are no encodings of text at all.
+Some codecs take minutes for a page (`punycode` the square of its length), others are not encodings of text at all.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ PLAIN_LENGTH_LIMIT = 512
 
 
 class CredentialStore(Protocol):
-    """Where credentials are kept: the hub database, handed in from above."""
+    """The store of credentials: the hub database, passed in from above."""
 
     async def write(self, fn: Callable[[SqlConnection], T]) -> T:
         """Run `fn` in a transaction; it is durable when this returns."""

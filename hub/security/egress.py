@@ -1,7 +1,7 @@
 """The one client for URLs that come from a person, a model, a page or a peer.
 
-It judges the address it dials, takes no proxy from the environment, follows redirects by hand and bounds what it waits
-for and takes. Each hop has a connection of its own, so nothing that was allowed once stays open for another.
+It judges the address it dials, takes no proxy from the environment, follows redirects itself and bounds its waiting
+and its input. Each hop has a connection of its own, so nothing that was allowed once stays open for another.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Fetched(Struct, frozen=True):
         status: HTTP status; any, also 404 and 500.
         headers: By lower-case name; several of one name are joined by `, `.
         body: Decompressed.
-        url: Where it came from in the end, behind the redirects.
+        url: The final address, after the redirects.
     """
 
     status: int
@@ -93,7 +93,7 @@ class Egress:
 
     Args:
         allow_private: The private targets the owner named, as `host:port`; no redirect leads to another address there.
-        look_up: Gives the addresses of a host name; the system's way without it.
+        look_up: Resolves a host name; the system's resolver by default.
     """
 
     def __init__(self, allow_private: Callable[[], Collection[str]], look_up: LookUp = look_up_by_system) -> None:
@@ -116,7 +116,7 @@ class Egress:
         timeout_s: float = TIMEOUT_S,
         redirect_limit: int = REDIRECT_LIMIT,
     ) -> Fetched:
-        """Fetch a URL, behind its redirects.
+        """Fetch a URL, following its redirects.
 
         A redirect to another origin loses the headers and the body that were given, and is a GET.
 

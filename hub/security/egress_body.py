@@ -25,7 +25,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit_bytes: in
         limit_bytes: What it may have at most, as sent and decompressed.
 
     Raises:
-        BodyRefused: It is larger, compressed in a way that was not asked for, or damaged.
+        BodyRefused: It is larger, compressed in an unrequested way, or damaged.
     """
     name = encoding.strip().lower()
     if name in {"", "identity"}:

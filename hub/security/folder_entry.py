@@ -1,4 +1,4 @@
-"""What lies in a folder: one entry, as the file system says."""
+"""An entry of a folder, as the file system describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hub token: it has every right, works on loopback only, and lies in clear in a file of mode 0600.
+"""The hub token: it has every right, works on loopback only, and is stored in clear in a file of mode 0600.
 
 Standard library only: the command line reads it before it does anything else.
 """
@@ -33,7 +33,7 @@ def hub_token(home: Path | os.PathLike[str] | str) -> Secret:
 
     Raises:
         HubTokenError: The file is not a plain file of this user, or cannot be read or made.
-        WeakSecret: It holds something that is no secret.
+        WeakSecret: It holds something that is not a secret.
     """
     path = Path(home).expanduser().absolute() / ".storage" / _FILE_NAME
     try:

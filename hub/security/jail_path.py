@@ -1,4 +1,4 @@
-"""Which paths a jail accepts, judged by their text alone, before anything is opened."""
+"""The paths a jail accepts, judged by their text alone, before anything is opened."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def is_safe_name(name: str) -> bool:
 class Hidden:
     """Names hidden from a view: files, and directories with their contents.
 
-    They are compared without regard to case, to forms of the same letter and to signs that are not seen, so that the
-    answer is the same on file systems that take such names for one.
+    They are compared without regard to case, to forms of the same letter and to invisible characters, so that the
+    answer is the same on file systems that treat such names as one.
 
     Args:
         paths: Relative paths.
@@ -89,7 +89,7 @@ class Hidden:
         return bool(self._folded)
 
     def covers(self, names: tuple[str, ...]) -> bool:
-        """Whether a path is hidden, or lies in a hidden directory."""
+        """Whether a path is hidden, or in a hidden directory."""
         if not self._folded:
             return False
         folded = _folded(names)

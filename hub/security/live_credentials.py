@@ -59,7 +59,7 @@ class LiveCredential(Struct, Generic[C]):
 
 
 class LiveCredentials(Generic[C]):
-    """Checks credentials of one kind; checking looks at memory alone.
+    """Checks credentials of one kind, in memory alone.
 
     Args:
         db: The hub database, open, with the table of these credentials.

@@ -1,4 +1,4 @@
-"""Configuration of what the hub may reach: `network:`."""
+"""Configuration of the network access of the hub: `network:`."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _allow_processor(more_s: int) -> None:
 
 
 def main() -> None:
-    """Serve on standard input and output; whatever else prints there goes to standard error."""
+    """Serve on standard input and output; anything else that is printed goes to standard error."""
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))

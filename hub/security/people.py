@@ -1,4 +1,4 @@
-"""Who lives here: persons, which of them are owners, and by which identities they are known."""
+"""The people who live here: persons, which of them are owners, and their identities."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class Person(Struct, frozen=True):
     """A person of this home.
 
     Attributes:
-        id: Stable; in storage it stands for the person.
+        id: Stable; it identifies the person in storage.
         name: For people.
-        owner: Whether the home is theirs.
+        owner: Whether the person is an owner of the home.
         identities: Typed stable identities; never names.
     """
 
@@ -181,7 +181,7 @@ class People:
     def heard_now(self, authority: Authority) -> Authority:
         """Return the present rights of words from a chat, limited to those at their arrival.
 
-        As `as_now`; and whoever's identity was taken from a person is nobody.
+        As `as_now`; and a person's former identity is nobody's.
         """
         identity = authority.principal.removeprefix("peer:")
         if identity != authority.principal and self.authority_for(identity).person != authority.person:
@@ -189,13 +189,13 @@ class People:
         return self.as_now(authority)
 
     def owner_authority(self) -> Authority:
-        """Return every right, as the first owner: for the hub token and what was signed in with it."""
+        """Return every right, as the first owner: for the hub token and for sign-ins with it."""
         return Authority(principal="owner", person=self.owners()[0].id, scopes=SCOPES, owner=True)
 
     def authority_for(self, identity: str | None) -> Authority:
-        """Return the rights of whoever has this identity in a chat.
+        """Return the rights of an identity in a chat.
 
-        An owner may do all but administer; any other person, and whoever is unknown, has no operator scope.
+        An owner may do all but administer; any other person, and an unknown one, has no operator scope.
         """
         principal = f"peer:{identity or 'unknown'}"
         person = self.by_identity(identity)

@@ -106,7 +106,7 @@ class Redactor:
     def redact_data(self, data: Any) -> Any:
         """Return plain data with every secret in its strings, keys and `Secret` objects replaced.
 
-        The data itself is never changed; what holds no secret comes back as the same object.
+        The data itself is never changed; data without a secret is returned as the same object.
         """
         return self._redact_data(data, 0)
 
@@ -177,7 +177,7 @@ class RedactedPieces:
 
 
 class RedactingFilter(logging.Filter):
-    """Takes secrets out of log records: message, arguments, traceback and stack. It lets every record pass."""
+    """Removes secrets from log records: message, arguments, traceback and stack. It lets every record pass."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()

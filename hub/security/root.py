@@ -38,7 +38,7 @@ class Root:
     """The files below one directory, and no others.
 
     Paths are relative to it, with `/`. Every method raises `PathRefused` for a path that leads out or through a symlink
-    or to something that is no plain file, and the ordinary `FileNotFoundError`, `IsADirectoryError`,
+    or to something that is not a plain file, and the ordinary `FileNotFoundError`, `IsADirectoryError`,
     `NotADirectoryError`, `FileExistsError` and other `OSError` for what they say. All of them block; none keeps state,
     so that they may be called from any thread.
 
@@ -72,7 +72,7 @@ class Root:
         """Open a plain file and return its descriptor, which the caller closes.
 
         Args:
-            flags: As for `os.open`. Writing to a file that has a second name is refused: that name may lie outside.
+            flags: As for `os.open`. Writing to a file that has a second name is refused: that name may be outside.
             mode: Permissions of a file that `O_CREAT` makes.
         """
         names = self._names(rel, making=bool(flags & os.O_CREAT))
@@ -100,7 +100,7 @@ class Root:
 
         Args:
             limit: Bytes it may have at most.
-            errors: `strict`, or `replace` to show what is no UTF-8 as U+FFFD.
+            errors: `strict`, or `replace` to show invalid UTF-8 as U+FFFD.
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
@@ -196,7 +196,7 @@ class Root:
             return [folder_entry((*names, name), each) for name, each in found if each is not None]
 
     def walk(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[FolderEntry]:
-        """Return everything below a directory, each directory before what is in it, sorted; at most `limit` entries.
+        """Return everything below a directory, each directory before its content, sorted; at most `limit` entries.
 
         Symlinks are shown and not followed. A directory that cannot be read is shown without its contents.
         """

@@ -17,7 +17,7 @@ class SecretPattern(Struct, frozen=True):
     Attributes:
         mark: One symbol that is in any text it matches, rare in prose: looking for it is the cheapest test there is.
         hints: At least one of these is in any text it matches, in lower case if `any_case`.
-        pattern: Its group `secret` is what must not be seen; without one, all of the match.
+        pattern: Its group `secret` is what must be hidden; without one, all of the match.
         any_case: Whether it matches in capitals too.
     """
 

@@ -24,7 +24,7 @@ async def tunnel(reader: ReadsBytes, writer: asyncio.StreamWriter, dialled: sock
     Args:
         reader, writer: The client's connection.
         dialled: The other one; it is closed.
-        first: What is sent there before what the client sends.
+        first: Sent there before the client's data.
     """
     far_reader, far_writer = await asyncio.open_connection(sock=dialled)
     try:

@@ -1,4 +1,4 @@
 """Sessions: their keys, their transcripts on disk, and the store that knows them all.
 
-What happens inside a session (runs, prompts, windows) lives in `hub/agent`; who may start one, in `hub/messaging`.
+The inside of a session (runs, prompts, windows) is in `hub/agent`; who may start one, in `hub/messaging`.
 """

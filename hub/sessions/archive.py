@@ -25,7 +25,7 @@ async def archive_idle(sessions: SessionStore, before_ms: int) -> list[str]:
         before_ms: Milliseconds since the epoch.
 
     Raises:
-        HubError: The database does not take it.
+        HubError: The database cannot be written.
     """
     idle = [
         each.key

@@ -54,7 +54,7 @@ def list_(client: HubClient, agent: str | None, archived: bool, snoozed: bool, a
 
 @verb(command)
 def tree(client: HubClient) -> Answer:
-    """Show which sessions are copies, each below the one that it was copied from.
+    """Show which sessions are copies, each below its original.
 
     Example:
       homarus sessions tree
@@ -130,7 +130,7 @@ def export(key: str, form: str, output: Path | None, home: Path, as_json: bool) 
 @click.argument("key")
 @click.option("--title", metavar="TEXT", help="Of the new session.  [default: that of KEY]")
 def fork(client: HubClient, key: str, title: str | None) -> Answer:
-    """Copy the session KEY up to now into a new one, which goes on by itself.
+    """Copy the session KEY up to now into a new one, which continues on its own.
 
     Example:
       homarus sessions fork main --title "What if"

@@ -110,7 +110,7 @@ class SessionCommands:
         return model_of_part(word, await model_refs(models))
 
     def _can_greet(self, call: CommandCall) -> bool:
-        """Whether a model answers that can greet; the offline one only says what it can do."""
+        """Whether the answering model can greet; the offline one only lists its abilities."""
         needs, session = self._needs, self._needs.sessions.get(call.session_key)
         chosen = session.model if session is not None else None
         ref = needs.models.describe(chosen or needs.agents.get(call.agent_id).model)["ref"]

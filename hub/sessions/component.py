@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class SessionsComponent(Component):
-    """The session store, and search in what was said."""
+    """The session store, and search in conversations."""
 
     name = "sessions"
     sections = frozenset({"session"})
@@ -108,7 +108,7 @@ class SessionMethodsComponent(Component):
 
     @cached_property
     def rows(self) -> SessionRows:
-        """What makes rows of sessions; its module is imported with the first use."""
+        """The maker of session rows; its module is imported with the first use."""
         from hub.sessions.methods.session_rows import SessionRows
 
         parts = self._runner.parts

@@ -32,7 +32,7 @@ class Provenance(Struct, frozen=True, gc=False):
     Attributes:
         trusted: False when any of them came from outside this home.
         who: Who said them: `owner`, `person:<id>` or another principal (`token:<id>`, `peer:<identity>`); else `model`,
-            or the name of the tool or part of the hub that brought them.
+            or the name of the tool or part of the hub that added them.
         derived: Whether a model, or what runs in the hub, made them of words from outside.
     """
 
@@ -50,7 +50,7 @@ class TranscriptEntry(Struct, frozen=True, gc=False):
         message: What was said, for a message.
         data: What happened, for an event.
         id: Unique in the transcript; appending the same id twice writes it once.
-        parent_id: The entry before it. None lets the writer hang it behind the current leaf; on disk only the first
+        parent_id: The entry before it. None lets the writer attach it to the current leaf; on disk only the first
             entry of a tree has none.
         run_id: The run that wrote it.
         inbox_id: The inbox row it answers or holds.

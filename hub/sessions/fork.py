@@ -1,4 +1,4 @@
-"""A copy of a conversation up to now, which goes on by itself."""
+"""A copy of a conversation up to now, which continues on its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def fork_session(
 ) -> Session:
     """Return a new session that begins as a copy of another one, with its settings and its taint.
 
-    Every entry keeps who said it. When the disk does not take them, there is no new session.
+    Every entry keeps its author. When they cannot be written, there is no new session.
 
     Args:
         sessions: The store.
@@ -66,7 +66,7 @@ async def fork_session(
 def copies_as_tree(sessions: Iterable[Session]) -> list[tuple[Session, int]]:
     """Return the sessions that are or have copies, each after its original, with its depth.
 
-    A copy whose original is gone begins a tree of its own.
+    A copy without its original begins a tree of its own.
     """
     known = {each.key: each for each in sessions}
     below: dict[str | None, list[Session]] = {}

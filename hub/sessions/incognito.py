@@ -39,7 +39,7 @@ class IncognitoNeeds(Struct, frozen=True):
 
 
 class Incognito:
-    """Ends incognito conversations, and deletes what they said.
+    """Ends incognito conversations, and deletes their content.
 
     Args:
         needs: What ends them.
@@ -53,7 +53,7 @@ class Incognito:
         """End conversations of an earlier process, and listen for the end of others.
 
         Raises:
-            HubError: The disk does not take it.
+            HubError: The disk cannot be written.
         """
         bus = self._needs.bus
         bus.listen(EVENT_SESSION_CHANGED, self._ended, {"what": ["reset", "deleted"]})
@@ -74,7 +74,7 @@ class Incognito:
         """End conversations that have been idle since a time.
 
         Raises:
-            HubError: The disk does not take it.
+            HubError: The disk cannot be written.
         """
         for session in self._needs.sessions.list():
             if is_incognito(session.key) and session.updated_ms < before_ms:

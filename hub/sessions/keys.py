@@ -4,7 +4,7 @@ Ids from outside may hold anything; every character that is not plainly harmless
 spelling, splits at its colons, and can be used in a log, a URL fragment or a command line. A key is never a file name.
 
 A client of the gateway may also name a conversation by a text of its own, `agent:<agent>:<text>`, which is kept as it
-is. Such a text says nothing about anybody: whose the conversation is depends on who began it.
+is. Such a text says nothing about people: whose the conversation is depends on who began it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INCOGNITO = "incognito-"
 
 
 class SessionKind(StrEnum):
-    """What kind of conversation a session is."""
+    """The kind of a session's conversation."""
 
     MAIN = "main"
     DIRECT = "direct"
@@ -61,7 +61,7 @@ _RESERVED = frozenset(kind.value for kind in SessionKind)
 
 
 class SessionKey(Struct, frozen=True):
-    """A session key, taken apart; `str()` puts it together.
+    """A parsed session key; `str()` formats it.
 
     Attributes:
         agent: The agent whose conversation it is.

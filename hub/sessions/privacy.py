@@ -66,7 +66,7 @@ def is_private(session_key: str, authority: Authority, people: People | None = N
 
 
 def may_search(session: Session, authority: Authority) -> bool:
-    """Whether a caller may search what was said in a session: an owner in all, another person in their own."""
+    """Whether a caller may search a session: an owner all, another person their own."""
     return authority.owner or (authority.person is not None and authority.person == session.person)
 
 

@@ -61,7 +61,7 @@ class StoredFile(Struct, frozen=True):
 
 
 class PruneLimits(Struct, frozen=True):
-    """What may be kept; 0 is no limit.
+    """The limits of what is kept; 0 is no limit.
 
     Attributes:
         after_days: Days after which what is deleted, past or archived goes.
@@ -82,7 +82,7 @@ class Pruned(Struct, frozen=True):
 
     Attributes:
         files: In order.
-        kept_bytes: The size of what is left.
+        kept_bytes: The remaining size.
     """
 
     files: tuple[StoredFile, ...]
@@ -129,7 +129,7 @@ class Pruning:
         sessions: The sessions.
         clock: Time.
         repairs: The open problems.
-        limits: Returns what may be kept, as configured now.
+        limits: Returns the configured limits.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Pruning:
             dry_run: Whether to delete nothing, and only return what would go.
 
         Raises:
-            HubError: The database does not take it.
+            HubError: The database cannot be written.
             OSError: The files cannot be looked through.
         """
         limits = self.limits()
@@ -179,7 +179,7 @@ class Pruning:
             return Pruned(tuple(gone), kept_bytes)
 
     async def _delete(self, file: StoredFile) -> bool:
-        """Delete a file, unless its session is in use again; return whether it is gone."""
+        """Delete a file, unless its session is in use again; return whether it was deleted."""
         path = file.path
         if file.kind is StoredKind.ARCHIVED:
             session = self._sessions.get(file.key)

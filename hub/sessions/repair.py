@@ -10,7 +10,7 @@ INTERRUPTED = "interrupted: the hub stopped before this call had a result; it ma
 
 
 def interrupted_result(call: ToolCallBlock) -> Message:
-    """Return a stand-in result for a call without one."""
+    """Return a substitute result for a call without one."""
     return tool_result(call, INTERRUPTED, is_error=True)
 
 
@@ -47,7 +47,7 @@ def pair_results(messages: Iterable[Message]) -> list[Message]:
 def _said_before_calls(messages: Iterable[Message]) -> list[Message]:
     """Return the conversation with messages between a call and its result moved before the call.
 
-    Models do not go on behind an answer of their own.
+    Models do not continue after an answer of their own.
     """
     ordered: list[Message] = []
     at, waiting = 0, set[str]()

@@ -65,7 +65,7 @@ class ResetRules(Struct, frozen=True):
         return cls(ResetPolicy.from_config(section["reset"]), by_type, by_channel, zone)
 
     def of(self, key: str, channel: str | None) -> ResetPolicy:
-        """Return the policy of a conversation, for a message that comes by a channel; work of the hub has none."""
+        """Return the policy of a conversation, for a message from a channel; work of the hub has none."""
         parsed = SessionKey.parse(key)
         if parsed.kind not in _PRIVATE | ROOMS:
             return ResetPolicy()

@@ -47,7 +47,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
         known: How far it was read before; a file that was written again is read from its beginning.
 
     Raises:
-        OSError: It cannot be read, or is gone.
+        OSError: It cannot be read, or does not exist.
     """
     with path.open("rb") as file:
         facts = os.fstat(file.fileno())

@@ -119,7 +119,7 @@ class TranscriptSearch:
         """Index everything new, after the start; a damaged index is deleted and rebuilt.
 
         Raises:
-            HubError, OSError: The disk does not take it.
+            HubError, OSError: The disk cannot be written.
         """
         async with self._indexing:
             if self._is_damaged:
@@ -136,7 +136,7 @@ class TranscriptSearch:
 
         Args:
             query: What is looked for.
-            may_see: Whether whoever asks may see a session.
+            may_see: Whether the requester may see a session.
             limit: Maximum number of messages.
 
         Raises:
@@ -189,7 +189,7 @@ class TranscriptSearch:
         self._all_changed = False
 
     async def _index(self, db: Database, session_id: str, agent_id: str) -> bool:
-        """Index the rest of a transcript; return whether it is gone."""
+        """Index the rest of a transcript; return whether it no longer exists."""
         path = self._home.sessions(agent_id) / f"{session_id}.jsonl"
         while not self._closed.is_set():
             known = self._known.get(session_id)

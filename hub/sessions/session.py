@@ -32,11 +32,11 @@ class Session(Struct, frozen=True):
         model: The model chosen for it; None for the agent's.
         thinking: The thinking level chosen for it; None for the agent's.
         verbose: on | full: a line for each tool call is sent to its chat; full: with its result.
-        reasoning: on | stream: what the model thinks is sent before its answer, or while it thinks.
+        reasoning: on | stream: the model's thinking is sent before its answer, or while it thinks.
         footer: tokens | full: what its answers say about their use.
         queue: What `/queue` said, such as `steer debounce:2s`; None for the configured mode.
         send: on | off: whether answers are sent to its chat; None for the configured policy.
-        activation: mention | always: when it is answered in its group; None for the configured way.
+        activation: mention | always: the messages that are answered in its group; None for the configured ones.
         tainted: Whether an untrusted block is in its window.
         usage: Tokens and cost since its transcript began.
         context_tokens: Tokens of the last request, if known.
@@ -45,9 +45,9 @@ class Session(Struct, frozen=True):
         heard_ms: Milliseconds since the epoch when its last message came; 0 when that is not known.
         archived: Whether it is left out of lists until something happens in it.
         pinned: Whether it comes first in lists.
-        unread: Whether it was answered in the dashboard, and nobody has looked since.
+        unread: Whether it has an answer in the dashboard that nobody has seen.
         snoozed_ms: Milliseconds since the epoch until which it is left out of lists, unless something happens in it.
-        channel: The channel that its last message came by; None when the hub spoke first.
+        channel: The channel of its last message; None when the hub spoke first.
         copy_of: The key of the session that it was copied from.
     """
 

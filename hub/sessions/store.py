@@ -121,7 +121,7 @@ class SessionStore:
     async def ensure(self, key: str, *, person: str | None = None, copy_of: str | None = None) -> Session:
         """Return the session of a full key, made now if it is new.
 
-        The row of a new one is on its way to the database before anything that is written there later.
+        The row of a new one is queued for the database before anything that is written there later.
 
         Args:
             key: A full key, as `SessionKey` writes it.
@@ -246,10 +246,10 @@ class SessionStore:
         return fresh
 
     async def delete(self, key: str) -> bool:
-        """Forget a session; its transcripts, those from before resets too, are moved to `deleted/` beside the others.
+        """Forget a session; its transcripts, also those from before resets, are moved to `deleted/` beside the others.
 
         Returns:
-            Whether there was one.
+            Whether it existed.
 
         Raises:
             Unavailable: A transcript cannot be moved; the session is then still there.

@@ -106,9 +106,9 @@ class Transcript:
     async def append(
         self, entries: TranscriptEntry | Iterable[TranscriptEntry], *, sync: bool = False
     ) -> list[TranscriptEntry]:
-        """Write entries behind the current leaf, or behind their `parent_id`; an existing id is skipped.
+        """Write entries after the current leaf, or after their `parent_id`; an existing id is skipped.
 
-        Each is a line in the operating system's hands when this returns.
+        Each is a line passed to the operating system when this returns.
 
         Args:
             entries: What to write, in order.
@@ -143,7 +143,7 @@ class Transcript:
         return self._file.begin_sync()
 
     async def repair(self, *, ts_ms: int | None = None) -> list[TranscriptEntry]:
-        """Add a stand-in result for every unanswered tool call of the current branch, on disk.
+        """Add a substitute result for every unanswered tool call of the current branch, on disk.
 
         Repairing twice writes nothing twice.
 

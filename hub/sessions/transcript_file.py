@@ -127,7 +127,7 @@ class TranscriptFile:
 
     Args:
         path: Where it is or will be.
-        header: Its first line, for a file that has none yet or whose first line is damaged.
+        header: Its first line, for a file that has none yet or a damaged one.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -164,7 +164,7 @@ class TranscriptFile:
             raise Unavailable(f"the transcript {self.path} cannot be read: {error.strerror}") from error
 
     def append(self, stored: Iterable[bytes]) -> None:
-        """Write whole lines at the end and hand them to the operating system.
+        """Write whole lines at the end and pass them to the operating system.
 
         Raises:
             Unavailable: The disk did not take them; none of them is in the file then.

@@ -1,6 +1,6 @@
 """Reads a skill from an untrusted ZIP file, within bounds; paths that lead out of it are refused. Pure.
 
-An archive can be made to take long: it is called in a process of its own (`hub.security.outside_reader`).
+An archive can be made to take long: it is read in a separate process (`hub.security.outside_reader`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read_archive(data: bytes, path: str | None = None) -> tuple[str, dict[str, b
         path: The folder in it, when it holds several skills.
 
     Raises:
-        SkillInvalid: It is no ZIP file, passes a bound, holds a symlink or a name that leads out, or not one skill.
+        SkillInvalid: It is not a ZIP file, passes a bound, holds a symlink or a name that leads out, or not one skill.
     """
     if len(data) > ARCHIVE_LIMIT_BYTES:
         raise SkillInvalid(f"the archive is larger than {ARCHIVE_LIMIT_BYTES} bytes")

@@ -58,7 +58,7 @@ class SkillCommands:
         commands.add(ChatCommand("skill", self._skill, Category.SKILLS, people_only=True, arguments="[NAME] [INPUT]"))
 
     def update(self) -> None:
-        """Register the present skills as commands; names that other commands have stay theirs."""
+        """Register the present skills as commands; names of other commands are not replaced."""
         found = self._invocable()
         if found == self._offered:
             return
@@ -144,9 +144,9 @@ def _in_short(about: str) -> str:
 
 
 def dispatched_arguments(schema: Mapping[str, Any], given: str, command: str, skill: str) -> dict[str, Any]:
-    """Return the arguments of a tool that a command calls: what OpenClaw passes, as far as the tool takes it.
+    """Return the arguments of a tool that a command calls: those of OpenClaw, as far as the tool takes them.
 
-    A tool that takes none of that gets what was written as its only required text.
+    A tool that takes none of those gets the command's text as its only required argument.
     """
     properties = schema.get("properties", {})
     passed = {"command": given, "commandName": command, "skillName": skill}

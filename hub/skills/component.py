@@ -1,4 +1,4 @@
-"""The skills: where they lie, the tool that reads them, and the commands that run them."""
+"""The skills: their directories, the tool that reads them, and the commands that run them."""
 
 from __future__ import annotations
 

@@ -91,16 +91,16 @@ class SkillControl:
         return SkillLook(judged, digest_of(files), files[FILE_NAME].decode("utf-8", "replace"), sizes, findings)
 
     async def enable(self, name: str, agent_id: str, digest: str | None, *, accept: bool = False) -> JudgedSkill:
-        """Enable a skill; one that did not come with the hub stays enabled only until it changes.
+        """Enable a skill; one that is not bundled stays enabled only until it changes.
 
         Args:
             digest: Of the reviewed files.
-            accept: Whether it is enabled in spite of what the scan found.
+            accept: Whether it is enabled in spite of the scan's findings.
 
         Raises:
             NotFound: There is none.
             InvalidRequest: It is broken, or was not looked at.
-            Conflict: It is not what was looked at, or the scan found signs of harm.
+            Conflict: It is not the version that was shown, or the scan found signs of harm.
         """
         async with self._changing:
             look = await self.look(name, agent_id)
@@ -193,7 +193,7 @@ class SkillControl:
         """Store an agent's proposal of a skill, for the owner to review; return its id.
 
         Raises:
-            SkillInvalid: It is no valid SKILL.md, or is named as something else.
+            SkillInvalid: It is not a valid SKILL.md, or has another name.
             Conflict: So many proposals wait already.
         """
         data = text.encode()

@@ -1,4 +1,4 @@
-"""What the scan of a skill finds; plain data."""
+"""Findings of the scan of a skill; plain data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hub.core.phrases import Phrase, phrase
 
 
 class ScanSeverity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     DANGER = "danger"
     """The skill is in quarantine: it is enabled only in spite of this."""

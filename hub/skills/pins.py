@@ -1,4 +1,4 @@
-"""Which skills the owner has enabled, each with its hash at that time; kept in `.storage/skills.json`."""
+"""The skills that the owner has enabled, each with its hash at that time; kept in `.storage/skills.json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SkillPin(Struct, frozen=True, omit_defaults=True):
         enabled: Whether the owner enabled it (True) or switched it off (False); None when neither.
         digest: Of all its files, as they were when it was enabled.
         at_ms: When that was.
-        origin: Where it came from: `kind` (zip, url, git, folder, proposal), `source`, and what else is known.
+        origin: Where it came from: `kind` (zip, url, git, folder, proposal), `source`, and further facts.
     """
 
     enabled: bool | None = None

@@ -33,10 +33,10 @@ class SkillSettings(Struct, frozen=True):
     """The configured settings of skills.
 
     Attributes:
-        watch: Whether conversations that go on notice changes.
+        watch: Whether active conversations notice changes.
         bundled: Names of the bundled skills that may be used; None is all.
         prompt_limit: Characters of their list in a prompt.
-        entries: What is said of single skills, by key.
+        entries: The settings of single skills, by key.
     """
 
     watch: bool = True
@@ -83,10 +83,10 @@ class SkillRegistry:
     """Knows all skills; fires `skills_changed` when the set changes.
 
     Args:
-        places: Returns the directories they lie in, in order of precedence.
+        places: Returns their directories, in order of precedence.
         pins: What the owner enabled.
         settings: What is configured now.
-        facts: What gates look at now.
+        facts: What gates check now.
         bus: Where changes are published.
 
     Attributes:

@@ -1,6 +1,6 @@
 """The rules of the scan: patterns in a skill's text, and in names and first bytes of its files. Pure.
 
-The rules find the common cases for a person who looks; they prove nothing. What a skill may do is bounded by tools,
+The rules find the common cases for a human reader; they prove nothing. What a skill may do is bounded by tools,
 approvals and provenance, whatever it says.
 """
 

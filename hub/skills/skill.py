@@ -60,10 +60,10 @@ class FoundSkill(Struct, frozen=True):
         folder: The folder.
         file: What its SKILL.md says; None when that cannot be read.
         error: Why it cannot.
-        digest: Of all its files; None of those that come with the hub.
+        digest: Of all its files; None of the bundled ones.
         pin: What is known of it.
         agent_id: The only agent that it is for.
-        findings: Of the scan of what is not as it was enabled.
+        findings: Of the scan, when it is not as it was enabled.
     """
 
     id: str
@@ -110,12 +110,12 @@ def judge(
     """Return every skill with its state.
 
     Trust comes first, then precedence, then gates: one that nobody enabled hides none, and an enabled one that lacks
-    something still hides those behind it.
+    something still hides those of a lower precedence.
 
     Args:
         found: In order of precedence.
-        entry_of: What the configuration says of one.
-        facts: What gates look at.
+        entry_of: The settings of one.
+        facts: What gates check.
         bundled: The names of the bundled ones that may be used; None is all.
     """
     judged: list[JudgedSkill] = []

@@ -66,10 +66,10 @@ class SkillFile(Struct, frozen=True):
         user_invocable: Whether it is a command in chat.
         model_invocable: Whether it is in the prompt.
         tool: The tool that its command calls, instead of asking the agent.
-        always: Whether it is offered whatever it requires, on its operating systems.
+        always: Whether it is offered despite unmet requirements, on its operating systems.
         primary_env: The environment variable that its API key is given in.
         installs: Installers that it names; none is ever run.
-        notes: What is not as the specification wants it, and was accepted.
+        notes: Accepted deviations from the specification.
     """
 
     name: str

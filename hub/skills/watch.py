@@ -18,7 +18,7 @@ async def watch_folders(
     """Call `changed` whenever something in the folders changes, until cancelled.
 
     Args:
-        folders: Returns the folders that exist; asked again after `moved`.
+        folders: Returns the folders that exist; called again after `moved`.
         moved: Set when they may be others; without a folder, nothing is watched until then.
         changed: Looks at them.
     """

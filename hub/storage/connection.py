@@ -1,4 +1,4 @@
-"""How a connection to one of our SQLite files is made: the same settings everywhere, and errors of ours."""
+"""Makes connections to our SQLite files: the same settings everywhere, and errors of ours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def connect(path: Path, *, synchronous: Synchronous = "FULL", read_only: bool = 
         read_only: Refuses statements that write.
 
     Raises:
-        sqlite3.Error: It cannot be opened, or is no database.
+        sqlite3.Error: It cannot be opened, or is not a database.
     """
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, cached_statements=CACHED_STATEMENTS

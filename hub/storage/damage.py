@@ -136,7 +136,7 @@ def is_foreign(path: Path) -> str | None:
 
 
 def replace_damaged(path: Path, migrations: Sequence[Migration], reason: str, *, save_rows: bool = True) -> Damage:
-    """Save readable rows into a new database, set the damaged file aside, and put the new one in its place.
+    """Save readable rows into a new database, set the damaged file aside, and replace it with the new one.
 
     Args:
         save_rows: False for a disposable database: the new one is empty, and of the files set aside the last is kept.

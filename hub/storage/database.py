@@ -90,10 +90,10 @@ class Database:
                 must not return the connection or a cursor.
 
         Raises:
-            StorageError: It could not be made durable; nothing of it was kept.
+            StorageError: It could not be made durable; nothing was written.
             Unavailable: The database is closed.
-            QueryFailed: A constraint does not allow it, or a statement is wrong; nothing of it was kept.
-            Exception: What `fn` raised; nothing of it was kept.
+            QueryFailed: A constraint does not allow it, or a statement is wrong; nothing was written.
+            Exception: What `fn` raised; nothing was written.
 
         Cancelling it before `fn` begins keeps it from running; later it is kept, whole, as if not cancelled.
         """
@@ -116,7 +116,7 @@ class Database:
         """Write without waiting, in order with all other writes; errors are logged.
 
         Returns:
-            False when it was refused because too much waits, or the database is closed.
+            False when it was refused because the queue is full, or the database is closed.
         """
         return self._writer.post(fn)
 

@@ -73,7 +73,7 @@ class FileWatch:
             is_recursive: Whether folders below it count.
 
         Returns:
-            What ends it.
+            A function that ends it.
 
         Raises:
             LimitExceeded: There are 500 already.

@@ -53,7 +53,7 @@ def append_line(path: Path, line: bytes, mode: int = 0o600, *, sync: bool = True
 
     Raises:
         ValueError: The line contains a newline.
-        StorageError: It could not be written; what was there is untouched.
+        StorageError: It could not be written; the existing content is untouched.
     """
     if b"\n" in line:
         raise ValueError("a line holds no newline")

@@ -360,7 +360,7 @@ class HistoryStore:
         Args:
             days: How many days back, today included.
             zone: The time zone of the days.
-            sessions: Whether each session is summed by itself.
+            sessions: Whether each session is summed separately.
 
         Returns:
             Mappings with `day` (ISO date), `agent_id`, `model`, with `sessions` also `session_key` (None outside of

@@ -48,7 +48,7 @@ class Home:
 
     @property
     def custom_integrations(self) -> Path:
-        """Integrations of the user's own; made by the user."""
+        """The user's own integrations; the folder is made by the user."""
         return self.path / "custom_integrations"
 
     @property
@@ -103,7 +103,7 @@ class Home:
         """Make the directories that are missing, private to the user; nothing that exists is overwritten.
 
         Raises:
-            StorageError: One cannot be made, or something else is in its place; the message names it.
+            StorageError: One cannot be made, or its place is taken; the message names it.
         """
         for directory in (self.path, self.storage, self.agents):
             self._make(directory)

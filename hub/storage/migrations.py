@@ -256,7 +256,7 @@ _NINTH = (
 def ninth(connection: sqlite3.Connection) -> None:
     """Key received messages by the account's configured name, with the platform's id beside it.
 
-    Until now the id stood in its place, and what was sent where somebody had written from went to an account that
+    Until now the id was used instead, and what was sent where somebody had written from went to an account that
     the configuration does not know.
     """
     for statement in _NINTH:
@@ -269,7 +269,7 @@ def tenth(connection: sqlite3.Connection) -> None:
 
 
 def eleventh(connection: sqlite3.Connection) -> None:
-    """Find what was received and no run answers, which the timeline lists."""
+    """Find received messages without a run, which the timeline lists."""
     connection.execute("CREATE INDEX inbox_unanswered ON inbox(position) WHERE state = 'command' OR state = 'rejected'")
 
 

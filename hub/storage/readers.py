@@ -31,7 +31,7 @@ class Readers:
     Args:
         path: Named in errors.
         open_connection: Called in each thread.
-        on_damage: Told, in the thread, of each error that means the file is damaged.
+        on_damage: Called, in the thread, with each error that means the file is damaged.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Readers:
 
         Raises:
             Unavailable: The database is closed.
-            LimitExceeded: Too much waits already.
+            LimitExceeded: The queue is full.
         """
         if self._closed:
             raise Unavailable(f"{self._path.name} is closed")

@@ -89,7 +89,7 @@ class Recorder:
 
     Args:
         bus: Listened to between `start` and `stop`.
-        history: Written behind.
+        history: Written in the background.
     """
 
     def __init__(self, bus: EventBus, history: HistoryStore) -> None:

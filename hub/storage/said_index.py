@@ -77,7 +77,7 @@ def put(
         connection: Inside a transaction.
         transcript: How far it is indexed then.
         said: The lines.
-        anew: Whether what is known of it goes first.
+        anew: Whether its indexed content is deleted first.
     """
     if anew:
         drop(connection, transcript.session_id)

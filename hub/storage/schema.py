@@ -1,4 +1,4 @@
-"""Configuration of what is kept: `hub: history:`."""
+"""Configuration of retention: `hub: history:`."""
 
 from __future__ import annotations
 

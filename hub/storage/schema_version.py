@@ -16,7 +16,7 @@ _SET_VERSION = "INSERT INTO meta(key, value) VALUES('schema_version', ?) ON CONF
 
 
 def schema_version(connection: sqlite3.Connection, known: int) -> int:
-    """Return the version of the schema; 0 when the database has none of ours.
+    """Return the version of the schema; 0 when the database has none of our tables.
 
     It is kept twice, in the header and in `meta`, and always written to both at once. When they differ, the disk
     changed a byte: then the one this program can make sense of counts.

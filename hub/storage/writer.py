@@ -47,9 +47,9 @@ class Writer:
 
     Args:
         path: Named in errors and logs.
-        open_connection: Called in the thread; what it raises is raised by `start`.
+        open_connection: Called in the thread; its exceptions are raised by `start`.
         post_delay_s: How long posted work may wait for company, seconds.
-        on_damage: Told, in the thread, of each error that means the file is damaged.
+        on_damage: Called, in the thread, with each error that means the file is damaged.
         statement_limit_s: How long the statements of one piece of work may take, seconds.
     """
 
@@ -86,7 +86,7 @@ class Writer:
     async def start(self) -> None:
         """Start the thread and open the connection in it.
 
-        Cancelling it leaves the thread to open what it opens; `stop` ends it then.
+        Cancelling it leaves the thread to open the connection; `stop` ends it then.
         """
         loop = self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
@@ -114,7 +114,7 @@ class Writer:
 
         Raises:
             Unavailable: The writer is not running.
-            LimitExceeded: Too much waits already.
+            LimitExceeded: The queue is full.
         """
         loop = self._loop
         if not self._accepts or loop is None:

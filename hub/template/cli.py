@@ -1,4 +1,4 @@
-"""`homarus template`: what a template gives now."""
+"""`homarus template`: renders a template now."""
 
 from __future__ import annotations
 

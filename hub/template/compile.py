@@ -66,7 +66,7 @@ def parse_checked(sandbox: TemplateSandbox, text: str, functions: Collection[str
         functions: Names of functions that the sandbox does not know but the hub will add.
 
     Raises:
-        TemplateFailed: With the line, what is wrong, and what may have been meant.
+        TemplateFailed: With the line, the problem, and what may have been meant.
     """
     if len(text) > sandbox.limits.source_chars:
         raise TemplateFailed(f"it is longer than {sandbox.limits.source_chars} characters", text=text, name=name)

@@ -31,7 +31,7 @@ class TemplateFailed(HubError):
     Args:
         message: What is wrong.
         text: The template; its first 80 characters are shown.
-        name: Where it stands, such as `automation morning, actions[0].data.message`.
+        name: Its place, such as `automation morning, actions[0].data.message`.
         line: The line inside the template, from 1; 0 when not known.
     """
 
@@ -55,9 +55,9 @@ class RenderInfo(Struct, frozen=True):
 
     Attributes:
         entities: Entity ids that were looked at, existing or not.
-        domains: Domains whose entities were counted or gone through.
-        all_states: Whether all states were gone through.
-        uses_time: Whether the time of day or an age was asked for.
+        domains: Domains whose entities were counted or iterated.
+        all_states: Whether all states were iterated.
+        uses_time: Whether the time of day or an age was used.
     """
 
     entities: frozenset[str]

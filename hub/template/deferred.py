@@ -59,7 +59,7 @@ class Answers:
 
 
 def deferred_function(name: str, current_answers: Callable[[], Answers | None]) -> Callable[..., Any]:
-    """Return the function that templates call in place of an asynchronous one.
+    """Return the function that replaces an asynchronous one in templates.
 
     Args:
         name: Its name in templates.

@@ -1,4 +1,4 @@
-"""The templates of the hub: compiled once, rendered in a sandbox, turned into the values that they stand for."""
+"""The templates of the hub: compiled once, rendered in a sandbox, parsed into values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Template:
     Args:
         templates: What it is rendered with.
         text: Its text.
-        name: Where it stands, for errors.
+        name: Its place, for errors.
     """
 
     __slots__ = ("_compiled", "_templates", "name", "text")
@@ -59,8 +59,8 @@ class Template:
 
         Args:
             variables: Plain data by name; states are shown as `states.…` shows them.
-            parse_result: Turn the text into the number, list, … that it stands for.
-            quote: What becomes of each text that is put in; the template's own words stay as they are.
+            parse_result: Parse the text into a number, list, ….
+            quote: Transforms each inserted text; the template's own words stay as they are.
 
         Raises:
             TemplateFailed: It cannot be compiled or rendered, or it goes beyond a bound.
@@ -160,7 +160,7 @@ class TemplateEngine:
         """Render each template in a value of mappings, lists and texts; everything else stays unchanged.
 
         Args:
-            quote: What becomes of each text that is put in; a template's own words stay as they are.
+            quote: Transforms each inserted text; a template's own words stay as they are.
 
         Raises:
             TemplateFailed: A template cannot be rendered; the message names its path.
@@ -178,7 +178,7 @@ class TemplateEngine:
         """Render with asynchronous functions: each is awaited, and the template rendered again.
 
         Args:
-            quote: What becomes of each text that is put in; the template's own words stay as they are.
+            quote: Transforms each inserted text; the template's own words stay as they are.
 
         Raises:
             TemplateFailed: As `Template.render`, or a function failed, or it takes more than 8 rounds.

@@ -44,7 +44,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     Args:
         limits: The bounds.
-        note: Called with what is missing when something undefined is used.
+        note: Called with the missing name when something undefined is used.
     """
 
     intercepted_binops = frozenset({"+", "*", "**", "%", "-"})

@@ -35,7 +35,7 @@ class Function(Exposed):
 
 
 class QuietNamespace(Namespace):
-    """`namespace()`, which prints nothing of what is in it: it may hold itself."""
+    """`namespace()`, which does not print its content: it may hold itself."""
 
     def __repr__(self) -> str:
         return "<namespace>"

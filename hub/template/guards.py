@@ -1,6 +1,6 @@
 """Guards in the syntax tree: each loop, copy, comparison and joined text goes through a counting function.
 
-What a template costs cannot be seen from outside while it runs, so its tree is changed before it is compiled: the
+The cost of a template cannot be seen from outside while it runs, so its tree is changed before it is compiled: the
 nodes that can grow a value or repeat work become calls of the internal filters named here.
 """
 

@@ -83,7 +83,7 @@ class ImportedTemplate:
 
 
 class TemplateModule(Exposed):
-    """What a file defines: `tools` after `{% import 'tools.jinja' as tools %}`."""
+    """The definitions of a file: `tools` after `{% import 'tools.jinja' as tools %}`."""
 
     __slots__ = ("_exported",)
 

@@ -17,7 +17,7 @@ RANGE_LIMIT = 100_000
 
 
 def flatten(value: Any, levels: int | None = None) -> list[Any]:
-    """The items of the lists in a list, down to so many levels."""
+    """The items of the lists in a list, down to a number of levels."""
     _need_list("flatten", value)
     found: list[Any] = []
     for item in value:
@@ -150,7 +150,7 @@ def bounded_range(*args: Any) -> range:
 
 
 def batch(value: Iterable[Any], count: int, fill: Any = None) -> list[list[Any]]:
-    """Lists of so many items each; the last is filled up when there is something to fill it with."""
+    """Lists of a number of items each; the last is padded with the filler, if there is one."""
     values = list(value)
     if not 0 < count <= RANGE_LIMIT:
         raise BoundReached(f"a batch has from 1 to {RANGE_LIMIT} items")

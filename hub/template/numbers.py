@@ -71,7 +71,7 @@ def is_number(value: Any) -> bool:
 
 
 def round_number(value: Any, precision: int = 0, method: str = "common", default: Any = NO_DEFAULT) -> Any:
-    """Rounded to so many decimals; `ceil`, `floor` and `half` are the other methods."""
+    """Rounded to a number of decimals; `ceil`, `floor` and `half` are the other methods."""
     places = int(precision)
     if abs(places) > PRECISION_LIMIT:
         raise BoundReached(f"a number is rounded to more than {PRECISION_LIMIT} decimals")
@@ -219,7 +219,7 @@ def _by(operation: Callable[[Any], Any], function: str, value: Any, default: Any
 
 
 def _values(args: tuple[Any, ...], default: Any) -> tuple[list[Any], Any]:
-    """The values meant by `f(list)`, `f(list, default)` or `f(a, b, c)`."""
+    """The values of `f(list)`, `f(list, default)` or `f(a, b, c)`."""
     if not args:
         raise TypeError("at least one value is needed")
     if isinstance(args[0], str | int | float) or not hasattr(args[0], "__iter__"):

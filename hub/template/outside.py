@@ -10,7 +10,7 @@ _NOTE: ContextVar[Callable[[], None] | None] = ContextVar("note of words from ou
 
 
 def note_outside() -> None:
-    """Report that words from outside were read to whoever asked for the rendering."""
+    """Report to the requester of the rendering that words from outside were read."""
     note = _NOTE.get()
     if note is not None:
         note()

@@ -59,7 +59,7 @@ class Regexes:
         replace: str = "",
         ignorecase: bool = False,
     ) -> str:
-        """The text with every place of the pattern replaced; groups go by number in the replacement."""
+        """The text with every match of the pattern replaced; the replacement refers to groups by number."""
         if len(replace) > PATTERN_CHARS:
             raise BoundReached(f"a replacement has more than {PATTERN_CHARS} characters")
         with self._bounded(value, find, ignorecase) as (text, pattern, bounds):

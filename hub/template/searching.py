@@ -59,14 +59,14 @@ class PatternSearch:
     and in the end nothing.
 
     Args:
-        find: The pattern, as `re` takes it.
+        find: The pattern, in the syntax of `re`.
         ignorecase: Whether upper and lower case are the same.
 
     Attributes:
         limit: So many characters of a text are looked through.
 
     Raises:
-        Invalid: It is no pattern, or takes too long even on the shortest texts.
+        Invalid: It is not a pattern, or takes too long even on the shortest texts.
     """
 
     def __init__(self, find: str, *, ignorecase: bool = False) -> None:

@@ -44,7 +44,7 @@ class StateView(Exposed):
         return f"{text} {unit}" if unit and self.raw.state not in NO_VALUE else text
 
     def rounded(self) -> str:
-        """The state with as many decimals as its attribute `display_precision` says, if it says so."""
+        """The state with as many decimals as its attribute `display_precision`, if any."""
         decimals = self.raw.attributes.get("display_precision")
         if not isinstance(decimals, int) or not 0 <= decimals <= 12:
             return self.raw.state
@@ -122,7 +122,7 @@ class StateReader:
         return [self._read(state) for state in found]
 
     def _read(self, state: EntityState) -> StateView:
-        """Show a state; more than plain words of a device in it are noted as words from outside."""
+        """Return a state for templates; more than plain words of a device in it are noted as words from outside."""
         if state.context.authority.tainted and not (is_plain(state.state) and is_plain(state.attributes)):
             note_outside()
         return StateView(state, self.zone)

@@ -58,7 +58,7 @@ class Texts:
         }
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """What is a filter alone."""
+        """Functions that exist as filters alone."""
         simple = {name: self._method(name) for name in ("upper", "lower", "capitalize")}
         escaping = dict.fromkeys(("e", "escape", "forceescape"), lambda value: html.escape(self._text(value)))
         return {
@@ -174,7 +174,7 @@ class Texts:
         return base64.b64encode(self._bytes(value)).decode()
 
     def base64_decode(self, value: Any, encoding: str | None = "utf-8") -> str | bytes:
-        """What was encoded, as text; as bytes when the encoding is none."""
+        """The decoded text; bytes when the encoding is none."""
         decoded = base64.b64decode(self._bytes(value))
         return decoded.decode("utf-8" if encoding == "utf-8" else "ascii") if encoding else decoded
 

@@ -156,17 +156,17 @@ class Times:
         return self.time_since(value, 1)
 
     def time_since(self, value: Any, precision: int = 1) -> Any:
-        """The age in so many units; future times stay unchanged."""
+        """The age in a number of units; future times stay unchanged."""
         age = self._age(value)
         return value if age is None or age < 0 else spoken(age, precision)
 
     def time_until(self, value: Any, precision: int = 1) -> Any:
-        """The remaining time in so many units; past times stay unchanged."""
+        """The remaining time in a number of units; past times stay unchanged."""
         age = self._age(value)
         return value if age is None or age > 0 else spoken(-age, precision)
 
     def _age(self, value: Any) -> float | None:
-        """Seconds since a time; None if it is no time."""
+        """Seconds since a time; None if it is not a time."""
         if not isinstance(value, datetime):
             return None
         return (self.utcnow() - self._aware(value)).total_seconds()

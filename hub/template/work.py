@@ -28,8 +28,8 @@ class TemplateLimits(Struct, frozen=True):
     Attributes:
         source_chars: Length of a template.
         source_parts: Values, names, operations and statements in a template.
-        output_chars: Length of what one rendering gives.
-        text_chars: Length of any single text on the way.
+        output_chars: Length of the output of one rendering.
+        text_chars: Length of any intermediate text.
         total_chars: Length of all texts made by one rendering together.
         steps: Turns of loops, calls, filtered items and values copied in one rendering.
         value_weight: Values in one list or mapping, counted to the bottom.

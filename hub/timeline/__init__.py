@@ -1,4 +1,4 @@
-"""The timeline: one list of what happened and what did not, and why, read from what the other parts keep.
+"""The timeline: one list of what happened and what did not, and why, read from the records of the other parts.
 
-It keeps nothing itself: each source's own retention says how far back it goes.
+It stores nothing itself: each source's own retention limits how far back it reaches.
 """

@@ -17,7 +17,7 @@ Plain = Mapping[str, Any]
 
 
 class TimelineGroup(Group):
-    """A group in which what is no command is the id of a happening."""
+    """A group in which an unknown command is the id of a happening."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -22,7 +22,7 @@ from hub.timeline.changes import EVENT_TIMELINE, TimelineChanges
 
 
 class TimelineComponent(Component):
-    """Lists happenings and shows one, from what the other parts keep.
+    """Lists happenings and shows one, from the records of the other parts.
 
     Args:
         storage: The databases.
@@ -57,7 +57,7 @@ class TimelineComponent(Component):
         self._changes = TimelineChanges(base.bus, storage.history, base.clock, base.tasks)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that says when there is something new."""
+        """Return the stage that announces new happenings."""
         return [Stage("timeline", self._start, self._changes.stop)]
 
     def methods(self) -> MethodGroups:

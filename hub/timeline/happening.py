@@ -12,7 +12,7 @@ from hub.core.phrases import Phrase
 
 
 class Kind(StrEnum):
-    """What a happening began with."""
+    """The kind of a happening's origin."""
 
     CONVERSATION = "conversation"
     AUTOMATION = "automation"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a happening ended."""
+    """The outcome of a happening."""
 
     ANSWERED = "answered"
     DONE = "done"
@@ -53,7 +53,7 @@ class Cause(Struct, frozen=True):
     """A happening as a part of another row: what caused it, the row itself, or what it caused.
 
     Attributes:
-        id: Of the happening that it is by itself; None when it is none, or may not be seen.
+        id: Of the happening that it is by itself; None when it is not one, or may not be seen.
         name: Of the device or the automation alone, without what happened to it.
         state: What the device became.
         trigger: What fired, by its kind, for words in another language.
@@ -90,14 +90,14 @@ class Happening(Struct, frozen=True):
         id: Names it for `timeline.get`: its source and its id there.
         at_ms: When it began.
         title: In plain words; a phrase where they are the hub's.
-        reason: Why it did not happen, or what else is to be said, in plain words.
+        reason: Why it did not happen, or what else is worth saying, in plain words.
         reason_code: The same for programs.
-        person: Id of the person who is behind it.
+        person: Id of the person behind it.
         principal: Who acted.
         private: The session key and the stored authority that decide who may see it; None is the owners'.
         causes: What caused it, the row itself, and what it caused, in order; empty when it is alone.
         more: How many further effects are not among them.
-        notes: What is remarkable beside the outcome (`fell_back`).
+        notes: Remarkable facts beside the outcome (`fell_back`).
     """
 
     id: str
@@ -157,13 +157,13 @@ class Happening(Struct, frozen=True):
         }
 
     def words(self) -> str:
-        """Return all that a search looks at, in lower case."""
+        """Return everything that a search covers, in lower case."""
         parts = (self.title, self.reason or "", *(each.title for each in self.causes))
         return "\n".join(parts).casefold()
 
 
 def worded(name: str, text: str | None) -> dict[str, Any]:
-    """Return a text as a field; beside it, for a phrase, what is needed to say it in another language."""
+    """Return a text as a field; for a phrase, also its parts for translation."""
     if not isinstance(text, Phrase) or not text.template:
         return {name: text}
     return {name: str(text), f"{name}Phrase": text.as_data()}

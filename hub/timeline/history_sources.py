@@ -1,6 +1,6 @@
 """Happenings in the history: automations that ran or did not, changes of devices, and the hub's own events.
 
-Every function runs in a thread of the database, reads a bounded number of rows, and is given a position to go on from.
+Every function runs in a thread of the database, reads a bounded number of rows, and gets a position to continue from.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True):
-    """An event of the hub that is a row by itself: an automation that began, or what the hub says of itself."""
+    """An event of the hub that is a row by itself: an automation that began, or a report of the hub about itself."""
 
     position: int
     at_ms: int
@@ -63,7 +63,7 @@ class Begun(Struct, frozen=True):
 
 
 class Around(Struct):
-    """What lies beside rows of the history.
+    """The records related to rows of the history.
 
     Attributes:
         ends: How automations ended, by their context: type and data of the events.
@@ -71,7 +71,7 @@ class Around(Struct):
         changes: Changes of devices, by the context that made them or the one above it.
         automations: Automations that ran, by their context.
         errors: Why automations ended as they did, by their context.
-        again: Rows of automations that were taken up again: the first of them tells of the run.
+        again: Rows of resumed automations: the first of them describes the run.
         callers: Principal and person of calls of services, by their context.
         set_off: Automations that ran, by the context that set them off.
         failed: Models that failed, by the run that fell back.
@@ -123,7 +123,7 @@ def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
 
 
 def automation_of(connection: SqlConnection, run_id: str, around: Around) -> Told | None:
-    """Return the event with which a run of an automation began, and add what lies beside it."""
+    """Return the event with which a run of an automation began, and add its related records."""
     found = connection.execute(
         f"{_RAN} AND noted = 1 AND instr(data, ?) > 0 ORDER BY id LIMIT 1",
         (f'"run_id":"{run_id}"',),
@@ -137,7 +137,7 @@ def automation_of(connection: SqlConnection, run_id: str, around: Around) -> Tol
 
 
 def around_automations(connection: SqlConnection, rows: Sequence[Told], around: Around) -> None:
-    """Add what lies beside automations that ran: how they ended, what set them off, what they did."""
+    """Add the records of automations that ran: how they ended, what set them off, what they did."""
     if not rows:
         return
     own = {row.context_id for row in rows}
@@ -176,7 +176,7 @@ def around_automations(connection: SqlConnection, rows: Sequence[Told], around: 
 
 
 def around_runs(connection: SqlConnection, contexts: Iterable[str], ids: Iterable[str], around: Around) -> None:
-    """Add what lies beside agents' runs: the automation that led to them, what they did, and models that failed.
+    """Add the records of agents' runs: the automation that led to them, what they did, and models that failed.
 
     Args:
         contexts: Those of their rows: the run's own, or the one above it.

@@ -1,6 +1,6 @@
 """Happenings in the hub database: runs with their messages, commands and refused messages, approvals.
 
-Every function runs in a thread of the database, reads a bounded number of rows, and is given a position to go on from.
+Every function runs in a thread of the database, reads a bounded number of rows, and gets a position to continue from.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Span(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """A message of the inbox: what was said, by which channel, by whom."""
+    """A message of the inbox: its text, channel and sender."""
 
     channel: str
     text: str
@@ -194,7 +194,7 @@ def asked_in(connection: SqlConnection, run_ids: Sequence[str]) -> dict[str, lis
 
 
 def what_was_asked(kind: str, title: str, details: Mapping[str, Any]) -> str:
-    """Return in one line what an approval is about: the command, or the tool or service by its name."""
+    """Return in one line the subject of an approval: the command, or the tool or service by its name."""
     arguments = details.get("arguments")
     found = {**details, **(arguments if isinstance(arguments, Mapping) else {})}
     command: Any = found.get("argv") or found.get("shell") or found.get("command")
@@ -214,7 +214,7 @@ def rows_with(connection: SqlConnection, query: str, values: Iterable[str]) -> l
 
 
 def data_of(stored: str | None) -> dict[str, Any]:
-    """Return stored JSON; nothing when it is no mapping."""
+    """Return stored JSON; nothing when it is not a mapping."""
     try:
         found = orjson.loads(stored or "null")
     except ValueError:

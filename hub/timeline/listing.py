@@ -138,7 +138,7 @@ class Page(Struct, frozen=True):
 
 
 class Timeline:
-    """Lists happenings from what the databases hold.
+    """Lists happenings from the content of the databases.
 
     Args:
         db: Runs, messages, approvals.
@@ -254,7 +254,7 @@ class Timeline:
         return made
 
     async def beside(self, around: Around, refer: set[str], runs: Sequence[FoundRun], authority: Authority) -> Beside:
-        """Return what rows are made with beside themselves.
+        """Return the context that rows are made with.
 
         Args:
             refer: Ids of runs that others refer to.

@@ -1,4 +1,4 @@
-"""`timeline.*`: what happened and what did not, and why. For owners; a person who is none sees only their own."""
+"""`timeline.*`: what happened and what did not, and why. For owners; other persons see only their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TimelineMethods:
     Args:
         timeline: Lists happenings.
         one: Shows one.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from what is shown.
         zone: Returns the home's time zone.
     """
 

@@ -31,10 +31,10 @@ class OneHappening:
     """Shows one happening.
 
     Args:
-        timeline: Reads what rows are made of.
-        runner: Has the traces of runs that go on.
+        timeline: Reads the records behind rows.
+        runner: Has the traces of active runs.
         traces: Those of automations.
-        config_of: Returns what an automation is now; nothing when it is gone.
+        config_of: Returns the present configuration of an automation; nothing when it no longer exists.
         kinds: The kinds of steps that there are.
     """
 

@@ -1,4 +1,4 @@
-"""Happenings made of what the sources found. Pure."""
+"""Makes happenings from the sources' records. Pure."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ _EVENT_OUTCOMES = {
 
 
 class Beside(Struct):
-    """What rows are made with beside themselves.
+    """The context that rows are made with.
 
     Attributes:
         around: Of the history.
         runs: Runs that others refer to, by their id.
         asked: Approvals that runs asked for.
         title_of: Titles of conversations, by their key.
-        readable: Ids of the runs of which this reader may see the words.
-        started_ms: When the hub began: what is open since before was cut off.
+        readable: Ids of the runs whose words this reader may see.
+        started_ms: When the hub began: what is open from before was cut off.
     """
 
     around: Around
@@ -115,7 +115,7 @@ def run_row(run: FoundRun, beside: Beside) -> Happening | None:
 
 
 def run_title(run: FoundRun, title_of: Mapping[str, str]) -> str:
-    """Return what a run was about: what was said, the task, or the name of its conversation."""
+    """Return the subject of a run: the message, the task, or the name of its conversation."""
     said = first_line(run.said.text) if run.said is not None else ""
     if said or run.task:
         return said or first_line(run.task or "")
@@ -128,7 +128,7 @@ def run_title(run: FoundRun, title_of: Mapping[str, str]) -> str:
 
 
 def message_row(found: FoundMessage) -> Happening | None:
-    """Return the row of a command, or of a message that was refused; None for what is said in a group unasked."""
+    """Return the row of a command, or of a message that was refused; None for an unasked message in a group."""
     said = found.said
     if found.state == "command":
         return Happening(
@@ -186,7 +186,7 @@ def approval_row(found: FoundApproval, beside: Beside) -> Happening:
 
 
 def event_row(told: Told, beside: Beside) -> Happening | None:
-    """Return the row of an event: an automation that ran, or what the hub says of itself."""
+    """Return the row of an event: an automation that ran, or a report of the hub about itself."""
     if told.type == TRIGGERED:
         return None if told.position in beside.around.again else _automation_row(told, beside)
     data = told.data
@@ -232,7 +232,7 @@ def change_row(change: Change, beside: Beside, *, fold: bool) -> Happening | Non
     """Return the row of a change of a device.
 
     Args:
-        fold: Whether one that an automation did, or that set one off, is a part of its row, and none by itself.
+        fold: Whether one that an automation caused, or that set one off, is a part of its row and not a row itself.
     """
     around = beside.around
     automation = around.automations.get(change.context_id) or around.automations.get(change.parent_id or "")
@@ -269,7 +269,7 @@ def change_row(change: Change, beside: Beside, *, fold: bool) -> Happening | Non
 
 
 def trigger_causes(trigger: Mapping[str, Any]) -> list[Cause]:
-    """Return what fired as a part of a row, where it is no happening itself."""
+    """Return the trigger as a part of a row, where it is not a happening itself."""
     named = {key: str(value) for key, value in trigger.items() if isinstance(value, str) and key != f"alias{PHRASE}"}
     title = named.get("alias") or named.get("description") or named.get("platform")
     if not title:
@@ -357,7 +357,7 @@ def _automation_cause(told: Told, *, is_self: bool = False) -> Cause:
 
 
 def _run_cause(run: FoundRun, beside: Beside, *, answered: bool = False) -> Cause:
-    """Return a run as a part of another row; of one that its reader may not see there are no words."""
+    """Return a run as a part of another row, without words when its reader may not see them."""
     if run.id not in beside.readable:
         return Cause(Kind.CONVERSATION, phrase("A conversation of somebody else"))
     title = phrase("{agent} was asked", agent=run.agent_id) if answered else run_title(run, beside.title_of)

@@ -1,4 +1,4 @@
-"""What happened, in plain words: phrases, so that a page can say them in its reader's language. Pure."""
+"""Descriptions of what happened: phrases, so that a page can show them in its reader's language. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def changed(name: str, domain: str, device_class: str | None, before: str, state
     Args:
         name: What people call it.
         domain: Of its entity.
-        before, state: What it was, and what it became.
+        before, state: Its previous and its new state.
     """
     if domain in _SWITCHED and state in ("on", "off"):
         return phrase("{name} turned on", name=name) if state == "on" else phrase("{name} turned off", name=name)
@@ -48,7 +48,7 @@ def _sensed(name: str, device_class: str | None, is_on: bool) -> Phrase:
 
 
 def event_title(type: str, data: Mapping[str, Any]) -> Phrase:
-    """Return what an event of the hub itself says."""
+    """Return the sentence for an event of the hub itself."""
     match type:
         case "hub_started":
             return phrase("The hub started")
@@ -74,7 +74,7 @@ def listed(values: Sequence[Any]) -> str:
 
 
 def tool_used(name: str, arguments: Mapping[str, Any]) -> Phrase:
-    """Return what a call of a tool does."""
+    """Return the sentence for a tool call."""
     about = about_call(arguments)
     if not about:
         return phrase("Used {tool}", tool=name)
@@ -97,7 +97,7 @@ def tool_used(name: str, arguments: Mapping[str, Any]) -> Phrase:
 
 
 def about_call(arguments: Mapping[str, Any]) -> str:
-    """Return what a call of a tool is about: its command, its words, its file; empty when nothing says it."""
+    """Return the subject of a tool call: its command, its words, its file; empty when it has none."""
     if isinstance(arguments.get("domain"), str) and isinstance(arguments.get("service"), str):
         return f"{arguments['domain']}.{arguments['service']}"
     about = next((str(arguments[key]) for key in _ABOUT if isinstance(arguments.get(key), (str, int))), "")

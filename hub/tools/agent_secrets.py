@@ -1,6 +1,6 @@
-"""Secrets for agents: keys that a person gives for one agent, which a model uses by name and never sees.
+"""Secrets for agents: keys that a person gives to one agent, which a model uses by name and never sees.
 
-A tool declares in which arguments they may be named (`Tool.secrets`): `$NAME` there puts the value into the
+A tool declares the arguments that may name them (`Tool.secrets`): `$NAME` there puts the value into the
 environment of that one call. The arguments themselves, and all that is made of them, keep the name.
 """
 
@@ -72,7 +72,7 @@ class AgentSecrets:
         self._writing = asyncio.Lock()
 
     async def open(self) -> None:
-        """Read what is kept.
+        """Load the secrets.
 
         Raises:
             StorageError: It cannot be read.

@@ -1,4 +1,4 @@
-"""Approvals: the question, its outcome, its exact display to people, and what an answer is bound to."""
+"""Approvals: the question, its outcome, its exact display to people, and the binding of an answer."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Ask(Struct, frozen=True):
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
         timeout_s: Seconds after which no answer means no.
-        id: The same id asks once: asking again attaches to what is pending, or returns what was decided.
-        survives: Whether it goes on waiting over a restart, and when the one who asked is cancelled.
+        id: The same id asks once: asking again joins the pending question, or returns the decision.
+        survives: Whether it stays pending over a restart, and when its requester is cancelled.
         may_persist: Whether the answer may be: yes, and do not ask about exactly this again. Whoever asks keeps that.
     """
 
@@ -69,7 +69,7 @@ class Ask(Struct, frozen=True):
 
 
 class ApprovalDecision(Struct, frozen=True):
-    """The answer to an `Ask`; anything but `approved` is a no, and `reason` says why in words for people.
+    """The answer to an `Ask`; anything but `approved` is a no, and `reason` explains it to people.
 
     Attributes:
         answer: To a question.
@@ -93,10 +93,10 @@ class Approval:
     Attributes:
         code: Short enough to be typed; it grants nothing by itself.
         details: What will run, without secrets.
-        binding: SHA-256 of what will run, as it really is, and of who asks.
+        binding: SHA-256 of what will run, as it really is, and of the requester.
         chain: Contexts that led to it and cannot answer it. Not kept over a restart.
         answer, answered_by: Of a question; not stored, the transcript has the answer.
-        may_persist, always: Whether it may be answered for good, and was; not stored, whoever asks keeps it.
+        may_persist, always: Whether it may be answered for good, and was; not stored, the requester keeps it.
     """
 
     id: str
@@ -167,7 +167,7 @@ AskOwner = Callable[[Ask], Awaitable[ApprovalDecision]]
 
 
 def binding_of(kind: str, details: Mapping[str, Any], principal: str) -> str:
-    """Return the binding of an answer: a SHA-256 over exactly what will run and who asks.
+    """Return the binding of an answer: a SHA-256 over exactly what will run and the requester.
 
     Raises:
         TypeError: The details are not plain data.

@@ -11,7 +11,7 @@ QUESTION_SCOPE = "operator.questions"
 
 
 def refuse_to_answer(context: Context) -> None:
-    """Refuse whoever can answer no approval at all.
+    """Refuse callers who can answer no approval at all.
 
     Raises:
         Forbidden: It lacks the right, has words from outside in it, or was caused by something in the hub.
@@ -53,7 +53,7 @@ def refuse_for_good(approval: Approval) -> None:
 def may_answer_question(question: Approval, authority: Authority) -> bool:
     """Return whether this authority may answer a question.
 
-    It is for the person who was asked, for an owner, and for a device or token that was given the scope.
+    It is for the person who was asked, for an owner, and for a device or token with the scope.
     """
     if authority.has(QUESTION_SCOPE) and (authority.owner or not authority.principal.startswith("peer:")):
         return True

@@ -57,7 +57,7 @@ class Approvals:
     Args:
         db: The hub database.
         clock: Time; a wall clock that is set back does not prolong anything.
-        redactor: Takes secrets out of what is shown and kept; the answer is bound to what will really run.
+        redactor: Removes secrets from what is shown and stored; the answer is bound to what will really run.
     """
 
     def __init__(self, db: Database, bus: EventBus, clock: Clock, redactor: Redactor) -> None:
@@ -96,7 +96,7 @@ class Approvals:
 
         Raises:
             InvalidRequest: The question is malformed, or too large to be shown.
-            LimitExceeded: Too much waits already.
+            LimitExceeded: Too many questions are pending.
             Unavailable: The hub is starting or stopping.
 
         Cancelling it withdraws the question, unless another caller waits for it too or it survives.
@@ -144,7 +144,7 @@ class Approvals:
         return [self._decided.get(each.id, each) for each in await self._store.latest(limit)]
 
     async def of_session(self, key: str) -> list[Approval]:
-        """Return what was asked in a conversation, in any state, oldest first."""
+        """Return the questions of a conversation, in any state, oldest first."""
         stored = await self._store.of_session(key)
         known = {each.id: self._decided.get(each.id, each) for each in stored}
         known |= {each.id: each for each in self._open() if each.session_key == key}
@@ -185,7 +185,7 @@ class Approvals:
             id_or_code: Its id, or the short code.
             text: A choice, its number, or other words.
             context: The answerer: the act of the person who was asked, or of an owner.
-            keep: Keeps the secret that was asked for, once this answerer may give it; `text` is shown in its place.
+            keep: Keeps the requested secret, once this answerer may give it; `text` is shown instead.
 
         Raises:
             Forbidden: The question is for somebody else.

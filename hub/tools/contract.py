@@ -22,7 +22,7 @@ class Annotations(Struct, frozen=True):
         idempotent: Doing it twice is the same as once.
         open_world: It reaches beyond this home (so its output is untrusted).
         owner_only: Only an owner's authority may use it.
-        parallel_safe: It may run beside other calls of the same turn.
+        parallel_safe: It may run concurrently with other calls of the same turn.
         egress: It can carry data out of this home: by a request, a query, a message to a new target.
     """
 
@@ -48,11 +48,11 @@ READS_HOME = Annotations(
 
 
 class Confinement(Struct, frozen=True):
-    """What a conversation in a sandbox is confined to.
+    """The limits of a conversation in a sandbox.
 
     Attributes:
         policies: All must permit a tool.
-        harmless: Tools that nobody is asked about, since what they change is the sandbox's own.
+        harmless: Tools that need no approval, since what they change is the sandbox's own.
         outside: Whether files that tools show were written in the sandbox, so that they count as words from outside.
     """
 
@@ -90,7 +90,7 @@ class ToolCall(Struct, frozen=True):
         run_id: The run it belongs to.
         environment: Variables that skills are given, for programs that the tool starts; those it has go before. And
             the secrets that its arguments name (`Tool.secrets`).
-        update: Shows people what there is of the result before it is whole.
+        update: Shows people the partial result.
     """
 
     id: str
@@ -147,7 +147,7 @@ class Tool(Struct, frozen=True):
             that in a session with words from outside all is asked about but reading what cannot carry data out.
         unasked: Returns whether this call needs no approval, given the conversation it happens in, although its
             arguments alone would need one.
-        preview: Returns what a call would change, as a unified diff, which is shown when the owner is asked.
+        preview: Returns the change of a call as a unified diff, which is shown when the owner is asked.
         secrets: Arguments in which `$NAME` names a secret, which the call then has in its environment: the command of a
             tool that starts a program.
         timeout_s: Bound on one call.

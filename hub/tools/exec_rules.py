@@ -62,7 +62,7 @@ class ExecRules(Struct, frozen=True):
     Attributes:
         mode: deny | allowlist | ask | full.
         allow: Commands that run without asking, in words.
-        trust_output: Whether what they print counts as this home's own words.
+        trust_output: Whether their output counts as this home's own words.
         reader: A model that may have the owner asked.
     """
 

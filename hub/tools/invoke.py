@@ -122,7 +122,7 @@ async def invoke_tool(
     Args:
         registry: Where the tool is found, with the rules of the configuration.
         request: What to call.
-        redact: Takes secrets out of what the tool gives back.
+        redact: Removes secrets from the tool's result.
         room: How long the result may be.
 
     Cancelling it cancels the tool; `tool_finished` is fired with `status` aborted.

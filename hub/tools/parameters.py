@@ -1,4 +1,4 @@
-"""Parameters of tools: from a voluptuous schema of ours, or from JSON Schema as others bring it."""
+"""Parameters of tools: from a voluptuous schema of ours, or from JSON Schema of others."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ToolRegistry:
         rules: The configured rules for tools.
         ask: Asks the owner about a call that needs approval; without it such calls are refused.
         around: Is asked before each call, and told after it.
-        confine: Returns what a conversation in a sandbox is confined to, by agent, conversation and authority.
+        confine: Returns the limits of a conversation in a sandbox, by agent, conversation and authority.
         secrets: Returns the secrets that a call names in some of its arguments.
     """
 

@@ -1,4 +1,4 @@
-"""Answers as JSON: the request for one, and the check that it was given. Pure."""
+"""Answers as JSON: how they are requested and checked. Pure."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Verdict(Struct, frozen=True):
     Attributes:
         stop: The budget that forbids it.
         degrade: The budget that wants a cheaper model.
-        told: Budgets that people are to know of: nearly used, or used up without an end of the run.
+        told: Budgets to notify people about: nearly used, or used up without ending the run.
     """
 
     stop: BudgetState | None = None

@@ -28,7 +28,7 @@ class RunLimits(Struct, frozen=True):
         cost_usd: US dollars, as far as prices are known.
         seconds: Wall time from its start; waiting for its turn does not count.
         calls: Tool calls.
-        repeats: How often calls may repeat themselves (`hub.agent.budgets.repetition`); 0 for as often as they like.
+        repeats: How often calls may repeat themselves (`hub.agent.budgets.repetition`); 0 for no limit.
     """
 
     turns: int = DEFAULT_TURNS
@@ -69,7 +69,7 @@ class LimitHit(Struct, frozen=True):
 
     Attributes:
         name: Its key under `agents[].limits`, or the measure of a budget.
-        limit, spent: How much is allowed, and how much there was.
+        limit, spent: The allowed and the actual amount.
         repeated: What the run repeated.
         budget: The budget that forbids it, instead of a limit of the run.
     """

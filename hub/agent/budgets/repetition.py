@@ -99,7 +99,7 @@ def repetition(calls: Sequence[ToolCallMade], limit: int) -> Repetition | None:
     """Return the repetition in the latest calls, from half of `limit` on; None while there is progress.
 
     Three things are looked for: one call, or up to four in turn, with the same arguments and results `limit` times in a
-    row; calls that only read and bring nothing that was not seen before, twice `limit` in a row; calls that all fail,
+    row; calls that only read and return nothing new, twice `limit` in a row; calls that all fail,
     twice `limit` in a row.
 
     Args:

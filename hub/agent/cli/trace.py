@@ -77,9 +77,9 @@ def show(client: HubClient, run: str) -> Answer:
 @click.argument("run")
 @click.option("--model", required=True, metavar="MODEL", help="Who answers this time: provider/id, or an alias.")
 def replay(client: HubClient, run: str, model: str) -> Answer:
-    """Put what the run RUN was asked to another model, and show both answers side by side.
+    """Ask another model what the run RUN was asked, and show both answers side by side.
 
-    The other model may only read, and nothing of its answer is kept in the conversation.
+    The other model may only read, and its answer is not kept in the conversation.
 
     Example:
       homarus trace replay 01JDXQ5W3V7C8N2M4K6P9R0STB --model openai/gpt-5-mini

@@ -70,8 +70,8 @@ class CompactionRequest(Struct, frozen=True):
         reason: Why it is compacted.
         spender: Whose budgets pay for the summary.
         fixed_tokens: Size of prompt and tools.
-        run_id: The run that goes on, if one does.
-        instructions: What the person who asked wants of the summary.
+        run_id: The active run, if there is one.
+        instructions: What the requester wants in the summary.
         trace: Of that run.
     """
 
@@ -104,7 +104,7 @@ async def compact(
 
     Raises:
         NoSummary: Somebody asked for it, and no model gave a usable summary.
-        HubError: Somebody asked for it, and the disk did not take the entry.
+        HubError: Somebody asked for it, and the entry could not be written.
 
     Cancelling it leaves the conversation as it was.
     """

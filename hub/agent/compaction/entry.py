@@ -83,7 +83,7 @@ def since_compaction(branch: Sequence[TranscriptEntry]) -> Sequence[TranscriptEn
 
 
 def summary_message(done: Compaction, entry: TranscriptEntry) -> Message:
-    """Return the message that stands in for the summarised ones; derived words are quoted."""
+    """Return the message that replaces the summarised ones; derived words are quoted."""
     summary = done.summary
     if not entry.provenance.trusted:
         summary = quote_untrusted(summary, source=_SOURCE, marker=done.marker or entry.id)

@@ -49,7 +49,7 @@ class TalkPiece(Struct, frozen=True):
 def find_cut(items: Sequence[Item], keep_tokens: int) -> Cut:
     """Return the latest cut that keeps at least `keep_tokens`; at 0 everything is kept.
 
-    Where that would part a call from its results, the cut moves behind them; when they are the end, before the call.
+    Where that would separate a call from its results, the cut moves after them; when they are last, before the call.
     """
     kept, cut = 0, None
     without_call: set[str] = set()

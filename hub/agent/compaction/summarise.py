@@ -72,10 +72,10 @@ async def summarise(
     """Return the summary of all pieces.
 
     Args:
-        needs: What it is made with.
+        needs: Its dependencies.
         chunks: The pieces, oldest first.
-        previous: The summary of what came before them; empty without one.
-        instructions: What the person who asked wants of it.
+        previous: The summary of the older messages; empty without one.
+        instructions: What the requester wants in the summary.
         limit: Characters that it may have.
 
     Raises:

@@ -1,6 +1,6 @@
 """A transcript as a model sees it: users' messages in envelopes, text from outside quoted, ends of runs noted.
 
-Each entry is turned into a message once; a look at a long conversation costs as much as was added since the last one.
+Each entry is turned into a message once, so a look at a long conversation costs only what was added since the last.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def said_data(*, channel: str | None, sender: str | None, trusted: bool, quoted:
     """Return the data stored with a user's words, so that they are always shown the same way.
 
     Args:
-        quoted: Whether what is not trusted is quoted in the words already.
+        quoted: Whether untrusted text is already quoted in the words.
     """
     said: dict[str, Any] = {"channel": channel or "hub"}
     if sender:
@@ -68,7 +68,7 @@ class RunConversation:
 
     Attributes:
         called_at: When a model was last sent it, on the monotonic clock.
-        try_again_at: Tokens it must have before it is compacted, since that failed; 0 when it did not.
+        try_again_at: Tokens at which a failed compaction is tried again; 0 when none failed.
     """
 
     def __init__(self, transcript: Transcript, zone: tzinfo) -> None:
@@ -133,7 +133,7 @@ class RunConversation:
 
         Args:
             counted: Tokens of the request, from the provider; 0 when it told none.
-            estimated: What it was taken for. A provider that counts less than half of that is not believed.
+            estimated: Our estimate. A provider's count below half of it is not believed.
         """
         if counted > 0:
             self._measured = max(counted - estimated, -(estimated // 2))

@@ -103,7 +103,7 @@ def prune(items: Sequence[Item], tokens: int, window: int, settings: PruningSett
 def guard(items: Sequence[Item], tokens: int, window: int) -> Replacements:
     """Return replacements for the oldest tool results when the window is nearly full.
 
-    Those of the newest calls stay, and so does what is no longer than the mark.
+    The results of the newest calls stay, and so do results no longer than the mark.
     """
     if tokens <= window * GUARD_SHARE:
         return {}

@@ -83,7 +83,7 @@ def fit(items: Sequence[Item], budget: int, *, halvings: int = 0) -> Window:
     its user message and its last step stay. A mark says how much is missing.
 
     Args:
-        items: The conversation, oldest first; every tool call with its results right behind it.
+        items: The conversation, oldest first; each tool call directly followed by its results.
         budget: Tokens.
         halvings: How many times the model said that the input was too long: it is halved each time, whatever
             its window is said to be.

@@ -42,7 +42,7 @@ class ExchangeRequest(Struct, frozen=True):
         context: Of the call, with the rights that are handed on.
         writer: Who writes.
         other: Who is written to.
-        max_turns: Turns to and fro behind the first answer.
+        max_turns: Further turns after the first answer.
     """
 
     text: str
@@ -74,7 +74,7 @@ class Exchanges:
 
     Args:
         runner: Runs the turns.
-        places: Where the other side's people are told of it.
+        places: Where the other side's people are notified.
     """
 
     def __init__(self, runner: AgentRunner, places: RequesterPlaces) -> None:
@@ -90,7 +90,7 @@ class Exchanges:
         Raises:
             Forbidden: The agents may not write to each other.
             InvalidRequest: It is the same conversation, or that of a subagent.
-            LimitExceeded: Too many exchanges go on.
+            LimitExceeded: Too many exchanges are active.
         """
         settings.check(request.writer.agent_id, request.other.agent_id)
         if request.writer.session_key == request.other.session_key:

@@ -23,7 +23,7 @@ class ExchangeSettings(Struct, frozen=True):
     Attributes:
         enabled: Whether any do.
         allow: Agents that may write and be written to; `*` is every agent.
-        max_turns: Turns to and fro behind the first answer.
+        max_turns: Further turns after the first answer.
     """
 
     enabled: bool = False

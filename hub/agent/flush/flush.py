@@ -116,7 +116,7 @@ class Flush:
     ) -> str | None:
         """Write what matters of a conversation since the last flush; return the file, or None for nothing to write.
 
-        For compaction, services and whoever is about to take words out of a conversation. Bounded: a model that is
+        For compaction, services and whatever is about to remove words from a conversation. Bounded: a model that is
         slow or fails is done without.
 
         Args:
@@ -127,7 +127,7 @@ class Flush:
         Raises:
             NotFound: There is no such conversation.
             Forbidden: It belongs to someone else.
-            HubError: It cannot be read or written; nothing is lost, the next time takes it up.
+            HubError: It cannot be read or written; nothing is lost, and the next flush includes it.
         """
         session = self._needs.sessions.get(session_key)
         if session is None:

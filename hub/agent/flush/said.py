@@ -31,8 +31,8 @@ class SaidWords(Struct, frozen=True):
 
     Attributes:
         lines: In order.
-        entry_id, entry_ms: The last entry of it, from which the next part goes on; "" for an empty conversation.
-        trusted: Whether no words from outside stand anywhere in the conversation up to there.
+        entry_id, entry_ms: Its last entry, after which the next part begins; "" for an empty conversation.
+        trusted: Whether the conversation up to there has no words from outside.
     """
 
     lines: tuple[SaidLine, ...]
@@ -75,7 +75,7 @@ def said_since(
 
     Args:
         branch: The conversation.
-        entry_id: The last entry that is not wanted; None for none.
+        entry_id: The last entry to leave out; None for none.
         entry_ms: The time of that entry in milliseconds since the epoch, in case the branch no longer has it.
         forgotten_ms: The last time anything was forgotten elsewhere, in milliseconds since the epoch.
         left_out: Entries that were forgotten, each with its run and all before it; None for all of the conversation.

@@ -119,7 +119,7 @@ class FlushStore:
     async def speakers(self, session: Session) -> dict[str | None, bool]:
         """Return the ids of the persons who spoke in a conversation, and whether with an owner's rights.
 
-        None stands for those who are of no home.
+        None stands for people of no home.
         """
         rows = await self._db.read(
             lambda connection: connection.execute(

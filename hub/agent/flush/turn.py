@@ -1,6 +1,6 @@
 """The silent turn before a compaction: a model saves what matters, with the tools of memory alone.
 
-It is shown what was said as data. What it answers goes nowhere: only what its tool calls wrote counts.
+It is shown the conversation as data. Its answer is discarded: only what its tool calls wrote counts.
 """
 
 from __future__ import annotations

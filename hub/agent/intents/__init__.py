@@ -1,4 +1,4 @@
-"""Standing intents: what is to be said when something comes up, how it is matched and kept, and the tool for it.
+"""Standing intents: reminders that a matching message brings up; how they are matched and stored, and their tool.
 
 `../remembering.py` matches messages and shows reminders to the model.
 """

@@ -46,7 +46,7 @@ class AgentMethods:
         sessions: The store.
         agents: The agents.
         runner: Runs them.
-        outbox: Sends an answer on, when that is asked for.
+        outbox: Delivers an answer to a chat when requested.
         addresses: Knows where a conversation is held.
         db: Knows when runs began and ended.
         tasks: Owner of the runs.

@@ -40,8 +40,8 @@ class RunMethods:
     Args:
         db: Has their rows.
         history: Has their traces, when it records.
-        sessions: Has what was said.
-        runner: Knows those that go on.
+        sessions: The conversations.
+        runner: Knows the active runs.
         people: Returns the people of this home.
         redactor: Removes secrets from displayed text.
     """

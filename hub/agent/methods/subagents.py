@@ -23,7 +23,7 @@ class SubagentMethods:
 
     Args:
         subagents: Knows them until they are archived.
-        now_ms: Tells the time, in milliseconds since the epoch.
+        now_ms: Returns the time in milliseconds since the epoch.
         redactor: Removes secrets from displayed text.
     """
 

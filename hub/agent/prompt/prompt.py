@@ -105,7 +105,7 @@ class PromptFile(Struct, frozen=True):
         name: Relative to the workspace.
         text: What it says, as far as one file may be shown; None when it is missing.
         size_chars: How long it is in all, as far as it was read.
-        note: Said instead of the text, when it may not be shown.
+        note: Replaces the text when it may not be shown.
     """
 
     name: str
@@ -120,13 +120,13 @@ class PromptFacts(Struct, frozen=True):
     Attributes:
         name: How the agent calls itself.
         files: Workspace files, those that change most often last.
-        tool_names: The tools it has; what is said of memory, skills and the like depends on them.
+        tool_names: Its tools; the text about memory, skills and the like depends on them.
         skills: The list of skills, as `hub.skills.listing` writes it.
-        mode: How much there is.
+        mode: How much of the prompt is included.
         settings: Limits on files.
         zone: The home's time zone.
         runtime: One line on version, system, model and thinking; empty leaves it out.
-        reasoning_shown: Whether people see what the model thinks.
+        reasoning_shown: Whether people see the model's thinking.
         in_room: Whether several people take part.
         in_chat_app: Whether messages may come through a chat app.
         more_tools: Tools that are not described.

@@ -25,7 +25,7 @@ class Prompt(Struct, frozen=True):
         system: The text.
         specs: The tools that are described.
         tokens: About how many tokens both have.
-        parts: What the text is made of.
+        parts: The parts of the text.
         found: Tools that are not described, and found by `find_tools`.
     """
 
@@ -69,10 +69,10 @@ class Prompts:
         """Return the prompt of an agent.
 
         Args:
-            facts: What it is made of; the names of tools are filled in.
+            facts: Its input; the names of tools are filled in.
             tools: The tools the agent may use.
-            configured: What the configuration says of the conversation; put behind it.
-            extra: What a caller adds; put behind that.
+            configured: What the configuration adds for the conversation; it follows the prompt.
+            extra: What a caller adds; it follows that.
         """
         ids = tuple(map(id, tools))
         key = (facts, ids)

@@ -41,7 +41,7 @@ class PromptReport(Struct, frozen=True):
 
     Attributes:
         agent_id, session_key, model: Which.
-        mode: How much of a prompt there is.
+        mode: How much of the prompt is included.
         window: Tokens that the model takes.
         context_tokens: Tokens of the last request, if there was one.
         compactions: How often the conversation was summarised.

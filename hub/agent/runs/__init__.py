@@ -1,4 +1,4 @@
-"""What is kept of runs: rows, traces, the view that surfaces show, what happens after a crash, and replays.
+"""What is stored of runs: rows, traces, the view that surfaces show, recovery after a crash, and replays.
 
-A run that goes on is in `hub/agent/run.py`.
+An active run is in `hub/agent/run.py`.
 """

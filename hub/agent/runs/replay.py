@@ -28,13 +28,13 @@ def replay_request(
 ) -> RunRequest:
     """Return the request of a replayed run.
 
-    It may use tools that read what this home has, and nothing else, whatever its context may.
+    It may only use tools that read what this home has, whatever its context permits.
 
     Args:
         transcript: Where the other run was.
         run_id: The other run.
         agent_id: Its agent.
-        model: Who is to answer now.
+        model: The model to answer now.
         context: Who asks for it.
 
     Raises:

@@ -38,7 +38,7 @@ class WholeRun(Struct, frozen=True):
 async def read_run(
     run: StoredRun, runner: AgentRunner, db: Database, history: HistoryStore, sessions: SessionStore
 ) -> WholeRun:
-    """Return a run with its steps, also while it goes on."""
+    """Return a run with its steps, finished or active."""
     trace = runner.trace(run.id) or await history.run_trace(run.id) or {}
     transcript = await transcript_of(run, sessions)
     deleted = transcript is None and run.session_id is not None

@@ -29,7 +29,7 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
         first_ms: Until it began to speak or to think.
         model: `provider/id` of the one that was asked last.
         prompt_tokens: About how many tokens it was sent.
-        sent_bytes: The bytes of each request that went over the network for it.
+        sent_bytes: The size of each request sent over the network for it.
         failed: The attempts before: `{model, code, message, waited_ms}`.
         error: Code of the error that ended it.
     """

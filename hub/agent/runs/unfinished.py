@@ -25,7 +25,7 @@ async def settle_left_open(
     """Settle every run that is open in the database and not active.
 
     Returns:
-        What happened to them, and the results of those that had been answered and have still to be delivered.
+        What happened to them, and the answered results that have yet to be delivered.
 
     Raises:
         HubError: The database cannot be read or written.

@@ -18,9 +18,9 @@ class ViewPart:
         kind: text | thinking | tool | compaction.
         text: What was said or thought so far; how many messages were summarised, empty while they are.
         call_id, name, arguments: Of a tool call.
-        update: What there is of its result while it goes on.
+        update: Its partial result while it runs.
         waits: Whether it waits for an approval.
-        output: Its result; None while it goes on.
+        output: Its result; None while it runs.
         is_error: Whether it failed.
     """
 

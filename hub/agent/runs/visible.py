@@ -16,8 +16,8 @@ def is_visible(session_key: str, behind: Mapping[str, Any], authority: Authority
 
     Args:
         session_key: The session.
-        behind: The stored authority of whoever it was done for.
-        authority: Who wants to see it.
+        behind: The stored authority of the person it was done for.
+        authority: The viewer.
         people: The people of this home.
     """
     kind = SessionKey.parse(session_key).kind

@@ -24,7 +24,7 @@ class SpawnRequest(Struct, frozen=True):
     """A task for a subagent.
 
     Attributes:
-        task: What it is to do.
+        task: Its task.
         context: Of the call, with the rights that are handed on.
         session_key, agent_id, run_id: Who asks.
         label: A short name.
@@ -32,7 +32,7 @@ class SpawnRequest(Struct, frozen=True):
         model, thinking: Instead of the configured ones.
         timeout_s: Instead of the configured one; 0 leaves it to the agent's limit.
         delete: Whether its conversation is deleted once its result was heard.
-        thread: Whether it gets a thread in the chat of who asks.
+        thread: Whether it gets a thread in the requester's chat.
     """
 
     task: str

@@ -176,7 +176,7 @@ class Subagents:
         return found[0]
 
     def kill(self, subagent: Subagent) -> list[str]:
-        """Stop a subagent and its descendants; return the stopped runs. Nobody is told of their end."""
+        """Stop a subagent and its descendants; return the stopped runs. Nobody is notified of their end."""
         stopped = self.stop_below(subagent.session_key)
         if (mailbox := self._mail.get(subagent.session_key)) is not None:
             mailbox.close()

@@ -18,7 +18,7 @@ async def lift_taint(
     Words from outside that come later taint again.
 
     Raises:
-        Forbidden: It is not an owner in person who asks.
+        Forbidden: The requester is not an owner in person.
         NotFound: There is no such session.
         Conflict: An answer is being written, which would bring the words back.
     """

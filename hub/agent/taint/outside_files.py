@@ -1,8 +1,8 @@
 """Workspace files with words from outside, recognised by their contents, so that renaming does not hide them.
 
 A turn that had words from outside in its window may write ordinary files. Whoever reads such a file later, in whatever
-session, learns that its words are not this home's. That ends when its content is another: when a person changed it by
-hand, or the owner had it rewritten in a turn without words from outside.
+session, learns that its words are not this home's. That ends when its content changes: when a person edits it by
+hand, or the owner has it rewritten in a turn without words from outside.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class OutsideFiles:
         Args:
             path: Relative to the workspace, in its one spelling.
             data: The content.
-            new_directories: Directories that are made for it: their names come from outside too.
+            new_directories: Directories created for it: their names come from outside too.
 
         Raises:
-            LimitExceeded: Too much was noted already.
-            StorageError: The disk did not take it; nothing must be written then.
+            LimitExceeded: Too many contents are recorded already.
+            StorageError: It could not be recorded; the file must not be written then.
         """
         wanted = [(_DIRECTORY, each) for each in new_directories] + [(_digest(data), path)]
         with self._guard:
@@ -90,7 +90,7 @@ class OutsideFiles:
     def holds(self, agent_id: str, data: bytes) -> bool:
         """Return whether this content includes words from outside, under any file name.
 
-        A memory file says so itself: it is written by tools that note it there, entry by entry.
+        A memory file says so itself: its tools note it there, entry by entry.
         """
         if holds_outside_words(data.decode("utf-8", "replace")):
             return True

@@ -78,7 +78,7 @@ class NotesJudge:
 
     Args:
         models: The model registry.
-        bus: Told what it cost.
+        bus: Receives the cost of each call as an event.
         charge: Records the usage of calls.
         clock: Time.
     """
@@ -98,7 +98,7 @@ class NotesJudge:
     ) -> dict[Pair, Relation]:
         """Return a model's judgements of pairs of notes, within the budget; none without a model.
 
-        A model that fails, is slow or gives nonsense is done without; what it said until then counts.
+        A model that fails, is slow or gives nonsense is skipped; its answers until then count.
 
         Args:
             questions: The pairs, those first that matter most.
@@ -181,7 +181,7 @@ class _Spent:
 
 
 def read_answers(reply: str, count: int) -> list[Relation]:
-    """Parse a model's reply strictly: one JSON object with so many answers of the closed set.
+    """Parse a model's reply strictly: one JSON object with exactly that many answers of the closed set.
 
     Args:
         reply: What it said; a code fence around it is taken off.

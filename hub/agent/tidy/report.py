@@ -37,7 +37,7 @@ class Tidied(Struct, frozen=True):
         diff: Unified diff of all files.
         change_id: By which it can be taken back; None when nothing was written.
         others: Of areas that the caller does not see.
-        dry_run: Whether nothing was written because nothing was to be.
+        dry_run: Whether it was a trial, which writes nothing.
     """
 
     plans: tuple[TidyPlan, ...] = ()
@@ -113,7 +113,7 @@ def diff_of(before: Mapping[str, str], after: Mapping[str, str | None]) -> str:
 
     Args:
         before: The present files, without new ones.
-        after: Those that change; None for one that goes.
+        after: The changed files; None for a deleted one.
     """
     lines: list[str] = []
     for path, text in sorted(after.items()):

@@ -34,7 +34,7 @@ class Verdicts:
         return {pair: Relation(kept[name]) for pair in pairs if (name := _name(area, pair)) in kept}
 
     def keep(self, area: str, judged: Mapping[Pair, Relation]) -> None:
-        """Store verdicts, at most the newest; those that cannot be written are asked again later."""
+        """Store verdicts, keeping only the newest; those that cannot be written are asked for again later."""
         kept = self._read() | {_name(area, pair): relation.value for pair, relation in judged.items()}
         newest = dict(list(kept.items())[-KEPT_LIMIT:])
         try:

@@ -1,4 +1,4 @@
-"""Tools that are not described in the prompt: found by what one wants to do, and called by name.
+"""Tools that are not described in the prompt: found by their purpose, and called by name.
 
 The described tools stay the same from turn to turn, so that a provider's cache of them holds. A call by `use_tool` is
 taken for a call of the tool it names, with its policy, approval and limits.

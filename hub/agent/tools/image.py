@@ -111,7 +111,7 @@ def _picture(root: Root, path: str) -> tuple[bytes, str]:
 
     Raises:
         NotFound: There is no such file that can be read.
-        InvalidRequest: It is no picture, or too large.
+        InvalidRequest: It is not a picture, or too large.
     """
     try:
         data = root.read_bytes(path, IMAGE_LIMIT_BYTES)

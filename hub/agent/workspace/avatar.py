@@ -22,7 +22,7 @@ def read_avatar(workspace: Path, name: str) -> tuple[str, bytes]:
         NotFound: There is no such file.
         PathRefused: It is outside of the workspace.
         LimitExceeded: It is too large.
-        InvalidRequest: It is no picture.
+        InvalidRequest: It is not a picture.
     """
     try:
         data = Root(workspace).read_bytes(name, AVATAR_LIMIT_BYTES)

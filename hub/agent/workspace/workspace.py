@@ -66,7 +66,7 @@ class Workspaces:
     Args:
         agents: The agents as configured now.
         people: The people of this home as configured now; decides which sessions are private.
-        home: Where it is noted which workspaces were furnished.
+        home: Records which workspaces have their initial files.
         clock: Tells the day, for the memory of today and yesterday.
         zone: The home's time zone, as configured now.
 
@@ -131,7 +131,7 @@ class Workspaces:
     def view(self, agent_id: str, session_key: str, authority: Authority) -> Root:
         """Return the workspace as a session may see it: memory only in an owner's private session, and only the home's.
 
-        A conversation that is confined to a sandbox sees the files of that instead.
+        A conversation confined to a sandbox sees the sandbox's files instead.
 
         Raises:
             NotFound: There is no such agent.
@@ -156,7 +156,7 @@ class Workspaces:
     def sendable(self, agent_id: str, session_key: str, authority: Authority, path: str) -> Path:
         """Return a file that a session may see, in a form that can be read later by its path alone.
 
-        What programs in a sandbox could exchange for a link meanwhile is copied to where they do not reach. Blocks.
+        What programs in a sandbox could replace with a link in the meantime is copied out of their reach. Blocks.
 
         Raises:
             HubError: The session may not see it, or it is too large.

@@ -81,7 +81,7 @@ class _Waiting:
         self._problems: dict[str, str] = {}
 
     def arm(self, configs: list[Mapping[str, Any]], site_of: Callable[[Mapping[str, Any]], _Site]) -> None:
-        """Begin to watch."""
+        """Start watching."""
         enabled = [config for config in configs if self._is_enabled(config)]
         self._count = len(enabled)
         if not enabled:
@@ -110,7 +110,7 @@ class _Waiting:
             self.arrived.set_exception(Unavailable(told))
 
     def disarm(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         for unarm in self._armed:
             unarm()
         if self.arrived.done() and not self.arrived.cancelled():

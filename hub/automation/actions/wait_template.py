@@ -82,7 +82,7 @@ class _Watch:
             self._listen(info)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         if self._unlisten is not None:
             self._unlisten()
         if self._ticking is not None:

@@ -1,4 +1,4 @@
-"""All blueprints of this home: found, listed, filled in, imported, brought up to date, removed."""
+"""All blueprints of this home: found, listed, filled in, imported, updated, removed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class BlueprintDraft(Struct, frozen=True):
     """A blueprint that has not been saved in the home yet.
 
     Attributes:
-        path: Where it would lie.
-        about: What it says of itself.
-        exists: Whether a file of the home lies there.
+        path: Its path once saved.
+        about: Its own description.
+        exists: Whether the home has a file at that path.
     """
 
     path: str
@@ -78,10 +78,10 @@ class Blueprints:
     """Knows the blueprints. What is not `async` blocks for the reading of small files.
 
     Args:
-        home: The home directory; blueprints lie below `blueprints/<domain>` in it.
+        home: The home directory; blueprints are below `blueprints/<domain>` in it.
         egress: Fetches what is imported.
         keep: Keeps a file before it is changed.
-        bundled: The folder of those that come with the program; found without it.
+        bundled: The folder of the bundled ones; found by default.
         further: Returns the folders of the integrations in use.
         kinds: The kinds of triggers, conditions and actions that a blueprint may use.
     """
@@ -162,7 +162,7 @@ class Blueprints:
         """Return the draft of a text.
 
         Raises:
-            HubError: It is no valid blueprint.
+            HubError: It is not a valid blueprint.
         """
         return await asyncio.to_thread(self._drafted, await blueprint_of_text(self._egress.reader, text), path)
 
@@ -180,7 +180,7 @@ class Blueprints:
         """Add a text to the home's blueprints.
 
         Raises:
-            HubError: It is no valid blueprint.
+            HubError: It is not a valid blueprint.
             Conflict: There is another file at this path, and it is not to be replaced.
         """
         return await asyncio.to_thread(self._add, await self.draft(text, path), overwrite)
@@ -197,7 +197,7 @@ class Blueprints:
 
         Raises:
             InvalidRequest: It does not say where it came from, or comes with the program.
-            Conflict: What is fetched is not what was confirmed.
+            Conflict: The fetched text is not the confirmed one.
         """
         found = await asyncio.to_thread(self._store.find, _domain(domain), path)
         url = found.blueprint.metadata.source_url if found.blueprint else None

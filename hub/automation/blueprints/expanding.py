@@ -22,7 +22,7 @@ def store_of(home: Path, bundled: Path | None = None, further: Callable[[], Iter
 
     Args:
         home: The home directory.
-        bundled: The folder of those that come with the program; found without it.
+        bundled: The folder of the bundled ones; found by default.
         further: Returns the folders of the integrations in use.
     """
     return BlueprintStore(home / FOLDER, bundled or bundled_folder(), further)

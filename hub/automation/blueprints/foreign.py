@@ -22,8 +22,8 @@ class ForeignBlueprint(Struct, frozen=True):
 
     Attributes:
         text: Its file.
-        suggested_path: Where it might lie below `blueprints/<domain>`.
-        about: What it says of itself: `Blueprint.as_dict`.
+        suggested_path: A suggested path below `blueprints/<domain>`.
+        about: Its own description: `Blueprint.as_dict`.
         file, errors: What is wrong in it, and what that file is called; no errors when it is valid.
     """
 
@@ -38,7 +38,7 @@ async def blueprint_of_text(reader: OutsideReader, text: str) -> ForeignBlueprin
     """Read a text.
 
     Raises:
-        HubError: It is no valid blueprint, or takes too much to read.
+        HubError: It is not a valid blueprint, or takes too much to read.
     """
     return _valid(await reader.read(WHAT, read_text, text, returns=ForeignBlueprint))
 

@@ -31,7 +31,7 @@ class InputField(Struct, frozen=True):
         name: Its name for people.
         selector: Kind of its selector.
         options: Options of its selector.
-        default: Its value when none is given; says nothing while `required`.
+        default: Its value when none is given; meaningless while `required`.
         required: Whether a value must be given.
     """
 

@@ -1,4 +1,4 @@
-"""Which values fit which selector: each function returns the value, or raises `Invalid` with what was expected."""
+"""Values of selectors: each function returns the value, or raises `Invalid` with what was expected."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class BlueprintSource(Struct, frozen=True):
 
     Attributes:
         text: The blueprint.
-        suggested_path: Where it might lie below `blueprints/<domain>`.
+        suggested_path: A suggested path below `blueprints/<domain>`.
     """
 
     text: str

@@ -58,7 +58,7 @@ class BlueprintStore:
 
     Args:
         home: The folder `blueprints` of the home directory; it may be missing.
-        bundled: The folder of those that come with the program.
+        bundled: The folder of the bundled ones.
         further: Returns the folders of the integrations in use.
     """
 

@@ -1,4 +1,4 @@
-"""`!input name` in a blueprint's file, and putting values in its place."""
+"""`!input name` in a blueprint's file, and its replacement with values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Input(Struct, frozen=True):
 class InputTags:
     """Resolves the tags of a blueprint's file: `!input`, and no other.
 
-    What else there is (secrets, other files, variables of the environment) is not for a file that a stranger wrote.
+    Other tags (secrets, other files, environment variables) are not for a file that a stranger wrote.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class InputTags:
 
 
 def substitute(value: Any, inputs: Mapping[str, Any]) -> Any:
-    """Return plain data with the values of inputs in their places; each place gets a copy of its own."""
+    """Return plain data with inputs replaced by their values; each place gets its own copy."""
     if isinstance(value, Input):
         return plain(inputs[value.name])
     if isinstance(value, dict):

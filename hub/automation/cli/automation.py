@@ -1,4 +1,4 @@
-"""`homarus automation`: what happens by itself, whether it would, did, and why not."""
+"""`homarus automation`: list, run, try and explain automations."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def explain(client: HubClient, name: str) -> Answer:
 @verb(command)
 @click.argument("name", metavar="ID")
 def on(client: HubClient, name: str) -> Answer:
-    """Let the automation ID run by itself; a pause ends.
+    """Turn the automation ID on; a pause ends.
 
     Example:
       homarus automation on morning
@@ -204,7 +204,7 @@ def off(client: HubClient, name: str, keep_runs: bool) -> Answer:
 @verb(command)
 @click.argument("name", metavar="ID")
 def resume(client: HubClient, name: str) -> Answer:
-    """Let the automation ID go on that paused itself because it failed again and again.
+    """Resume the automation ID after it paused itself for failing repeatedly.
 
     Example:
       homarus automation resume morning

@@ -1,4 +1,4 @@
-"""`homarus cron`: what is done at a time, once or again and again. Each is an automation in the user's own file."""
+"""`homarus cron`: what is done at a time, once or repeatedly. Each is an automation in the user's own file."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def since(per: str | float, now: float, zone: tzinfo) -> float:
     """Return the start of the budget's period, in seconds since the epoch.
 
     Args:
-        per: `day` (from midnight of the home), `hour` (the last 60 minutes), or the last so many seconds.
+        per: `day` (from midnight of the home), `hour` (the last 60 minutes), or a number of seconds.
     """
     if per == DAY:
         today = datetime.fromtimestamp(now, zone)

@@ -1,4 +1,4 @@
-"""sun: it is before or after today's sunrise or sunset at the home, with an offset when wanted."""
+"""sun: it is before or after today's sunrise or sunset at the home, with an optional offset."""
 
 from __future__ import annotations
 

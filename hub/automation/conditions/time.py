@@ -21,7 +21,7 @@ _NOT_KNOWN = ("unavailable", "unknown", "")
 def within(now: float, after: float | None, before: float | None) -> bool:
     """Whether a time is in the span from `after` (included) to `before` (not); all in seconds since midnight.
 
-    A span whose end is not behind its beginning goes over midnight.
+    A span whose end is not after its start passes midnight.
     """
     start = 0.0 if after is None else after
     end = float(DAY_S) if before is None else before

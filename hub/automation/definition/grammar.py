@@ -253,7 +253,7 @@ _SCRIPT_BLUEPRINT = Schema(
 def automation(value: Any) -> dict[str, Any]:
     """Validate one automation and return it with present keys and defaults; its kinds are those of `kinds_in_use`.
 
-    What uses a blueprint is validated as far as it is written here: `use_blueprint` and what it overrides.
+    An item that uses a blueprint is validated as far as it is written here: `use_blueprint` and what it overrides.
 
     Raises:
         Invalid: With the path of the key as written in the file.

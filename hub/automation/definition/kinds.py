@@ -1,7 +1,7 @@
 """The kinds of triggers, conditions and actions: found by the word in the YAML, imported on first use.
 
 A kind of automations themselves is a module with one constant `KIND`; a word from a file never names a module. Other
-parts of the hub have theirs in `trigger.py`, told by the table of surfaces, and integrations in a module that their
+parts of the hub have theirs in `trigger.py`, listed in the table of surfaces, and integrations in a module that their
 manifest declares.
 """
 
@@ -88,7 +88,7 @@ class Kinds:
 
     Args:
         offers: Returns the kinds that integrations offer, of a sort: `trigger`, `condition` or `action`. One of the hub
-            cannot be replaced; what is offered replaces a kind of an integration that comes with the program.
+            cannot be replaced; an offered kind replaces one of a bundled integration.
     """
 
     def __init__(self, offers: Callable[[str], Offers] = lambda _: {}) -> None:

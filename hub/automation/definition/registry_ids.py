@@ -68,7 +68,7 @@ class NamedIds:
     """The ids in the definitions of a section, by their keys.
 
     Args:
-        ids: Knows what they are called.
+        ids: Knows their names.
         put_again: Makes definitions again, by key, when one of their ids is called otherwise.
     """
 

@@ -1,6 +1,6 @@
 """Validators of the single values in automations: durations, templates, times, entity ids.
 
-What may be a template is checked for its syntax and kept as it was written; it is rendered when it is needed.
+What may be a template is checked for its syntax and kept as written; it is rendered when needed.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ def match_text(value: Any) -> list[str]:
 def time_of_day(value: Any) -> int:
     """Accept `HH:MM` or `HH:MM:SS`; return seconds since midnight.
 
-    A reader of YAML 1.1 takes 07:30 without quotes for a number; ours does not, and neither need it be quoted.
+    A reader of YAML 1.1 takes 07:30 without quotes for a number; ours does not, so quotes are optional.
     """
     match = _TIME.match(value) if isinstance(value, str) else None
     if match is None:

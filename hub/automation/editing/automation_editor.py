@@ -43,8 +43,8 @@ class Written(Struct, frozen=True):
 
     Attributes:
         text: Its YAML, with its comments, at the left margin.
-        hash: What `save` wants back, so that nobody overwrites another's change.
-        file, line: Where it stands.
+        hash: To be passed to `save`, so that nobody overwrites another's change.
+        file, line: Its place.
         data: The same as plain data; a tag is the text `!secret name`.
     """
 
@@ -86,7 +86,7 @@ class SavedAutomation(Struct, frozen=True):
 class AutomationEditor:
     """Edits automations on behalf of their owner, for the dashboard and the gateway.
 
-    What it raises beside what is named: `ConfigInvalid` with file and line of what is wrong, `EditRefused` where only a
+    Also raises `ConfigInvalid` with file and line of what is wrong, and `EditRefused` where only a
     person can edit; nothing is written then.
 
     Args:
@@ -95,7 +95,7 @@ class AutomationEditor:
         place: The index of an automation in the section, for those that have no id of their own.
         expand: Fills a blueprint in; raises `Invalid`.
         reload: Puts the files into force.
-        keep_off: Has an automation that is not written yet begin turned off.
+        keep_off: Makes a new automation start turned off.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class AutomationEditor:
         Args:
             id: Which; None makes a new one, whose id follows from its alias unless it says one.
             automation: All of it; a text `!secret name` names a secret.
-            base_hash: Of what it was made from; without it, whatever is there now is changed.
+            base_hash: The hash of the edited version; without it, the present one is changed unchecked.
 
         Raises:
             Conflict: It was changed meanwhile.

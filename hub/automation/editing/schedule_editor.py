@@ -109,7 +109,7 @@ class ScheduleService:
 
         Raises:
             InvalidRequest: The request is malformed or out of bounds.
-            Forbidden: It is asked from a turn with words from outside, or reaches beyond its conversation.
+            Forbidden: The request comes from a tainted turn, or reaches beyond its conversation.
             LimitExceeded: The agent has 50 already.
             HubError: The file cannot be written.
         """
@@ -238,7 +238,7 @@ class ScheduleService:
     async def discard(self, id: str) -> None:
         """Remove any automation from the files, for one that removes itself after its run; ignored if it is gone.
 
-        What cannot be taken out now, since a person edits the file, is tried again, and then at the next start.
+        What cannot be removed now, since a person is editing the file, is tried again later and at the next start.
         """
         for wait_s in (*DISCARD_AGAIN_S, None):
             try:

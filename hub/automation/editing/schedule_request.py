@@ -84,10 +84,10 @@ class ScheduleRequest(Struct, frozen=True):
 
 
 def at_trigger(text: object, now: float, zone: tzinfo) -> dict[str, Any]:
-    """Return the trigger of one instant, which lies ahead.
+    """Return the trigger of one future instant.
 
     Raises:
-        InvalidRequest: It is no instant, or it is past.
+        InvalidRequest: It is not an instant, or is in the past.
     """
     when = math.ceil(parse_at(text, now, zone))
     moment = datetime.fromtimestamp(when, zone)
@@ -102,7 +102,7 @@ def every_trigger(interval: object, now: float, zone: tzinfo, anchor: float | No
     """Return the trigger of an interval, counted from now or from `anchor`.
 
     Raises:
-        InvalidRequest: It is no interval, or out of bounds.
+        InvalidRequest: It is not an interval, or out of bounds.
     """
     try:
         seconds = float(positive_seconds(interval))
@@ -118,7 +118,7 @@ def cron_trigger(expression: object, zone: str | None, stagger_s: float | None =
     """Return the trigger of a cron expression.
 
     Raises:
-        InvalidRequest: It is none, or there is no such time zone.
+        InvalidRequest: It is not a cron expression, or there is no such time zone.
     """
     if not isinstance(expression, str) or len(expression) > 200:
         raise InvalidRequest("cron: expected an expression such as `30 7 * * 1-5`")

@@ -1,4 +1,4 @@
-"""Editing scripts where they stand, as YAML: checked first, comments kept."""
+"""Edits scripts in place, as YAML: checked first, comments kept."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class WrittenScript(Struct, frozen=True):
 
     Attributes:
         text: Its YAML, with its comments, at the left margin.
-        hash: What `save` wants back.
-        file, line: Where it stands.
+        hash: To be passed to `save`.
+        file, line: Its place.
     """
 
     key: str
@@ -45,7 +45,7 @@ class WrittenScript(Struct, frozen=True):
 
 
 class ScriptEditor:
-    """Writes scripts. What it raises beside what is named: `ConfigInvalid`, `EditRefused`; nothing is written then.
+    """Writes scripts. Also raises `ConfigInvalid` and `EditRefused`; nothing is written then.
 
     Args:
         config: The files.
@@ -82,7 +82,7 @@ class ScriptEditor:
         Args:
             key: Which; None makes a new one.
             text: All of it but its key.
-            base_hash: Of what the text was made from; without it, whatever is there now is replaced.
+            base_hash: The hash of the edited version; without it, the present one is replaced unchecked.
             new_key: Of a new one; without it, it follows from the alias.
 
         Returns:
@@ -90,7 +90,7 @@ class ScriptEditor:
 
         Raises:
             Conflict: It was changed meanwhile, or a new one is there already.
-            InvalidRequest: It is no script.
+            InvalidRequest: It is not a script.
         """
         if len(text) > TEXT_LIMIT:
             raise LimitExceeded(f"the script is longer than {TEXT_LIMIT // 1024} KiB")
@@ -101,7 +101,7 @@ class ScriptEditor:
         return written
 
     async def delete(self, key: str) -> None:
-        """Take a script out of its file; what it was stays in the history of the configuration.
+        """Remove a script from its file; the configuration's history keeps it.
 
         Raises:
             NotFound: There is none.

@@ -1,6 +1,6 @@
 """Warnings about entities, devices, areas, floors and labels that nothing in this home provides.
 
-What has announced itself once is in the registries that are kept; a warning is not an error, since it may come yet.
+What has announced itself once is in the stored registries; this is a warning, not an error: it may appear later.
 """
 
 from __future__ import annotations

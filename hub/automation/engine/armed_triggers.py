@@ -25,7 +25,7 @@ class ArmedTriggers:
 
     Args:
         config: The automation, validated.
-        on_firing: Told each firing.
+        on_firing: Called with each firing.
     """
 
     __slots__ = ("_alias", "_config", "_hosts", "_id", "_kept", "_on_firing", "_parts", "_states", "_unarm", "problems")

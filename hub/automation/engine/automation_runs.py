@@ -82,7 +82,7 @@ class AutomationRuns:
         """Start a run.
 
         Args:
-            firing: What set it off; None for one that is taken up again.
+            firing: What set it off; None for a resumed run.
             replaced: Runs that were cancelled for it, which end first.
         """
         task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self._entity_id}")

@@ -16,7 +16,7 @@ class AutomationStatus(Struct, frozen=True):
     Attributes:
         state: on, off or unavailable.
         current: How many runs are active.
-        error: Why it is unavailable, or what of it does not work.
+        error: Why it is unavailable, or which of its parts does not work.
         location: Its file, line and column.
     """
 

@@ -69,7 +69,7 @@ class Automations:
     # --- life ---
 
     async def open(self, config: Config) -> None:
-        """Make and arm the automations, then go on with the runs that a stop or a crash cut off."""
+        """Make and arm the automations, then resume the runs that a stop or a crash cut off."""
         await self._environment.kept.open()
         # Looked up before anything is armed: what begins from then on was not cut off.
         cut_off = await self._environment.waiting.load() if self._environment.waiting is not None else []
@@ -113,7 +113,7 @@ class Automations:
             kinds: Kinds that an integration has replaced; what uses them is made again.
 
         Returns:
-            Ids of those that are new, different or gone.
+            Ids of those that are new, changed or removed.
         """
         async with self._applying:
             return await self._apply(config, again=again, kinds=kinds)
@@ -186,7 +186,7 @@ class Automations:
 
         Raises:
             NotFound: There is none.
-            Unavailable: There is one, but it is broken; the message says why.
+            Unavailable: It is broken; the message says why.
         """
         id = self._find(name)
         if id in self._automations:

@@ -1,4 +1,4 @@
-"""The ids of automations and of their entities: made from names, unique, kept while the automation is there."""
+"""The ids of automations and of their entities: made from names, unique, kept while the automation exists."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class EngineEnvironment(Struct, frozen=True):
         waiting: Where runs that survive a restart are kept; None in a simulation.
         approve: Asks the owner whether a run may begin; asked again with the same run after a restart.
         delete: Removes an automation from its file, once it ran and said so.
-        tell: Told each result.
+        tell: Called with each result.
     """
 
     parts: AutomationParts
@@ -62,7 +62,7 @@ class EngineEnvironment(Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class ActiveRun:
-    """A run that is under way or waits for its turn, and its task."""
+    """An active or waiting run, and its task."""
 
     run: RunState
     task: asyncio.Task[Ended]

@@ -1,4 +1,4 @@
-"""How often an automation may run, and what its runs may cost."""
+"""Limits on how often an automation may run, and on what its runs may cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LimitRefusal(Struct, frozen=True):
 
     Attributes:
         budget: cost_usd or tokens, when one of them is used up, with what was spent of how much.
-        is_new: Whether this is the first refusal since that is so.
+        is_new: Whether this is the first refusal for this reason.
     """
 
     reason: NotRun

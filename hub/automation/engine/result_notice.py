@@ -51,8 +51,8 @@ class ResultNotices:
 
     Args:
         egress: Judges where it may go and sends it.
-        repairs: Told what does not get through.
-        tasks: Owner of what is under way.
+        repairs: Lists what could not be delivered.
+        tasks: Owns the deliveries under way.
     """
 
     def __init__(self, egress: Egress, repairs: Repairs, clock: Clock, tasks: TaskOwner) -> None:

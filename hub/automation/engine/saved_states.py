@@ -35,7 +35,7 @@ class SavedStates(Struct):
         last_triggered: Seconds since the epoch.
         failures: How many runs failed since the last that did not.
         paused_reason: Why it paused itself.
-        armed: Since when each of its schedules counts, by the trigger's own key; seconds since the epoch.
+        armed: When each of its schedules started to count, by the trigger's own key; seconds since the epoch.
         handled: Planned time of the last occurrence of each that was handled.
     """
 

@@ -35,7 +35,7 @@ class ScriptEnvironment(Struct, frozen=True):
     """The dependencies of all scripts.
 
     Attributes:
-        active: Contexts of the runs that go on → keys of their scripts; by it a script that calls itself is found.
+        active: Contexts of active runs → keys of their scripts; it reveals a script that calls itself.
         traces: Where traces go; None in a simulation.
         waiting: Where runs that survive a restart are kept.
     """

@@ -1,4 +1,4 @@
-"""The section `script`: sequences of actions that are services, put into force and taken out of it one by one."""
+"""The section `script`: sequences of actions that are services, applied and removed one by one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Scripts:
     # --- life ---
 
     async def open(self, config: Config) -> None:
-        """Register the scripts, then go on with the runs that a stop or a crash cut off."""
+        """Register the scripts, then resume the runs that a stop or a crash cut off."""
         # Looked up before any script can be called, since a run started later was not interrupted.
         cut_off = await self._environment.waiting.load() if self._environment.waiting is not None else []
         self._register_common()
@@ -83,7 +83,7 @@ class Scripts:
             again: Expand blueprints again even if the section has not changed.
 
         Returns:
-            Keys of those that are new, different or gone.
+            Keys of those that are new, changed or removed.
         """
         async with self._applying:
             wanted: Mapping[str, Mapping[str, Any]] = config.get(SECTION) or {}
@@ -126,7 +126,7 @@ class Scripts:
         return script
 
     async def call(self, key: str, call: ServiceCall) -> Mapping[str, Any]:
-        """Run a script to its end and return what it answers.
+        """Run a script to its end and return its response.
 
         Raises:
             ScriptStopped: It ended with `stop` and `error: true`.

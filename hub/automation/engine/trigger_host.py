@@ -29,7 +29,7 @@ class Schedules(Struct, frozen=True):
 
     Attributes:
         kept: The saved state of the automation.
-        key: What this trigger's times are kept under; empty for triggers that are no schedules.
+        key: What this trigger's times are kept under; empty for triggers other than schedules.
         catch_up: How missed occurrences are handled: mode and within.
         stopped: When the hub was stopped in good order, while it starts.
     """
@@ -49,13 +49,13 @@ class ArmedTriggerHost:
     """The `TriggerHost` of one trigger of one automation.
 
     Args:
-        parts: What the engine was handed.
+        parts: The engine's dependencies.
         automation: The automation of the trigger, validated.
         config: The trigger.
         variables: `trigger_variables`, rendered.
         schedules: The past of its schedules.
-        on_firing: Told each firing.
-        on_problem: Told the trigger's index and why it cannot watch.
+        on_firing: Called with each firing.
+        on_problem: Called with the trigger's index and why it cannot watch.
     """
 
     __slots__ = (

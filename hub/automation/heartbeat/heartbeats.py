@@ -58,7 +58,7 @@ class HeartbeatSettings(Struct, frozen=True):
         model, timeout_s: Instead of the agent's.
         prompt: The first words of its prompt.
         ack_limit: Characters around HEARTBEAT_OK that are nothing worth telling.
-        checks: How many checks at a time.
+        checks: The number of checks per beat.
         quoted: Whether words from outside in `prompt` are quoted there.
     """
 
@@ -143,7 +143,7 @@ class Heartbeats:
 
         Args:
             agent_id: The agent.
-            skip_unchanged: Whether it has not when nothing changed since it last found all in order.
+            skip_unchanged: Whether nothing is due when nothing changed since all was last found in order.
         """
         agent = self._needs.agents.get(agent_id)
         if self._needs.runs.busy(agent.id):
@@ -174,7 +174,7 @@ class Heartbeats:
 
         Args:
             key: Beating again with the same key attaches to the same run.
-            began: Told the id of the agent's run, when there is something to look after.
+            began: Called with the id of the agent's run, if there is one.
 
         Returns:
             `status` (ok, alert, duplicate, skipped), `text` (what was sent, or would have been), `reason`, `reply`,

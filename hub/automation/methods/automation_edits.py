@@ -1,4 +1,4 @@
-"""`automation.yaml|save|duplicate|delete`: automations written where they stand, comments kept."""
+"""`automation.yaml|save|duplicate|delete`: automations edited in place, comments kept."""
 
 from __future__ import annotations
 

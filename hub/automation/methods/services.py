@@ -29,7 +29,7 @@ class ServiceMethods:
 
     Args:
         services: What there is.
-        redactor: Takes secrets out of what they answer.
+        redactor: Removes secrets from their answers.
     """
 
     def __init__(self, services: ServiceRegistry, redactor: Redactor) -> None:

@@ -23,7 +23,7 @@ async def call_service(
         name: `domain.service`.
         data: What it gets, rendered.
         path: Of the step.
-        response_variable: Where its response goes; None when nobody wants it.
+        response_variable: The variable for its response; None for none.
 
     Raises:
         Interrupted: The hub stopped in the middle of this very call, and it cannot be repeated.

@@ -1,4 +1,4 @@
-"""Whether conditions hold: and, or, not over the kinds of `hub.automation.conditions`, at once or with waiting.
+"""Evaluation of conditions: and, or, not over the kinds of `hub.automation.conditions`, at once or with waiting.
 
 The rules are those of Home Assistant: what is not enabled does not count, and an error counts only where the others
 do not decide.

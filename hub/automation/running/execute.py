@@ -47,7 +47,7 @@ async def execute(run: RunState) -> Ended:
 
     Raises:
         CancelledError: Its task was cancelled by something else than `run.cancel`, as when the hub stops: a run that is
-            kept stays kept, and goes on at the next start.
+            kept stays kept, and resumes at the next start.
     """
     run.task = asyncio.current_task()
     if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is no part of it

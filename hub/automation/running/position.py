@@ -11,7 +11,7 @@ class Position(Struct):
     """The position of a run, from which it can be resumed.
 
     Attributes:
-        states: Path of a step or a sequence → what it is at: an index, a deadline, the branch that was chosen.
+        states: Path of a step or a sequence → its state: an index, a deadline, the chosen branch.
         scopes: Path of a step → the variables of the scope it opened.
         counts: Path of a service call → how often it was made.
         attempt: How often it began again after a failure.

@@ -1,4 +1,4 @@
-"""One run of an automation or a script: what its branches share (`RunState`), and what a step is handed (`Frame`)."""
+"""One run of an automation or a script: what its branches share (`RunState`), and what a step gets (`Frame`)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RunState:
         plan: What runs.
         parts: The hub.
         context: Why it runs, and its authority.
-        variables: Further variables (`this`, those of the trigger); all it had, for a run that is taken up again.
+        variables: Further variables (`this`, those of the trigger); for a resumed run, all it had.
         trigger: The trigger that fired, as templates see it.
         dry: Record instead of doing.
         keeper: Keeps it over a restart; None when it need not survive.
@@ -148,7 +148,7 @@ class RunState:
         return self.frame.scope.local
 
     def taint(self) -> None:
-        """Mark the run as tainted: something from outside came in, and what it may do is narrowed for good."""
+        """Mark the run as tainted; its authority is narrowed permanently."""
         if not self.context.authority.tainted:
             self.context = self.context.tainted()
 
@@ -174,7 +174,7 @@ class Frame:
 
     Args:
         run: What all branches share.
-        scope: The variables that are seen in this one.
+        scope: The variables visible in it.
     """
 
     __slots__ = ("dry", "entry", "memo", "parts", "plan", "position", "run", "scope")
@@ -233,7 +233,7 @@ class Frame:
 
         Args:
             path: Of the step that opens the scope.
-            local: Its variables; a run that is taken up again has those it had instead.
+            local: Its variables; a resumed run has those it had instead.
             branch: Whether it is a parallel branch.
         """
         if self.run.keeper is not None:
@@ -261,7 +261,7 @@ class Frame:
         """Like `render`, without holding up the event loop when it takes long.
 
         Args:
-            quote: What becomes of each text that a template puts in.
+            quote: Transforms each text that a template inserts.
         """
         if self.plan.is_static(value):
             return value
@@ -356,7 +356,7 @@ class Frame:
         """Run steps in order; return False when a condition among them ended the sequence.
 
         Args:
-            path: What stands before the index of each: `action`, `action/0/then`.
+            path: The prefix of each index: `action`, `action/0/then`.
         """
         if self.run.keeper is not None:
             return await self._kept_sequence(steps, path)

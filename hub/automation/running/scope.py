@@ -1,4 +1,4 @@
-"""The variables of a run, in scopes: what a loop or a parallel branch adds is seen inside it only.
+"""The variables of a run, in scopes: what a loop or a parallel branch adds is visible only inside it.
 
 The rules are those of Home Assistant: an assignment changes the variable in the nearest scope that has it; a name that
 no scope has yet belongs to the whole run. `wait` belongs to the parallel branch that waited.

@@ -15,8 +15,8 @@ def run_variables(
 ) -> dict[str, Any]:
     """Return the variables of a run: `this`, `trigger`, the trigger's own, arguments, the automation's.
 
-    The trigger's own and those handed over come first and take the place of the automation's own of that name, as
-    in Home Assistant. What was handed over is never rendered: it may be words from outside.
+    The trigger's own and those passed in come first and replace the automation's own of that name, as
+    in Home Assistant. What was passed in is never rendered: it may be words from outside.
 
     Args:
         config: The automation.

@@ -1,7 +1,7 @@
 """Words from outside in the calls of a tainted run: quoted for models, and refused where they would choose who acts.
 
 The author's own words stay as they are; what templates put among them is data. A call by hand renders nothing: there
-whoever is told quotes it all.
+the recipient quotes it all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def refuse_chosen_service(step: Mapping[str, Any], run: StepRun, name: str) -> N
     """Refuse a service that words from outside chose; within a literal domain, they may choose the service.
 
     Raises:
-        Forbidden: The domain comes out of a template.
+        Forbidden: The domain comes from a template.
     """
     written = str(step["action"]).strip().lower()
     if not run.context.authority.tainted or not is_template(written):
@@ -42,7 +42,7 @@ def refuse_choices(step: Mapping[str, Any], run: StepRun, data: Mapping[str, Any
     The conversation that a message came in was not chosen by it.
 
     Raises:
-        Forbidden: One of them comes out of a template.
+        Forbidden: One of them comes from a template.
     """
     for key in CHOICES:
         if key not in data or key in _literal(step, run):

@@ -126,7 +126,7 @@ class WaitingRuns:
         """Return the statements that store the current state of the run, for a transaction of the caller.
 
         Raises:
-            LimitExceeded: It carries too much.
+            LimitExceeded: It is too large.
         """
         context = run.context
         now_ms = int(self._wall_time() * 1000)
@@ -151,7 +151,7 @@ class WaitingRuns:
         """Return once the current state of the run is on disk.
 
         Raises:
-            LimitExceeded: It carries too much.
+            LimitExceeded: It is too large.
             StorageError: It could not be written.
         """
         await self._db.write(self.saving(run))

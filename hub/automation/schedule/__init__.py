@@ -1,4 +1,4 @@
 """Schedules: their kinds as plain data, the handling of missed occurrences, and the timetable.
 
-Not here: what happens then. Triggers, waits and delays hand the timetable a callback; there is no other scheduler.
+Not here: what happens then. Triggers, waits and delays give the timetable a callback; there is no other scheduler.
 """

@@ -31,7 +31,7 @@ class ActiveHours(Struct, frozen=True):
         weekdays: 0 (Monday) to 6 (Sunday), at least one.
 
     Raises:
-        InvalidRequest: There is no weekday, or start and end are the same and not both 00:00 (the whole day).
+        InvalidRequest: No weekday is given, or start and end are the same and not both 00:00 (the whole day).
     """
 
     start: time
@@ -48,11 +48,11 @@ class ActiveHours(Struct, frozen=True):
             raise InvalidRequest("active_hours: expected at least one weekday")
 
     def contains(self, instant: float) -> bool:
-        """Return whether `instant` (seconds since the epoch) lies in a window."""
+        """Return whether `instant` (seconds since the epoch) is in a window."""
         return self.next_open(instant) == instant
 
     def next_open(self, instant: float) -> float:
-        """Return `instant` itself when it lies in a window, else when the next one opens (seconds since the epoch)."""
+        """Return `instant` itself when it is in a window, else when the next one opens (seconds since the epoch)."""
         for opens, closes in self._windows(local(instant, self.zone).date()):
             if instant < closes and opens < closes:
                 return max(opens, instant)

@@ -28,7 +28,7 @@ class Daily:
         weekdays: 0 (Monday) to 6 (Sunday), at least one.
 
     Raises:
-        InvalidRequest: There is no weekday, or one that no week has.
+        InvalidRequest: No weekday is given, or an unknown one.
     """
 
     at: time
@@ -72,7 +72,7 @@ def parse_weekdays(value: object) -> frozenset[int]:
     """Read one weekday or a list of them, `mon` to `sun`; None means every day.
 
     Raises:
-        InvalidRequest: The list is empty, or one of them is no weekday.
+        InvalidRequest: The list is empty, or one of them is not a weekday.
     """
     if value is None:
         return EVERY_DAY

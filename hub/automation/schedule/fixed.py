@@ -42,10 +42,10 @@ def parse_at(text: object, base: float, zone: tzinfo) -> float:
     """Read one instant.
 
     Args:
-        text: A date with a time (ISO 8601, `T` or a blank between them; behind it an offset, `Z`, a blank and the name
+        text: A date with a time (ISO 8601, `T` or a blank between them; then an offset, `Z`, a blank and the name
             of a zone, or nothing), a time of day (the next one), a duration from now, or seconds since the epoch.
         base: What "now" is, in seconds since the epoch.
-        zone: Whose clock is meant when the text names none. In a doubled hour the first is meant; a missing time
+        zone: The zone of a text that names none. In a doubled hour the first is used; a missing time
             means the first instant after the gap.
 
     Returns:

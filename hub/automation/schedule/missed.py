@@ -46,7 +46,7 @@ class ClockCheck(Struct, frozen=True):
         caught_up: Missed occurrences to fire now, oldest first.
         on_time: Occurrences to fire now that are on time, oldest first; all later than those caught up.
         dropped: How many others came due and do not fire, counted up to `MAX_COUNTED`.
-        latest_dropped: The latest missed occurrence when nothing fires in its stead, else None.
+        latest_dropped: The latest missed occurrence when nothing fires instead, else None.
     """
 
     caught_up: list[float]
@@ -67,7 +67,7 @@ def plan_look(
     """Decide which of the occurrences in (`after`, `now`] fire.
 
     What is on time fires. When something was missed before it, `none` and `last` fire the latest occurrence only: it
-    stands for the others. Arguments as in `plan_missed`; up to `down_until` nobody looked.
+    represents the others. Arguments as in `plan_missed`; up to `down_until` nobody looked.
     """
     until = min(now, max(_below(now - TOLERANCE_S), down_until))
     missed = plan_missed(schedule, after, now, catch_up, within_s, until=until)

@@ -36,7 +36,7 @@ class GeoPosition(Struct, frozen=True):
     """A point on the earth: degrees north, degrees east, metres above the sea.
 
     Raises:
-        InvalidRequest: Latitude or longitude is no place on the earth.
+        InvalidRequest: Latitude or longitude is out of range.
     """
 
     latitude: float

@@ -86,7 +86,7 @@ class Timetable:
     """Fires callbacks when the wall clock shows their time; one heap and one task for all of them.
 
     The clock is looked at again at least every `RECHECK_S`: a machine that slept, or a clock that somebody set, is
-    noticed. When it went back, what fired does not fire again, and what was let go as missed is waited for again; what
+    noticed. When it went back, what fired does not fire again, and what was dropped as missed is waited for again; what
     fired more than `REANCHOR_S` ahead of the new time is forgotten.
 
     Args:
@@ -125,13 +125,13 @@ class Timetable:
             callback: What to call. It must not wait; one that raises is logged, and comes due again.
             after: The last occurrence that was handled, or when the schedule was armed: what came due in (`after`,
                 now] was missed. None: now.
-            catch_up: What becomes of missed occurrences.
+            catch_up: How missed occurrences are handled.
             within_s: How old, in seconds, a missed occurrence may be to be caught up; None for any age.
-            on_skipped: Told of the latest missed occurrence when missed ones are let go and nothing fires in their
-                stead. Without it the next firing says how many.
+            on_skipped: Called with the latest missed occurrence when missed ones are dropped and nothing fires
+                instead. Without it the next firing says how many.
 
         Returns:
-            The entry; calling it takes it out.
+            The entry; calling it removes it.
 
         Raises:
             InvalidRequest: The schedule cannot be read.

@@ -144,7 +144,7 @@ class Addresses:
             agent_id: Whose main conversation an owner has there; None for no such place.
 
         Raises:
-            NotFound: There is no such person, or nothing was ever heard of them.
+            NotFound: There is no such person, or they have never written.
         """
         person = self._people().by_id(person_id)
         if person is None:

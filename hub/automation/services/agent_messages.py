@@ -44,7 +44,7 @@ class RunPlace(Struct, frozen=True):
 
 
 class AgentMessages:
-    """Sends for agents.
+    """Sends messages for agents.
 
     Args:
         db: The hub database, which knows what a run answers.

@@ -167,7 +167,7 @@ def _session_key(session: str, agent_id: str, authority: Authority) -> str | Non
     """Return the requested conversation; None for a new one.
 
     Raises:
-        InvalidRequest: It is no session key, or one of another agent.
+        InvalidRequest: It is not a session key, or one of another agent.
         Forbidden: It is the owner's own conversation, and this is not done for the owner.
     """
     if session == ISOLATED:

@@ -1,4 +1,4 @@
-"""Runs of agents that automations ask for: each once, in a lane of their own, in a conversation that fits."""
+"""Runs of agents on behalf of automations: each once, in a lane of their own, in a conversation that fits."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class RequestedRun(Struct, frozen=True):
         agent_id: Who answers.
         text: The words.
         context: The cause, and the authority.
-        session_key: The conversation; None for one of its own, begun again each time.
+        session_key: The conversation; None for one of its own, started afresh each time.
         name: What a conversation of its own is called.
         key: Asking again with the same key attaches to the same run.
         model, thinking, timeout_s: Instead of the agent's.
-        extra_system_prompt: Put behind the agent's own prompt.
-        began: Told the run's id before it begins, for those who want to name it whatever becomes of it.
+        extra_system_prompt: Appended to the agent's own prompt.
+        began: Called with the run's id before it begins, for callers that name it whatever the outcome.
         on_final: Called in the transaction that ends the run.
         after: Called when it has ended, also when nobody waited for it.
         quoted: Whether words from outside in the text are quoted in it.
@@ -115,7 +115,7 @@ class AgentRuns:
         Raises:
             LimitExceeded: Too many runs wait.
 
-        Cancelling it stops the run, unless the hub stops: then the run can be taken up with the same key.
+        Cancelling it stops the run, unless the hub stops: then the run can be resumed with the same key.
         """
         run_id = run_id_of(wanted.key)
         if wanted.began is not None:

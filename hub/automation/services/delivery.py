@@ -35,7 +35,7 @@ class ResultDelivery:
         db: The hub database.
         outbox: Sends them.
         sessions: Where conversations are kept.
-        bus: Told `session_said`.
+        bus: Receives `session_said`.
         tasks: Owner of the writing that nobody waits for.
     """
 
@@ -107,7 +107,7 @@ class ResultDelivery:
     async def keep(self, place: DeliveryTarget, text: str, context: Context, name: str) -> None:
         """Add a message to the transcript of its conversation, once per name.
 
-        It waits for no turn: one that goes on there may itself wait for somebody's answer.
+        It does not wait for a turn: an active one may itself be waiting for somebody's answer.
         """
         key = place.session_key
         if key is None:

@@ -24,7 +24,7 @@ class HubControl(Struct, frozen=True):
 
     Attributes:
         check: Returns the errors of the configuration files as they are now.
-        reload: Reads the configuration again and puts it into force; returns what happened to it.
+        reload: Reloads and applies the configuration; returns the result.
         restart, stop: Asks for it; returns at once.
     """
 

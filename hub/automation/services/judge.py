@@ -59,8 +59,8 @@ class Judge:
     Args:
         models: The model registry.
         agents: Whose model and persona answer.
-        persona: Returns the words that make an agent who it is; asked only when a question names an agent.
-        bus: Told what each question cost.
+        persona: Returns the text of an agent's persona; called only when a question names an agent.
+        bus: Receives the cost of each question as an event.
         history: Where usage is kept; None where none is.
         clock: Time.
     """
@@ -87,7 +87,7 @@ class Judge:
         """Ask; see `JudgeQuestion`.
 
         Raises:
-            NoAnswer: Twice no answer in the form that was asked for.
+            NoAnswer: Two answers in a row lacked the requested form.
             TimedOut: None within `question.timeout_s`, waiting for others included.
             HubError: There is no such agent or model, or it failed.
 

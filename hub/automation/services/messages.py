@@ -105,7 +105,7 @@ class Messages:
         return remove
 
     def refresh(self) -> None:
-        """Give each person of this home a service of their own."""
+        """Register a service for each person of this home."""
         for remove in self._personal:
             remove()
         services = self._services

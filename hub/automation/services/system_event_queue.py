@@ -77,7 +77,7 @@ class SystemEvents:
             text: What happened.
             context: Why, and with whose authority; decides whether the words are trusted.
             key: Adding again with the same key adds nothing.
-            wake: Whether the agent is to look at once.
+            wake: Whether the agent looks at once.
 
         Returns:
             Its id.

@@ -36,7 +36,7 @@ FETCH_SCHEMA = Schema(
 def register_web(services: ServiceRegistry, egress: Egress, store: RememberedPages) -> Unsubscribe:
     """Register `web.fetch`.
 
-    Its response: `status`, `url` (behind redirects), `title`, `text`, `truncated`, `hash` (of the whole text), and with
+    Its response: `status`, `url` (after redirects), `title`, `text`, `truncated`, `hash` (of the whole text), and with
     `remember`: `changed` (False the first time, `first` is then True) and `diff` (lines with + and -). What answers
     with an error status is neither compared nor remembered.
 

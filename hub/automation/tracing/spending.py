@@ -36,7 +36,7 @@ class SpendingLog:
 
     Args:
         bus: Listened to between `open` and `close`.
-        history: Read at `open`, and told which automation costs count for; None knows only what happens from now on.
+        history: Read at `open`, and given the automation that costs count for; None counts only from now on.
         wall_time: Seconds since the epoch.
     """
 

@@ -1,4 +1,4 @@
-"""The trace of one run: what each step did, when, and what came of it. Writing it costs a list entry a step.
+"""The trace of one run: what each step did, when, and with what result. Writing it costs a list entry a step.
 
 Times are taken on the monotonic clock; they become wall times, in the home's zone, when somebody looks.
 """
@@ -123,7 +123,7 @@ class TraceWriter:
         context: Why it runs.
         clock: Time.
         zone: The home's time zone.
-        config: What runs, so that the trace can be read when it was edited since; not to be changed afterwards.
+        config: The configuration that runs, for reading the trace after later edits; not to be changed.
             Its secrets are hidden in the whole trace.
     """
 

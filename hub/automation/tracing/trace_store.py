@@ -60,7 +60,7 @@ class TraceStore:
 
     Args:
         history: Where they are written; None keeps them in memory.
-        redactor: Takes secrets out of whatever is shown.
+        redactor: Removes secrets from what is shown.
         wall_time: Seconds since the epoch.
         zone: The home's time zone.
     """
@@ -89,7 +89,7 @@ class TraceStore:
         """Store the trace of an ended run; returns at once and never raises.
 
         Args:
-            trace: The trace; it is put into its form where it is written, and not changed any more.
+            trace: The trace; not changed any more.
             kept: How many of this automation and this outcome are kept (`trace: stored_traces`); 0 keeps none.
         """
         if isinstance(trace, TraceWriter):
@@ -198,7 +198,7 @@ class TraceStore:
     def import_(self, data: Any) -> str:
         """Import an exported trace; return its new run id.
 
-        It gets an id of its own and is marked `imported`: a file stands for nothing that happened here.
+        It gets an id of its own and is marked `imported`: a file proves nothing that happened here.
 
         Raises:
             InvalidRequest: It is none, or too large.

@@ -1,6 +1,6 @@
 """Backtest: when would an automation have run in the last days, and what would it have done?
 
-Recorded events and states go by again, through the same triggers, conditions and actions, on parts of their own.
+Recorded events and states are replayed through the same triggers, conditions and actions, on separate parts.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ async def simulate(
     Args:
         config: Validated and expanded.
         parts: The hub's; states are those of now.
-        trigger: Id or index of the trigger that is taken to fire; None for none of them.
-        at: Seconds since the epoch that the clock is taken to show; None for now.
-        variables: Over those of the automation, never rendered; `trigger` in it is merged into what the trigger tells.
+        trigger: Id or index of the trigger that is assumed to fire; None for none of them.
+        at: The assumed time in seconds since the epoch; None for now.
+        variables: Over those of the automation, never rendered; `trigger` in it is merged into the trigger's own.
         context: Whose authority templates and conditions have.
         skip_conditions: Whether to show the actions even if its conditions do not hold.
         ask_models: Whether `agent` conditions ask their model, which costs; else they are taken to hold.

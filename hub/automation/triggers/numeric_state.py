@@ -1,4 +1,4 @@
-"""`numeric_state`: a number went into a range; it fires when it crosses the edge, not while it stays inside.
+"""`numeric_state`: a number entered a range; it fires when it crosses the edge, not while it stays inside.
 
 An entity is armed by each value outside the range, and by each that is unknown or unavailable, as in Home Assistant.
 """
@@ -55,7 +55,7 @@ class _Range:
         """Return whether the number is in the range; an unknown number is not.
 
         Raises:
-            HubError: It is no number, or an edge is none.
+            HubError: It or an edge is not a number.
         """
         value = self._value(state)
         if value is None:

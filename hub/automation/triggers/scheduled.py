@@ -50,7 +50,7 @@ def watch(
     Args:
         facts: What templates see of it, beside now, planned, missed and caught_up.
         after: The last occurrence that was handled; None: now.
-        wanted: Says of each occurrence whether it counts.
+        wanted: Returns whether an occurrence counts.
 
     Raises:
         InvalidRequest: The schedule cannot be read.

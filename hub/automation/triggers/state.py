@@ -1,7 +1,7 @@
 """`state`: an entity changed, from something to something, perhaps for a while.
 
 The rules are those of Home Assistant: with none of from, to, not_from, not_to, changes of attributes count too; one of
-them with nothing behind it means "any, but a change of the state itself". With `for`, only changes of the value count.
+them with nothing after it means "any, but a change of the state itself". With `for`, only changes of the value count.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def show_error(error: ConfigError, home: Path, *, kind: str = "", texts: Mapping
         error: The error.
         home: Where its file is.
         kind: Put before the message, such as `warning`.
-        texts: Texts that stand in for files.
+        texts: Texts that replace files.
     """
     told = [f"{error.file}:{error.line}:{error.column}: {kind}{f'{error.path}: ' if error.path else ''}{error.message}"]
     line = None if error.file == _SECRETS else _line(home, error, texts or {})

@@ -53,7 +53,7 @@ def add(client: HubClient, name: str, kind: str, floor: str | None) -> Answer:
 @click.argument("id")
 @_KIND
 def remove(client: HubClient, id: str, kind: str) -> Answer:
-    """Remove an area, a floor or a label; what was in it is then nowhere.
+    """Remove an area, a floor or a label; what was in it then has no place.
 
     Example:
       homarus areas remove kitchen

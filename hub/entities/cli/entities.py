@@ -1,4 +1,4 @@
-"""`homarus entities`: what is in the home, what it is called, and what agents see of it."""
+"""`homarus entities`: the entities of the home, their names, and what agents see of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENTITY = click.argument("entity_id", metavar="ENTITY")
 
 @click.group("entities", cls=Group)
 def command() -> None:
-    """List entities, and decide what they are called, where they are and what agents see.
+    """List entities, and decide their names, their places and what agents see.
 
     Example:
       homarus entities list --area kitchen
@@ -112,7 +112,7 @@ def move(client: HubClient, entity_id: str, area: str) -> Answer:
 @verb(command)
 @_ENTITY
 def remove(client: HubClient, entity_id: str) -> Answer:
-    """Remove an entity that is gone, with what was decided about it.
+    """Remove an entity that no longer exists, with the decisions about it.
 
     Example:
       homarus entities remove switch.old_plug

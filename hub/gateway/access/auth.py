@@ -154,7 +154,7 @@ class Authenticator:
         The hub token itself is never locked out on its own machine: 256 bits are not guessed.
 
         Raises:
-            LimitExceeded: This client failed too often; `retry_after_s` says when to come back.
+            LimitExceeded: This client failed too often; `retry_after_s` says when to try again.
         """
         if presented.bearer is not None and not self.is_local_hub_token(client, presented.bearer):
             self.attempts.check(client.limiter_key)
@@ -167,7 +167,7 @@ class Authenticator:
         """Return who is calling.
 
         Raises:
-            Unauthorized: No credential, or none that is valid.
+            Unauthorized: There is no valid credential.
             LimitExceeded: Too many failures.
         """
         if client.unix and presented.bearer is None:

@@ -15,7 +15,7 @@ METHODS = "GET, POST, DELETE"
 
 
 def judge_origin(request: web.Request, origins: Collection[str]) -> bool:
-    """Return whether the page that sent a request may call its path; its browser hands over no cookie there."""
+    """Return whether the page that sent a request may call its path; its browser sends no cookie there."""
     origin = request.headers.get("Origin")
     if origin is None or origin not in origins or not request.path.startswith(API_PATHS):
         return False

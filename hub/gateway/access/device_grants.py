@@ -18,11 +18,11 @@ class Grant:
     """The rights of one device in one role.
 
     Attributes:
-        scopes: Approved operator scopes as asked for, not expanded.
-        data: What the device said of itself: platform, display name, client.
+        scopes: Approved operator scopes as requested, not expanded.
+        data: What the device reported about itself: platform, display name, client.
         generation: Goes into the token; higher after each rotation.
-        owner: Id of the owner who let it in, for whom it so acts within its scopes; None if it was no owner.
-        made_by: The credentials of whoever let it in, as `<id>@<generation>`; the grant ends with the first of them.
+        owner: Id of the owner who let it in, on whose behalf it acts within its scopes; None if it was not an owner.
+        made_by: The credentials that let it in, as `<id>@<generation>`; the grant ends with the first of them.
     """
 
     device_id: str
@@ -57,7 +57,7 @@ class PairingRequest(Struct, frozen=True):
     """A device that asks to be let in.
 
     Attributes:
-        brought_by: The credentials beside which it asked: they cannot approve it themselves.
+        brought_by: The credentials that came with its request: they cannot approve it themselves.
     """
 
     id: str

@@ -209,7 +209,7 @@ class Devices:
         return request
 
     async def approve(self, request_id: str, by: Authority, made_by: frozenset[str] = frozenset()) -> Grant:
-        """Approve a device, with what it asked for and the approver may grant.
+        """Approve a device, with as much of its request as the approver may grant.
 
         Args:
             made_by: The credentials of the approver.

@@ -203,7 +203,7 @@ class Guard:
 
 
 class GuardedServer(web.Server):
-    """aiohttp's low-level server whose connections stand behind the guard."""
+    """aiohttp's low-level server, with its connections behind the guard."""
 
     def __init__(self, handler: Any, guard: Guard, app: web.Application, **options: Any) -> None:
         super().__init__(handler, handler_cancellation=True, request_factory=self._request)

@@ -132,7 +132,7 @@ def client_address(peer: str, forwarded_for: str, proxies: Sequence[Network], *,
 
 
 def forwarded_scheme(headers: Mapping[str, str], own: str, *, trusted: bool) -> str:
-    """Return the scheme the browser used: our own, or what a peer that is a trusted proxy says."""
+    """Return the scheme the browser used: our own, or the one that a trusted proxy reports."""
     if not trusted:
         return own
     said = headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()

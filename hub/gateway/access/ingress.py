@@ -54,7 +54,7 @@ class MethodNotAllowed(HubError):
 
 
 class Admitted(Struct, frozen=True):
-    """A request that may be handled: its route and the call to hand to the handler."""
+    """A request that may be handled: its route and the call to pass to the handler."""
 
     route: Route
     call: HttpCall

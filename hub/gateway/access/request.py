@@ -11,7 +11,7 @@ from aiohttp.helpers import ChainMapProxy
 class GatewayRequest(web.Request):
     """A request that belongs to the gateway's application, although our route table resolves it and no aiohttp router.
 
-    Libraries for aiohttp find what they keep in the application: `request.app`, `request.config_dict`.
+    Libraries for aiohttp find their own data in the application: `request.app`, `request.config_dict`.
     """
 
     ATTRS = web.Request.ATTRS | {"_app"}

@@ -50,7 +50,7 @@ class SetupCode(Struct, frozen=True):
     Attributes:
         profile: One of `PROFILES`.
         scopes: What the device may do as an operator; nothing is a node alone.
-        owner: Id of the owner who made it; None if it was no owner.
+        owner: Id of the owner who made it; None if it was not an owner.
         made_by: The credentials with which it was made.
     """
 

@@ -7,7 +7,7 @@ from hub.core.surfaces import MethodCall
 
 
 def acting(call: MethodCall) -> Context:
-    """Return the context for the things a call starts.
+    """Return the context for what a call starts.
 
     An automation runs with its owner's rights. What a caller who is not the owner brings into it (the data of an event,
     a state, variables) is somebody else's words there: the run is tainted.

@@ -35,7 +35,7 @@ def images_of(attachments: Iterable[Mapping[str, Any]]) -> tuple[Image, ...]:
     """Return the images.
 
     Raises:
-        InvalidRequest: One is no image, too large, or not base64.
+        InvalidRequest: One is not an image, too large, or not base64.
     """
     return tuple(_image(each, f"attachments[{index}]") for index, each in enumerate(attachments))
 

@@ -46,7 +46,7 @@ class Idempotency:
     Args:
         db: The hub database.
         clock: Tells the age of keys.
-        tasks: Owner of the tasks that act, so that a client that leaves does not stop half way.
+        tasks: Owns the tasks that act, so that a client that leaves does not stop them half way.
     """
 
     def __init__(self, db: Database, clock: Clock, tasks: TaskOwner) -> None:
@@ -154,7 +154,7 @@ class Idempotency:
             await _tell(later, payload)
 
     async def _claim(self, place: _Key, params_hash: str, method: Method) -> tuple[str, str | None] | None:
-        """Insert the row, or return hash and answers of the one that is there."""
+        """Insert the row, or return hash and answers of the existing one."""
 
         def insert(connection: SqlConnection) -> None:
             connection.execute(

@@ -12,9 +12,9 @@ def moment(text: str, now: float, zone: tzinfo, key: str) -> float:
     """Return seconds since the epoch.
 
     Args:
-        text: ISO 8601, in the home's zone when it names none; a time of day (today); or a duration, which is ago.
+        text: ISO 8601, in the home's zone when it names none; a time of day (today); or a duration into the past.
         now: Seconds since the epoch.
-        zone: The home's.
+        zone: The home's time zone.
         key: What it is of, for the error.
 
     Raises:

@@ -52,7 +52,7 @@ def known_part(method: str, schema: Schema, params: Any) -> tuple[Any, list[str]
         params: Decoded JSON that belongs to the caller of this; unknown keys are taken out of it.
 
     Raises:
-        InvalidRequest: One of the unknown keys is a condition: without it, more would be done than was asked for.
+        InvalidRequest: One of the unknown keys is a condition: without it, more would be done than was requested.
         SchemaError: The rest does not fit.
     """
     left_out: list[str] = []

@@ -1,4 +1,4 @@
-"""`homarus devices`: phones, browsers and programs that connect with a key of their own."""
+"""`homarus devices`: phones, browsers and programs that connect with their own key."""
 
 from __future__ import annotations
 

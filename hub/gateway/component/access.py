@@ -24,7 +24,7 @@ from hub.storage.database import Database
 
 
 class LoginLink(Struct, frozen=True):
-    """A way to sign in to the dashboard once: the address with the code behind `#`, or the code typed in."""
+    """A way to sign in to the dashboard once: the address with the code behind `#`, or the code to type in."""
 
     url: str
     code: str

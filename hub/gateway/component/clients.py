@@ -1,4 +1,4 @@
-"""What programs ask the hub: OpenAI's API, and how it is."""
+"""The HTTP APIs that programs use, and the facts of `status`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ClientDependencies(Struct, frozen=True):
-    """What the routes and the facts need."""
+    """The dependencies of the routes and the facts."""
 
     gateway: Gateway
     db: Database

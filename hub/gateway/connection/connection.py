@@ -69,7 +69,7 @@ class Connection:
         id: Of the connection.
         ws: The upgraded response.
         socket: Its TCP connection.
-        outlet: The way out.
+        outlet: Sends its frames.
         dispatcher: Calls methods.
         tasks: Owner of the tasks that answer.
         all_valid: Whether credentials are still valid; asked at each request.

@@ -73,7 +73,7 @@ class Welcome(Struct, frozen=True):
         request_id: The request to answer with hello-ok.
         protocol: The version agreed on.
         caller: The caller.
-        client: What the client says of itself.
+        client: What the client reports about itself.
         scopes: Granted, expanded.
         device_token: For a paired device.
         further_tokens: Those of its other roles, for a device that came with a setup code.
@@ -96,9 +96,9 @@ class _Asked(Struct, frozen=True):
     Attributes:
         request: Its frame.
         protocol: The version agreed on.
-        client: Where it comes from.
+        client: Its address and origin.
         params: As `CONNECT_SCHEMA` has validated them.
-        said: What the client says of itself.
+        said: What the client reports about itself.
     """
 
     request: Request
@@ -311,7 +311,7 @@ class Handshake:
     def _welcome_device(self, asked: _Asked, grant: Grant, beside: Caller | None = None) -> Welcome:
         """Welcome a device that came with its own token, or `beside` another credential that bounds it.
 
-        Its own token is given only beside a credential that may do as much.
+        Its own token is returned only beside a credential that may do as much.
         """
         devices = self._devices_now()
         devices.used(grant)

@@ -1,7 +1,7 @@
 """The output to one client: a bounded queue that never waits for the client and never grows without bound.
 
 Frames of one turn of the event loop go out in one write. While the client does not read, frames wait here; over the
-bound, what may be missed is dropped first, and then the client is closed.
+bound, optional frames are dropped first, and then the client is closed.
 """
 
 from __future__ import annotations

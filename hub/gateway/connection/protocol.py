@@ -142,7 +142,7 @@ def plain(value: Any) -> Any:
     """Encode types that orjson does not know: our structs, mappings and sets.
 
     Raises:
-        TypeError: It is no plain data.
+        TypeError: It is not plain data.
     """
     if isinstance(value, Struct):
         return asdict(value)

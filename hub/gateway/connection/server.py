@@ -69,7 +69,7 @@ UnknownPage = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class GatewayState(StrEnum):
-    """How far the hub has started; everything but health answers UNAVAILABLE until then."""
+    """The progress of the hub's start; everything but health answers UNAVAILABLE until then."""
 
     STARTING = "starting"
     RUNNING = "running"

@@ -51,7 +51,7 @@ class AnswerShape(Protocol):
         ...
 
     def closing(self, text: str, answer: Answer) -> bytes:
-        """Return the events behind the text."""
+        """Return the events after the text."""
         ...
 
     def broken(self, error: HubError) -> bytes:

@@ -1,4 +1,4 @@
-"""`POST /v1/messages`: the hub's agents for every client that speaks to Anthropic."""
+"""`POST /v1/messages`: the hub's agents for every client of Anthropic's API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions`: the hub's agents for every client that speaks to OpenAI."""
+"""`POST /v1/chat/completions`: the hub's agents for every client of OpenAI's API."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def read_form(form: Any, place: str) -> AnswerForm | None:
 
     Args:
         form: Type, and for json_schema the name, the schema and `strict`.
-        place: Where it stands, for errors.
+        place: Its path, for errors.
 
     Raises:
         InvalidRequest: It is none that the hub knows.

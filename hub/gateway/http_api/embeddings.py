@@ -38,7 +38,7 @@ class Embeddings:
     """Makes vectors.
 
     Args:
-        agents: The default one's memory says who makes them.
+        agents: The default one's memory chooses the embedding model.
         embed: Returns what makes them; None when no memory does.
     """
 
@@ -55,7 +55,7 @@ class Embeddings:
 
         Raises:
             Unavailable: Nobody makes vectors here, or not now.
-            InvalidRequest: They have another length than is asked for.
+            InvalidRequest: The vectors have another length than requested.
         """
         body, embed = call.body, self._embed()
         if embed is None:

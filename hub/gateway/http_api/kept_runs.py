@@ -1,6 +1,6 @@
 """Runs of `/v1` kept for 24 hours, so that a client can continue them, read them again, and retry.
 
-A run is found again by the principal that asked for it, and by nobody else.
+Only the principal that asked for a run can find it again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class KeptRun(Struct, frozen=True):
 
     Attributes:
         id: Of the run.
-        principal: Who asked for it.
+        principal: The requester.
         place: Principal, path and idempotency key, when the client gave one.
         request_hash: Of the request's body.
         session_key: The conversation, unless it is kept here.
@@ -72,7 +72,7 @@ class KeptRun(Struct, frozen=True):
         shown: Whether the client may read it again.
         echo: What of the request is shown in its answer.
         answer: The answer; None while there is none.
-        entries: What it heard and added; `heard` of them are its input.
+        entries: Its input and what it added; the first `heard` are its input.
     """
 
     id: str

@@ -16,7 +16,7 @@ class Models:
 
     Args:
         agents: The agents.
-        created_s: When the hub began, seconds since the epoch.
+        created_s: When the hub started, seconds since the epoch.
     """
 
     def __init__(self, agents: Agents, created_s: int) -> None:

@@ -1,4 +1,4 @@
-"""`/api/tags`, `/api/show`, `/api/version` and `/api/chat`: the hub's agents for programs that speak to Ollama."""
+"""`/api/tags`, `/api/show`, `/api/version` and `/api/chat`: the hub's agents for clients of Ollama's API."""
 
 from __future__ import annotations
 

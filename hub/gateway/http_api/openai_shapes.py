@@ -1,6 +1,6 @@
 """The shapes of the OpenAI API: its requests, and its errors.
 
-Messages of Chat Completions are the one shape that is read; other APIs translate theirs into it.
+Messages of Chat Completions are the only shape that is read; other APIs translate theirs into it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def agent_of(model: str, agents: Agents) -> str | None:
 
 
 def model_names(agents: Agents) -> list[str]:
-    """Return the model names that stand for an agent."""
+    """Return the model names that select an agent."""
     return [MODEL, *(f"{MODEL}/{each.id}" for each in agents.all())]
 
 
@@ -116,7 +116,7 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
     """Raise for a parameter that cannot be honoured.
 
     Raises:
-        InvalidRequest: It is; `reason` says why it cannot.
+        InvalidRequest: It is present; `reason` says why it is refused.
     """
     for name in names:
         if body.get(name):
@@ -194,7 +194,7 @@ def blocks_of(content: Any, place: str) -> tuple[Block, ...]:
     """Return the blocks of a message's content: text, or a list of parts.
 
     Args:
-        place: Where it stands, for errors.
+        place: Its path, for errors.
 
     Raises:
         InvalidRequest: A part is of another kind, or malformed.

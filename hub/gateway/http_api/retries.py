@@ -23,7 +23,7 @@ class Place(Struct, frozen=True):
     Attributes:
         name: Of the principal, the path, and the key or the body.
         keyed: Whether the client gave a key.
-        again: Whether the client says that it has sent the request before.
+        again: Whether the client says that it sent the request before.
     """
 
     name: str

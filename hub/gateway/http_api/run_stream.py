@@ -27,14 +27,14 @@ class RunStream:
         runner: Runs it.
         bus: Tells its text.
         tasks: Owner of its task.
-        clock: For the wait for a client that comes back.
+        clock: Times the wait for a client to return.
         request: What to run.
         begin: Called before the run.
         finish: Returns the answer for the run's result, or what keeps and returns it.
         in_pieces: Whether anybody reads `pieces`; what is answered as a whole needs none.
 
     Attributes:
-        keyed: Whether the client gave an idempotency key: it may come back at any time.
+        keyed: Whether the client gave an idempotency key: it may return at any time.
         retried: Whether the client sends its request again by itself, as long as nothing was sent to it.
         sent: Whether something was.
     """

@@ -53,8 +53,8 @@ class ApiRequest(Struct, frozen=True):
         tools: The client's.
         form: The form of the answer.
         thinking: Thinking level.
-        stream: Whether the answer is to come in pieces.
-        previous: The run whose conversation it goes on with.
+        stream: Whether the answer is streamed.
+        previous: The run whose conversation it continues.
         shown: Whether the client may read the answer again.
         echo: What of the request is shown in its answer.
     """

@@ -30,10 +30,10 @@ class SignIn:
     """`POST /api/login {code | password}` and `POST /api/logout {}`.
 
     Args:
-        ingress: Tells where a request comes from.
+        ingress: Finds where a request comes from.
         authenticator: Counts attempts and knows the password.
         codes: One-time codes.
-        sessions: What a cookie stands for.
+        sessions: The sessions of cookies.
     """
 
     def __init__(

@@ -49,8 +49,8 @@ class Transcriptions:
         """Answer with the text.
 
         Raises:
-            InvalidRequest: Nothing is configured that transcribes, there is no recording, or another form of answer is
-                asked for.
+            InvalidRequest: No transcriber is configured, there is no recording, or another form of answer is
+                requested.
         """
         transcribe = self._transcriber()
         if transcribe is None:
@@ -74,7 +74,7 @@ def read_form_data(content_type: str, body: bytes) -> Mapping[str, tuple[str, by
     """Return the fields of a form: name → file name and content.
 
     Raises:
-        InvalidRequest: It is no form (RFC 7578).
+        InvalidRequest: It is not a form (RFC 7578).
     """
     boundary = _BOUNDARY.match(content_type)
     if boundary is None:

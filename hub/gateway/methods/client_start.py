@@ -1,6 +1,6 @@
 """Methods that clients of the protocol call at their start, for features this hub lacks or simplifies.
 
-Each answers what is so: tasks are the subagents; there are no progress cards, no live voice, and no update by itself.
+The answers are true: tasks are the subagents; there are no progress cards, no live voice, and no automatic update.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`device.pair.setupCode` and `setupStatus`: a code or QR that lets one device in."""
+"""`device.pair.setupCode` and `setupStatus`: a code or QR code that lets one device in."""
 
 from __future__ import annotations
 

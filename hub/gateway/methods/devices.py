@@ -1,4 +1,4 @@
-"""`device.pair.*` and `device.token.*`: devices with keys of their own."""
+"""`device.pair.*` and `device.token.*`: devices with their own keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks that automations wait for: their addresses, who may call, and what a call says.
+"""Webhooks that automations wait for: their addresses, their access rules, and the data of a call.
 
 Not here: webhooks of channels, which their integrations serve.
 """

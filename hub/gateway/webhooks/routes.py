@@ -38,10 +38,10 @@ CODES = {
 def webhook_routes(ingress: Ingress, webhooks: Webhooks) -> list[Route]:
     """Return the routes.
 
-    What is taken answers 200 and says nothing of what it set off.
+    An accepted call answers 200 and does not reveal what it set off.
 
     Args:
-        ingress: Tells where a request comes from.
+        ingress: Finds where a request comes from.
         webhooks: The table of what triggers wait for.
     """
 

@@ -29,7 +29,7 @@ def read_body(content_type: str, body: bytes) -> dict[str, Any]:
     """Return the body as templates see it: `json`, or `data` (a form's fields, or nothing) and other text.
 
     Raises:
-        InvalidRequest: It says that it is JSON or a form and is none, or it is beyond a bound.
+        InvalidRequest: It claims to be JSON or a form and is not, or it is beyond a bound.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/json" or kind.endswith("+json"):

@@ -113,7 +113,7 @@ class Webhooks:
         """Register a webhook; `deliver` gets the template data of each call, and must not wait.
 
         Returns:
-            What ends it.
+            A function that ends it.
 
         Raises:
             InvalidRequest: The id cannot be part of a path, or it is open to others and has no secret.

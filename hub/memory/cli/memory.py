@@ -30,7 +30,7 @@ INDEX_LIMIT_S = 3_660.0
 
 @click.group("memory", cls=Group)
 def command() -> None:
-    """Search, add to, forget from and look after the memory.
+    """Search, add to, forget from and maintain the memory.
 
     Example:
       homarus memory search "when was the boiler serviced"

@@ -1,4 +1,4 @@
-"""`homarus memory list|show|changes|undo`: the files of memory, and what was changed in them."""
+"""`homarus memory list|show|changes|undo`: the files of memory, and their changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`homarus memory tidy`: what the nightly automation does, now."""
+"""`homarus memory tidy`: runs the nightly tidying now."""
 
 from __future__ import annotations
 

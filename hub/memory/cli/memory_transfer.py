@@ -1,4 +1,4 @@
-"""`homarus memory import|export`: memory that comes from another assistant, and memory that is carried away."""
+"""`homarus memory import|export`: memory from another assistant, and memory for elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """Gateway methods of this part, a module for each family of them.
 
-They check parameters and call the domain, which imports nothing of them.
+They check parameters and call the domain, which does not import them.
 """

@@ -97,7 +97,7 @@ class MemoryApi:
         """Return the owner of the memory that a caller writes.
 
         Raises:
-            NotFound: The credential stands for nobody who could have one.
+            NotFound: The credential belongs to nobody who could have one.
         """
         scope = self.scope(call)
         if scope == NOBODY:

@@ -207,7 +207,7 @@ class MemoryFileMethods:
         return self._api.shown({"written": written})
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
-        """Hand out the owner's files, as many as fit into a frame; `next` is given back for those behind."""
+        """Return the owner's files, as many as fit into a frame; `next` continues after them."""
         agent_id, scope, after = self._api.agent(call), self._api.owners(call), call.params["after"]
         notebook = self._api.memory.notebook
         listed = await notebook.files(agent_id=agent_id, scope=scope)

@@ -1,6 +1,6 @@
 """The entries of one area of a memory, read for tidying. Pure.
 
-Only what this home's people vouch for is read: untrusted entries are not there for whoever tidies up.
+Only what this home's people vouch for is read: tidying does not see untrusted entries.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Area(Struct, frozen=True):
 
     Attributes:
         name: As `MemoryFile.area`.
-        curated: The file that lasts, in which what is said twice is said once.
+        curated: The lasting file, in which a fact is kept once.
         settled: The file in which contradictions are marked.
         title: The first line of the curated file when it is new.
         has_sections: Whether the curated file has a section for each kind.

@@ -42,7 +42,7 @@ class Mark(Struct, frozen=True):
 
     Attributes:
         sides: The two texts, as shown.
-        start_line, end_line: Where the mark stands, from 1, inclusive.
+        start_line, end_line: Its lines, from 1, inclusive.
         both_hold: Whether the question was struck.
     """
 
@@ -77,7 +77,7 @@ def with_marks(text: str, gone: Iterable[Mark], fresh: Sequence[tuple[Side, Side
 
     Args:
         text: The file; "" for a new one.
-        gone: Marks of it.
+        gone: Its marks to remove.
         fresh: Pairs to be marked.
         title: The first line of a new file.
     """

@@ -34,7 +34,7 @@ def plan(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> TidyPlan
     Args:
         area: The area.
         files: Its files.
-        known: What is known beside them.
+        known: What else is known.
     """
     whole = TidyPlan()
     before = {file.path: file.text for file in files}

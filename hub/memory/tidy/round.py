@@ -36,7 +36,7 @@ class KnownEntries(Struct, frozen=True):
     Attributes:
         today: The day in this home.
         alike: Likeness of pairs of texts by meaning, 0 to 1.
-        judged: What a model said of pairs of texts: same, updated, contradicts, different.
+        judged: A model's verdicts on pairs of texts: same, updated, contradicts, different.
         undone: Keys of the first lines of what was put or struck before and taken back by somebody; it stays undone.
     """
 
@@ -57,7 +57,7 @@ class TidyPlan(Struct):
     """The planned changes.
 
     Attributes:
-        texts: Files that change, whole; None for one that goes.
+        texts: Files that change, whole; None for a deleted one.
         promoted: Entries copied into the curated file.
         merged: Struck duplicates, and the entries kept for them.
         contradictions: Newly marked pairs.

@@ -17,7 +17,7 @@ ANYBODY = "*"
 
 
 class DmPolicy(StrEnum):
-    """Policies for direct messages. Owners are let in by all but `disabled`."""
+    """Policies for direct messages. Owners are admitted by all but `disabled`."""
 
     PAIRING = "pairing"
     """People of this home, the allow-list and whoever is paired; a stranger gets a pairing code."""
@@ -30,7 +30,7 @@ class DmPolicy(StrEnum):
 
 
 class GroupPolicy(StrEnum):
-    """Which groups are answered."""
+    """The groups that are answered."""
 
     ALLOWLIST = "allowlist"
     OPEN = "open"
@@ -38,7 +38,7 @@ class GroupPolicy(StrEnum):
 
 
 class Activation(StrEnum):
-    """Which messages of a group are answered: those that mention the assistant, or all."""
+    """The messages of a group that are answered: those that mention the assistant, or all."""
 
     MENTION = "mention"
     ALWAYS = "always"
@@ -52,9 +52,9 @@ class GroupSettings(Struct, frozen=True):
         activation: Which of its messages are.
         mention_patterns: Regular expressions that count as a mention.
         tools: All must permit a tool, beside the agent's and the sender's own.
-        agent: Id of the agent that answers, whatever the bindings say.
-        system_prompt: Put behind the agent's prompt.
-        history_limit: Messages since the last answer that are given as context.
+        agent: Id of the answering agent, whatever the bindings say.
+        system_prompt: Appended to the agent's prompt.
+        history_limit: Messages since the last answer that are included as context.
         skills: Names of the skills there are in it, within those of the agent.
         allow_from: Senders who are answered; the account's `group_allow_from` without it.
     """
@@ -77,7 +77,7 @@ class GroupSettings(Struct, frozen=True):
 
 
 class AccessPolicy(Struct, frozen=True):
-    """The policy of one account of a channel; the defaults let in the owner alone, and no group.
+    """The policy of one account of a channel; by default the owner alone, and no group.
 
     Attributes:
         dm: The policy for direct messages.
@@ -101,7 +101,7 @@ class AccessPolicy(Struct, frozen=True):
     def group_settings(self, address: Address) -> GroupSettings | None:
         """Return the settings of an address's room, including its threads and topics; None for a direct conversation.
 
-        What is said of the room comes before what is said of the room that a thread hangs in, of the space, of all.
+        The room's own settings come before those of the room that a thread belongs to, of the space, of all.
         """
         if address.chat_type is ChatType.DIRECT:
             return None
@@ -144,7 +144,7 @@ def authorize(
 
     Args:
         inbound: What came in.
-        caller: Who handed it to the hub.
+        caller: The authenticated caller that sent it, if any.
         policy: That of the account.
         people: The people of this home.
         paired: Identities that an owner let in for direct messages on this account.

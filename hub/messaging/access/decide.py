@@ -178,8 +178,8 @@ def accept_as_said(message: InboundMessage, context: Context, facts: Facts, sess
     """Return the acceptance of a message as it is, without looking for commands.
 
     Args:
-        context: Carries the authority that it was let in with.
-        session_key: The conversation it belongs to, unless its agent has gone; None for that of its address.
+        context: With the authority it was admitted with.
+        session_key: The conversation it belongs to, unless its agent no longer exists; None for that of its address.
     """
     group = facts.policy.group_settings(message.address)
     if session_key is not None and _exists(agent := SessionKey.parse(session_key).agent, facts):
@@ -193,7 +193,7 @@ def agents_for(
 ) -> tuple[AgentRoute, tuple[str, ...]]:
     """Return the agent that answers a message, with the reason, and the further ones of a broadcast.
 
-    An agent that is named and gone is left out; where none is left, the default one answers.
+    A named agent that no longer exists is left out; if none is left, the default one answers.
     """
     settings = facts.settings
     together = [each for each in settings.broadcast.get(message.address.peer, ()) if _exists(each, facts)]

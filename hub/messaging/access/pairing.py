@@ -1,6 +1,6 @@
-"""Pairing: how somebody the hub does not know is let in for direct messages, by a code that an owner approves.
+"""Pairing: lets in unknown people for direct messages, by a code that an owner approves.
 
-The code is shown to the stranger alone: an owner who is given it by them knows whom they let in. Pairing grants direct
+The code is shown to the stranger alone: an owner who gets it from them knows whom they let in. Pairing grants direct
 messages and nothing else: no group, no place among the people of this home, no owner's rights.
 """
 
@@ -74,7 +74,7 @@ class PairingEntry(Struct, frozen=True):
 
     Attributes:
         account: The platform's id of the account, or its name in the configuration where it has none.
-        identity: Typed identity of who asks.
+        identity: Typed identity of the requester.
         created_ms: Milliseconds since the epoch when they asked.
         name: What they call themselves; never authorises.
         peer: Their conversation.

@@ -38,7 +38,7 @@ class Router:
         models: Know whether a model that a message names exists.
         paired: Returns the identities that are paired with the account of an address.
         session: Returns a session by its key; what was chosen for it comes before what is configured.
-        buttons: Know which command a pressed button stands for.
+        buttons: Resolve a pressed button to its command.
     """
 
     def __init__(

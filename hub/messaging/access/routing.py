@@ -1,4 +1,4 @@
-"""Which agent a message goes to and in which session: pure rules over bindings and addresses."""
+"""Chooses the agent and the session of a message: pure rules over bindings and addresses."""
 
 from __future__ import annotations
 

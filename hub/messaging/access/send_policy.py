@@ -48,7 +48,7 @@ class SendPolicy(Struct, frozen=True):
 
         Args:
             address: Where it would go.
-            session_key: The session that it comes from.
+            session_key: The session that it belongs to.
             chosen: What was chosen for the session: on, off, or None.
         """
         if chosen in ("on", "off"):

@@ -152,7 +152,7 @@ def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_jso
 @_CHANNEL
 @_ACCOUNT
 def remove(client: HubClient, channel: str, account: str) -> Answer:
-    """Log an account out and take it out of the configuration.
+    """Log an account out and remove it from the configuration.
 
     Example:
       homarus channels remove telegram --account work

@@ -251,10 +251,10 @@ def _incognito(home: Path, agent: str | None) -> Iterator[str]:
 
 
 def _session_key(session: str | None, agent: str | None) -> str:
-    """Return the session that is meant.
+    """Return the requested session.
 
     Raises:
-        CommandFailed: The session belongs to another agent than the one that is named.
+        CommandFailed: The session belongs to another agent than the named one.
     """
     if agent is None:
         return session or "main"

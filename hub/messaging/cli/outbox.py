@@ -1,4 +1,4 @@
-"""`homarus outbox`: what is to be sent, and what could not be."""
+"""`homarus outbox`: messages to be sent, and those that could not be."""
 
 from __future__ import annotations
 

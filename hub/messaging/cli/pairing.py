@@ -1,4 +1,4 @@
-"""`homarus pairing`: who asks to write to the assistant, and who may."""
+"""`homarus pairing`: requests to write to the assistant, and those who may."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hub.cli.verbs import Answer, verb
 def command() -> None:
     """Let in those who write to the assistant for the first time.
 
-    A stranger is shown a code. Whoever gives it to you may be let in with it; nobody else sees it.
+    A stranger is shown a code. Whoever gives it to you can be let in with it; nobody else sees it.
 
     Example:
       homarus pairing list

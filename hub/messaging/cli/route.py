@@ -37,7 +37,7 @@ def command() -> None:
 @home_option
 @json_option
 def explain(home: Path, as_json: bool, space: str | None, chat_type: str, **stated: Any) -> None:
-    """Say whether a message would be let in, which agent answers it in which session, and which rules decide.
+    """Explain whether a message would be let in, which agent answers it in which session, and which rules decide.
 
     Example:
       homarus route explain --channel telegram --peer 123456789 --json

@@ -138,7 +138,7 @@ class HomarusTui(App[None]):
 
     @work(exclusive=True)
     async def follow(self) -> None:
-        """Connect, show the conversation and pending questions, then follow the hub's events; leave when it is gone."""
+        """Connect, show the conversation and pending questions, then follow the hub's events; exit when it stops."""
         try:
             await self._link.open()
             await self._show_session(self._key)

@@ -1,4 +1,4 @@
-"""Buttons that stand for commands; signed, so that nothing else can make one."""
+"""Buttons for commands; signed, so that nothing else can make one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CommandButtons:
         return NewMessage(reply.text, buttons=rows) if rows else NewMessage(plain or reply.as_text())
 
     def command(self, address: Address, value: str) -> str | None:
-        """Return the command of a pressed button; None if it is no command button."""
+        """Return the command of a pressed button; None if it is not a command button."""
         signature, text = value[1 : 1 + SIGNATURE_CHARS], value[1 + SIGNATURE_CHARS :]
         if not value.startswith(MARK) or not hmac.compare_digest(
             signature.encode(), self._sign(address, text).encode()

@@ -23,8 +23,8 @@ class Setting(Struct, frozen=True):
     Attributes:
         name: Of the command.
         field: Of the session, and of a message's options.
-        values: What can be written, and what is kept; None is what the configuration says.
-        pattern: What can be written, when that is no list.
+        values: What can be written, and the stored value; None is the configuration's.
+        pattern: What can be written, when that is not a list.
         aliases: Other names of the command.
         owner_only: Whether it takes an owner.
         inline: Whether it can be set for one message.

@@ -1,4 +1,4 @@
-"""The commands about the hub: /agents, /sessions, /memory, /config, /restart, /debug, and what is not there yet."""
+"""The commands about the hub: /agents, /sessions, /memory, /config, /restart, /debug, and the planned ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of slash commands: what a message that begins with `/` does instead of going to a model."""
+"""The registry of slash commands: the actions of messages that begin with `/`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CommandReply(Struct, frozen=True):
     Attributes:
         text: For the sender.
         menu: Commands to choose from: label, and the command as it is written.
-        message: A message that goes on to the agent in the sender's name.
+        message: A message to pass on to the agent in the sender's name.
         by_hub: Whether its words are the hub's own.
     """
 
@@ -98,9 +98,9 @@ class ChatCommand(Struct, frozen=True):
         in_rooms: Whether an owner may use it in a room too, where owners have no rights.
         people_only: Whether it takes somebody of this home.
         aliases: Other names.
-        arguments: What is written behind it, such as `[MODEL] [MESSAGE]`; made of the choices without it.
+        arguments: Its arguments, such as `[MODEL] [MESSAGE]`; made of the choices by default.
         choices: What its first argument can be.
-        accepted: What it can be beside that.
+        accepted: Further accepted values.
         required: Whether it needs an argument: without one, it answers with its choices.
         listed: Whether it is in lists of commands.
         help: Line of help of a command that an integration brings, by language or the same in all.

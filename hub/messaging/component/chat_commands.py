@@ -1,4 +1,4 @@
-"""The slash commands with what they work on."""
+"""The slash commands and their dependencies."""
 
 from __future__ import annotations
 

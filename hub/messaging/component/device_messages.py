@@ -26,7 +26,7 @@ SHORT = 12
 
 
 class DeviceMessages:
-    """Tells an owner about pairing requests of devices, once for each device and request, and takes the decision.
+    """Notifies an owner of pairing requests of devices, once for each device and request, and takes the decision.
 
     Args:
         places: Finds where an owner is reached.

@@ -169,7 +169,7 @@ class MessagingComponent(Component):
         return [*outbox.methods(), *CommandMethods(self.commands).methods()]
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that takes up what the last stop left unanswered."""
+        """Return the stage that resumes what the last stop left unanswered."""
         return [Stage("runs", self._start, self._stop, stop_limit_s=6.0)]
 
     async def apply(self, changed: frozenset[str]) -> None:

@@ -30,7 +30,7 @@ class PairingComponent(Component):
         self._router, self._channels, self._config, self._reload = router, channels, config, reload
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that reads who is paired."""
+        """Return the stage that loads the pairings."""
         return [Stage("pairing", self._pairings.open)]
 
     def methods(self) -> MethodGroups:

@@ -28,7 +28,7 @@ class Feedback(Struct, frozen=True):
     Attributes:
         event: The event, with the names of the options that were voted for.
         words: What the model reads; None when nothing that was offered was pressed.
-        session_key: The conversation that sent the message; None for one that was sent from elsewhere.
+        session_key: The conversation that sent the message; None for one from elsewhere.
         derived: Whether words from outside may be in the message, so that they are in `words` too.
     """
 
@@ -38,7 +38,7 @@ class Feedback(Struct, frozen=True):
     derived: bool
 
     def message(self, context: Context) -> tuple[InboundMessage, Context]:
-        """Return the words as a message of whoever did it, and the context it comes with.
+        """Return the words as a message of the person who did it, and its context.
 
         A button counts once for each person, however often it is pressed: the message is known by its id.
         """

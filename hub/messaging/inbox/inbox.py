@@ -99,7 +99,7 @@ class Inbox:
             context: Carries the caller's authority, or that of a peer.
 
         Returns:
-            What was decided. What was seen before gets the first one's receipt, marked as a duplicate.
+            The decision. A repeated message gets the first one's receipt, marked as a duplicate.
 
         Raises:
             InvalidRequest, NotFound: A client names a session or agent that does not exist.
@@ -216,7 +216,7 @@ class Inbox:
     async def _note(self, inbound: Inbound, context: Context) -> Receipt:
         """Publish an event at least once: after a crash, it is published at the next start.
 
-        What is done to a message of ours reaches its conversation too, and reaches it once: a pressed button as a
+        What is done to a message of ours reaches its conversation too, once: a pressed button as a
         message, a vote or a reaction beside the next one.
         """
         if not isinstance(inbound, InboundEvent):

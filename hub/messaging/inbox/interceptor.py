@@ -1,4 +1,4 @@
-"""Interceptors: what answers a message instead of an agent, such as a question, an automation, a subagent."""
+"""Interceptors: answer a message instead of an agent, such as a question, an automation, a subagent."""
 
 from __future__ import annotations
 

@@ -124,10 +124,10 @@ class Sentences:
 
         Args:
             language: Whose numbers and letters they are written in.
-            fail: Told what is wrong with a sentence that cannot be read.
+            fail: Called with the problem of a sentence that cannot be read.
 
         Returns:
-            What ends it.
+            A function that ends it.
         """
         entries = [_Entry(each, language, answer, fail) for each in sentences]
         self._entries.update(dict.fromkeys(entries))

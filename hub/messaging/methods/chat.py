@@ -38,7 +38,7 @@ class ChatMethods:
         keys: Finds sessions by any form of their key.
         sessions: The store.
         inbox: Takes messages.
-        events: Tells clients what a command answered.
+        events: Pushes the answers of commands to clients.
         channels: Knows the channel of the hub's own conversations.
     """
 

@@ -57,9 +57,9 @@ class MessageAccessMethods:
     """The methods about pairing and routing.
 
     Args:
-        pairings: Who asked to be let in, and who was.
+        pairings: Requests to be let in, and those who were.
         router: Decides.
-        channels: The accounts, each with whom the configuration lets in.
+        channels: The accounts, each with its configured access.
         config: Where the identities of people are written.
         reload: Reloads and applies the configuration.
     """

@@ -79,7 +79,7 @@ class OutboxMethods:
     Args:
         outbox: Sends.
         addresses: Knows what kind of chat a peer is.
-        agents: The default one's workspace takes files that are sent.
+        agents: The default one's workspace stores the attachments.
         workspaces: Of the agents.
     """
 

@@ -1,4 +1,4 @@
-"""Tokens by which an agent says nothing: `HEARTBEAT_OK`, `NO_REPLY`. Pure."""
+"""Tokens for a silent answer: `HEARTBEAT_OK`, `NO_REPLY`. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def strip_ack(text: str, limit: int = ACK_LIMIT, token: str = HEARTBEAT_OK) -> s
     """Return the answer without such a token; None if nothing is left.
 
     A token counts at the start or at the end of the answer, bare or wrapped in Markdown or HTML; in the middle it is
-    part of what is told.
+    part of the message.
 
     Args:
         text: The answer.
-        limit: Characters that may be left without the token, and it still says that there is nothing.
+        limit: Characters that may remain beside the token in a silent answer.
         token: The token.
     """
     rest, found = _without(text, token)
@@ -40,14 +40,14 @@ def is_silent(text: str) -> bool:
 
 
 def declines(text: str) -> bool:
-    """Whether an answer is to be kept back: it is a token and nothing else, or it begins with `NO_REPLY`."""
+    """Whether an answer is to be suppressed: it is only a token, or it begins with `NO_REPLY`."""
     if NO_REPLY not in text and HEARTBEAT_OK not in text:
         return not text.strip()
     return _cut_start(text, NO_REPLY)[1] or is_silent(text)
 
 
 def may_decline(text: str) -> bool:
-    """Whether an answer with this beginning may still turn out to be kept back."""
+    """Whether an answer with this beginning may still turn out to be suppressed."""
     rest = _trimmed_start(text)
     return any(token.startswith(rest[: len(token)]) for token in (NO_REPLY, HEARTBEAT_OK))
 

@@ -45,7 +45,7 @@ class _WatchedRun(Struct, eq=False):
 
 
 class AnswerExtras:
-    """Sends what `/verbose`, `/reasoning` and `/usage` ask for, as said in the message, else for its session.
+    """Sends the extras of `/verbose`, `/reasoning` and `/usage`: the message's settings, else its session's.
 
     Not to the home channel, where the conversation itself shows all of that.
 

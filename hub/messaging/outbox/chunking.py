@@ -1,6 +1,6 @@
 """Cutting a long text into messages that a channel takes: at paragraphs, lines, sentences, words, in that order.
 
-A fenced code block that is cut is closed in the one piece and opened again in the next.
+A fenced code block that is cut is closed in the one piece and reopened in the next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SMALLEST_LIMIT = 64
 
 
 class ChunkMode(StrEnum):
-    """Where a text is cut: only where it must be, or at every blank line too."""
+    """Where a text is cut: only where necessary, or at every blank line too."""
 
     LENGTH = "length"
     NEWLINE = "newline"
@@ -112,7 +112,7 @@ def sentence_end(text: str, start: int, most: int) -> int | None:
 
     Args:
         text: All there is so far.
-        start: What is behind it counts.
+        start: Only what follows it counts.
         most: The most characters.
     """
     end = _last_break(f"{text} ", start + 1, start + most, (*_PARAGRAPH, *_LINE, *_SENTENCE))

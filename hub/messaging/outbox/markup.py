@@ -50,10 +50,10 @@ class _Marks(Struct, frozen=True):
     """The marks of a flavour whose lists and headings are text.
 
     Attributes:
-        fence: What stands before and after a block of code.
+        fence: The lines around a block of code.
         link: With {url} and {text}; None when both are written out.
         per_line: Whether a mark ends with its line.
-        at_words: Whether a mark counts only beside what is no letter.
+        at_words: Whether a mark counts only next to a character that is not a letter.
     """
 
     strong: tuple[str, str] = ("", "")

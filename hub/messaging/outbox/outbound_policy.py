@@ -43,7 +43,7 @@ class DeliveryRetry(Struct, frozen=True):
 
         Args:
             attempts: How many have failed.
-            retry_after_s: What the platform asked for.
+            retry_after_s: The platform's own request.
             chance: 0 to 1, for the jitter.
         """
         wait: float = min(self.max_delay_s, self.min_delay_s * 2.0 ** min(attempts - 1, 30))
@@ -56,9 +56,9 @@ class OutboxSettings(Struct, frozen=True):
     Attributes:
         response_prefix: Stands before every answer.
         language: Of the sentences that the hub itself adds.
-        media_roots: Directories below which attachments may lie.
+        media_roots: Directories below which attachments may be.
         blocks: Whether answers are sent in blocks while they are written.
-        human_delay: The pause between those, of agents that have none of their own.
+        human_delay: The pause between those, for agents without their own.
     """
 
     retry: DeliveryRetry = DeliveryRetry()

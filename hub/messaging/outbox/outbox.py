@@ -90,7 +90,7 @@ class Outbox:
         return self._settings()
 
     async def open(self) -> None:
-        """Settle what a crash left and start sending waiting messages."""
+        """Settle what a crash left open and start sending waiting messages."""
         before_ms = self._now_ms() - int(AGE_LIMIT_S * 1000)
 
         def settle(connection: SqlConnection) -> None:
@@ -129,10 +129,10 @@ class Outbox:
         """Write the rows of one message inside the caller's transaction; runs in the writer thread.
 
         Args:
-            content: A text, or what else is to be sent.
+            content: A text, or other content to send.
             caused_by: Id of the context that led to it, for the chain of what happens next.
             source: Who wrote it.
-            not_before_ms: When it is sent at the earliest, in milliseconds since the epoch.
+            not_before_ms: The earliest time to send it, in milliseconds since the epoch.
 
         Returns:
             The rows' ids. Call `notify` when the transaction is committed.

@@ -1,4 +1,4 @@
-"""What the outbox sends: messages and actions on messages, all through the same durable rows."""
+"""The content of the outbox: messages and actions on messages, all through the same durable rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
 class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
     """A new text for a sent message, named by the platform's id or its outbox row.
 
-    When the row's message never reached the platform, the text is sent as a message of its own.
+    When the row's message never reached the platform, the text is sent as a separate message.
     """
 
     text: str

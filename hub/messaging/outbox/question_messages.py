@@ -58,7 +58,7 @@ class QuestionMessages:
         self._unlisten = bus.listen(EVENT_QUESTION_REQUESTED, self._requested)
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._unlisten()
 
     async def _requested(self, event: Event) -> None:

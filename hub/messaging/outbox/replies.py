@@ -1,6 +1,6 @@
 """Shapes answers of runs for the outbox, without the parts already sent while they were written.
 
-Silent tokens and directives are taken out of what a model wrote.
+Silent tokens and directives are removed from a model's text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ParsedReply(Struct, frozen=True):
     Attributes:
         text: What is delivered; None when nothing is.
         reply_to: The platform's id of the message to reply to, when the answer names one.
-        reply_to_current: Whether it is to be a reply to the message it answers.
+        reply_to_current: Whether it is sent as a reply to the message it answers.
         silent: Whether it should arrive without a sound.
         media: Files to attach, as the answer names them.
         voice: Whether audio among them is a voice message.
@@ -201,7 +201,7 @@ class Replies:
     Args:
         outbox: Sends them.
         workspaces: Where the files are that an answer may attach.
-        language: Of what the hub says itself.
+        language: Of the hub's own sentences.
     """
 
     def __init__(self, outbox: Outbox, workspaces: Workspaces, language: Callable[[], str]) -> None:

@@ -63,7 +63,7 @@ FIND_LIMIT_S = 30.0
 
 
 class OutboxSender:
-    """Sends rows, one chat beside the other, in order within each.
+    """Sends rows, chats concurrently, in order within each.
 
     Args:
         channels: The channels that send; rows of one that is not logged in wait for it.
@@ -271,7 +271,7 @@ class OutboxSender:
         """Record a failed attempt; True if there will be no other.
 
         Args:
-            wait_s: Until the next one, instead of what the number of attempts says.
+            wait_s: Until the next one; overrides the delay for the number of attempts.
         """
         row.attempts += 1
         retry = self._settings().retry
@@ -409,8 +409,8 @@ async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Ite
     Args:
         row: A `NewText` in it names a platform's id.
         attached: Its channel.
-        language: Of a line that says what could not be carried.
-        roots: Directories below which attachments may lie.
+        language: Of the note about what could not be sent.
+        roots: Directories below which attachments may be.
     """
     channel = attached.channel
     if isinstance(row.outgoing, NewMessage) and row.outgoing.media:

@@ -53,7 +53,7 @@ class _AnswerStream(Struct, eq=False):
     """An answer that is being written.
 
     Attributes:
-        said: What the model said that was not dealt with yet; the last is what it says now.
+        said: The model's texts that were not handled yet; the last is the current one.
         said_at: When it said something last.
         own: Rows of blocks that were written.
         next_ms: When the next block is sent at the earliest.
@@ -80,7 +80,7 @@ class _AnswerStream(Struct, eq=False):
 class AnswerStreams:
     """Shows answers while they are written, where the account of a channel asks for it; never in the home channel.
 
-    A preview needs a channel with drafts or edits. Blocks are for where there is no preview.
+    A preview needs a channel with drafts or edits. Blocks are the alternative.
 
     Args:
         parts: The dependencies of runs.

@@ -1,4 +1,4 @@
-"""How an unfinished answer is shown: blocks, or a message that grows."""
+"""Policies for showing an unfinished answer: blocks, or a message that grows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Answers that may not have reached a chat: the chat is told once, and can have them sent again.
+"""Answers that may not have reached a chat: the chat gets one notice, and can have them sent again.
 
-One notice stands for all of them. One of which it is not known either whether it arrived is said again later, a few
+One notice covers all of them. One that may not have arrived either is repeated later, a few
 times: else a platform that loses every acknowledgement would have the chat filled.
 """
 

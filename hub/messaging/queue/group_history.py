@@ -114,7 +114,7 @@ def is_outside(lines: Sequence[OverheardLine], person: str | None) -> bool:
 
 
 def shown(lines: Sequence[OverheardLine], channel: str, *, outside: bool) -> list[str]:
-    """Return the text that stands before the message that is answered.
+    """Return the text that precedes the answered message.
 
     Args:
         lines: What was overheard.

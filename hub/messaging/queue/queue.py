@@ -62,7 +62,7 @@ STEERING = (QueueMode.STEER, QueueMode.STEER_BACKLOG)
 
 
 class MessageQueue:
-    """Runs agents for accepted messages, and hands their replies to the outbox.
+    """Runs agents for accepted messages, and passes their replies to the outbox.
 
     Args:
         router: The router with the current settings.
@@ -169,7 +169,7 @@ class MessageQueue:
         """Resume after a stop or a crash: queued messages are answered, senders of interrupted ones are notified.
 
         Returns:
-            How many messages are answered again.
+            The number of messages that are answered again.
         """
         recovered = await self._runner.recover()
         for run_id in recovered.interrupted:

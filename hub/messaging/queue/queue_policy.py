@@ -50,7 +50,7 @@ class QueuePolicy(Struct, frozen=True):
     Attributes:
         debounce_ms: How long it has been quiet before messages that waited are answered.
         cap: How many messages of a conversation may wait.
-        drop: What gives way beyond that.
+        drop: What is dropped beyond that.
     """
 
     mode: QueueMode = QueueMode.COLLECT
@@ -68,8 +68,8 @@ class QueueSettings(Struct, frozen=True):
     """`messages.queue` and `messages.inbound`.
 
     Attributes:
-        policy: Where a channel or session has none of its own.
-        by_channel: What channels have in place of it.
+        policy: For channels and sessions without their own.
+        by_channel: The policies of channels that have their own.
         inbound_ms: How long text of a sender waits for more of it.
         inbound_by_channel: The same, by channel.
     """

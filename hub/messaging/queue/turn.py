@@ -57,10 +57,10 @@ class Turn:
         run_id: The run.
         address: Where the answer goes.
         superseded: Messages that are closed without an answer when it begins.
-        heard: Messages that it is to hear again, which an earlier attempt had heard.
-        steered: Messages that it answers because it heard them while it ran.
+        heard: Messages that an earlier attempt had read, to be read again.
+        steered: Messages that it answers because it read them while it ran.
         stopped: Whether it was stopped before it was a run.
-        begun: Whether the database knows what it answers.
+        begun: Whether the database has its messages.
         written: The rows of its answer, once its end is on disk.
     """
 
@@ -128,7 +128,7 @@ class TurnRequests:
 
         Args:
             turn: The turn.
-            steering: What it hears while it goes on.
+            steering: Messages it takes while it runs.
         """
         newest = turn.messages[-1].message
         gap_ms = self.gap_ms(newest.address.channel)

@@ -23,7 +23,7 @@ SHOWN_LIMIT_S = 600.0
 
 
 class TypingIndicators:
-    """Shows who is being answered, on channels that can.
+    """Shows that a message is being answered, on channels that can.
 
     Args:
         channels: The channels.

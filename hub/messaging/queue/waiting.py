@@ -34,10 +34,10 @@ class WaitingMessage(Struct, eq=False):
         context: Carries its sender's authority.
         received_ms: Milliseconds since the epoch.
         due: When it may be answered, on the monotonic clock.
-        latest: When it may be at last, whatever follows it.
-        dropped: Whether it gave way and is only mentioned.
+        latest: The latest time for it, whatever follows it.
+        dropped: Whether it was dropped and is only mentioned.
         steered: Whether the running turn heard it already.
-        overheard: What was said in its group before it.
+        overheard: The messages in its group before it.
         conversation: The conversation that it is of.
     """
 

@@ -1,4 +1,4 @@
 """Components of this part: each makes a piece of it, starts and stops it, and puts changes into force.
 
-The rules themselves are in the folders beside; nothing of the part imports this.
+The rules themselves are in the sibling folders; nothing in this part imports the components.
 """

@@ -74,7 +74,7 @@ class ModelMethods:
         config: The configuration, where fallbacks and aliases are.
         apply: Applies a changed configuration.
         budgets: Returns how far budgets are used.
-        used: Returns what was used.
+        used: Records usage.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class ModelMethods:
 
 
 def _provider(call: MethodCall) -> NewProvider:
-    """Return the provider that a call speaks of.
+    """Return the provider that a call names.
 
     Raises:
         InvalidRequest: Its address is none.

@@ -57,7 +57,7 @@ class UsageMethods:
 
     Args:
         models: Their providers.
-        used: Returns what was used.
+        used: Returns the recorded usage.
         wall_time: Seconds since the epoch.
         zone: The time zone of the days.
     """

@@ -78,7 +78,7 @@ def install(print_only: bool, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def status(home: Path, as_json: bool) -> None:
-    """Show what this node is called, which hub it belongs to and what it offers.
+    """Show this node's name, its hub and what it offers.
 
     Example:
       homarus node status

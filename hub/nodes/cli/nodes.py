@@ -39,7 +39,7 @@ def command() -> None:
     empty="No nodes. Pair a phone: homarus devices pair",
 )
 def list_(client: HubClient) -> Answer:
-    """List all nodes that ever connected, with what they may be asked.
+    """List all nodes that ever connected, with their approved commands.
 
     Example:
       homarus nodes list --json
@@ -74,7 +74,7 @@ def describe(client: HubClient, node: str) -> Answer:
 @verb(command)
 @_NODE
 def approve(client: HubClient, node: str) -> Answer:
-    """Let the node NODE be asked for the commands that it declares and nobody has approved yet.
+    """Approve the commands that the node NODE declares and nobody has approved yet.
 
     Example:
       homarus nodes approve "Anna's phone"
@@ -157,7 +157,7 @@ def invoke(
     home: Path,
     as_json: bool,
 ) -> None:
-    """Ask the node NODE to do COMMAND, and print what it answers.
+    """Have the node NODE do COMMAND, and print its answer.
 
     Example:
       homarus nodes invoke "Anna's phone" location.get --params '{"timeoutMs": 10000}'

@@ -80,7 +80,7 @@ class NodeSideMethods:
 
     Args:
         nodes: All nodes.
-        sockets: Knows the node behind a connection.
+        sockets: Finds the node of a connection.
         tools: Takes the tools that nodes offer.
         event: Takes their events.
     """

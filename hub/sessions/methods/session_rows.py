@@ -24,8 +24,8 @@ class SessionRows:
     """Makes the rows.
 
     Args:
-        agents: Know the model of a session that has none of its own.
-        models: Know what a model is.
+        agents: Give the model of a session that has none of its own.
+        models: Describe the models.
         runner: Knows what runs.
         subagents: Know who began a session.
     """

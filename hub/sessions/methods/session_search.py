@@ -16,7 +16,7 @@ OWNER = "gateway"
 
 
 class SessionSearchMethods:
-    """The method that searches in what was said.
+    """The method that searches conversations.
 
     Args:
         search: The index.

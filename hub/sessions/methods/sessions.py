@@ -262,7 +262,7 @@ class SessionMethods:
         return changes
 
     async def _begin(self, call: MethodCall) -> None:
-        """Begin a conversation that a client shows before anything was said in it."""
+        """Begin a conversation that a client shows before it has messages."""
         key = SessionKey.parse(self.full_key(call.params["key"], call.params.get("agentId")))
         if key.named or key.kind is SessionKind.MAIN:
             self._agents.get(key.agent)
@@ -273,7 +273,7 @@ class SessionMethods:
 
         Raises:
             NotFound: There is none.
-            Conflict: It is not what the client expects.
+            Conflict: It is not as the client expects.
         """
         session = self.known(params["key"], params.get("agentId"))
         for name, now in (("SessionId", session.session_id), ("SessionUpdatedAt", session.updated_ms)):

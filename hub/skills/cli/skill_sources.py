@@ -1,4 +1,4 @@
-"""Where the command line installs a skill from: a folder, a ZIP file, a URL or a git repository.
+"""The sources from which the command line installs a skill: a folder, a ZIP file, a URL or a git repository.
 
 The caller's own programs and rights read folders and repositories; the hub gets a ZIP file, and judges what is in it.
 """

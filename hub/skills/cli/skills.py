@@ -1,4 +1,4 @@
-"""`homarus skills`: list and look at skills, enable and disable them, install, update and remove."""
+"""`homarus skills`: list, inspect, enable, disable, install, update and remove skills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACCEPT = click.option("--accept-findings", "accept", is_flag=True, help="Enable
 
 @click.group("skills", cls=Group)
 def command() -> None:
-    """List, look at, enable, install and remove skills.
+    """List, inspect, enable, install and remove skills.
 
     Example:
       homarus skills list
@@ -49,7 +49,7 @@ def list_(client: HubClient) -> Answer:
 @home_option
 @json_option
 def info(name: str, text: bool, home: Path, as_json: bool) -> None:
-    """Show a skill, its files, and what the scan finds in them.
+    """Show a skill, its files, and the findings of the scan.
 
     Example:
       homarus skills info shopping-list --text
@@ -84,7 +84,7 @@ def check(client: HubClient) -> Answer:
 @home_option
 @json_option
 def enable(name: str, accept: bool, yes: bool, home: Path, as_json: bool) -> None:
-    """Look at a skill and let it be used, until its files change.
+    """Show a skill and enable it until its files change.
 
     Example:
       homarus skills enable home/weather

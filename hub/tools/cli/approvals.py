@@ -80,7 +80,7 @@ def _resolve(client: HubClient, code: str, decision: str) -> Answer:
 
 
 def _told(approval: Mapping[str, Any]) -> str:
-    """Return one approval in words: what it is, why, exactly what will run, until when."""
+    """Return one approval in words: the action, the reason, exactly what will run, and the deadline."""
     head = f"{approval['code']}  {approval['kind']} {approval['title']}"
     if approval["state"] == "pending":
         until = local_time(approval["expiresAtMs"], SECOND)

@@ -1,6 +1,6 @@
 """`exec.approvals.get|set`: which commands run without asking, `exec:` of the configuration in the protocol's shape.
 
-Its `security` and `ask` together are our mode; what it calls a pattern is a whole command here, with `*` for one word.
+Its `security` and `ask` together are our mode; its patterns are whole commands here, with `*` for one word.
 """
 
 from __future__ import annotations

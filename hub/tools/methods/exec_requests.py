@@ -1,6 +1,6 @@
 """`exec.approval.request|waitDecision`: a client asks the owner about a command, and waits for the answer.
 
-The hub only asks and passes the answer on; whoever asked runs the command. The owner sees all that was sent of it.
+The hub only asks and passes the answer on; the requester runs the command. The owner sees the whole request.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ExecRequestMethods:
     Args:
         approvals: Asks the owner.
         bus: Says when something was asked, and when it was answered.
-        tasks: Own the questions whose askers went on.
+        tasks: Owns the questions whose requesters did not wait.
     """
 
     def __init__(self, approvals: Approvals, bus: EventBus, tasks: TaskOwner) -> None:
