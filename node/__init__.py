@@ -1,4 +1,4 @@
-"""The node program: what makes a computer or a phone the hands and eyes of a hub that runs elsewhere.
+"""The node program: makes a computer or a phone the hands and eyes of a hub that runs elsewhere.
 
 A distribution of its own (`homarus-node`), which knows the gateway's protocol and nothing of the hub.
 """

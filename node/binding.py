@@ -1,4 +1,4 @@
-"""What a command is bound to: its program, files and folder, by their contents. Blocks while it reads."""
+"""The binding of a command: its program, files and folder, by their contents. Blocks while it reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BoundProgram:
     """A command, and all that it uses, as it is now.
 
     Attributes:
-        name: The program's path as it was found; programs of many names go by it.
+        name: The program's path as it was found; programs with many names depend on it.
         path: Of the program, without symlinks.
         digest: SHA-256 of the program.
         system: Whether only the machine's owner can change the program.
@@ -57,7 +57,7 @@ class BoundProgram:
         return [self.name, *words[1:]] if words else [self.name, "-c", self.command.text]
 
     def operand(self) -> dict[str, Any]:
-        """Return what of it is most likely to change, as the gateway's plans name it: a script, or the program."""
+        """Return its most changeable part, as the gateway's plans name it: a script, or the program."""
         words = self.command.words
         if words and program_name(words[0]) in INTERPRETERS:
             for at, word in enumerate(words[1:], 1):
@@ -82,7 +82,7 @@ def read_request(params: Mapping[str, Any]) -> WrittenCommand:
     """Return the command of `system.run`: `command` in words, or `rawCommand` as it is written.
 
     Raises:
-        NodeError: There is none, or it has what people cannot see.
+        NodeError: There is none, or it has invisible characters.
     """
     words, raw = params.get("command"), params.get("rawCommand")
     try:

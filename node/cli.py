@@ -77,7 +77,7 @@ def run_node(home: NodeHome, options: RunOptions, tell: Callable[[str], None]) -
 
 
 def install_node(home: NodeHome, *, print_only: bool) -> dict[str, Any]:
-    """Start this node with its machine; return what was installed.
+    """Start this node with its machine; return the installed files.
 
     Raises:
         NodeProblem: It is not paired, or cannot be installed.
@@ -91,7 +91,7 @@ def install_node(home: NodeHome, *, print_only: bool) -> dict[str, Any]:
 
 
 def node_status(home: NodeHome) -> dict[str, Any]:
-    """Return what this node is, and what it offers.
+    """Return this node's identity, and its commands.
 
     Raises:
         NodeProblem: Its directory cannot be read.
@@ -109,7 +109,7 @@ def node_status(home: NodeHome) -> dict[str, Any]:
 
 
 def node_findings(home: NodeHome) -> list[NodeFinding]:
-    """Return what the doctor finds."""
+    """Return the doctor's findings."""
     return examine(home, backend_here())
 
 
@@ -150,7 +150,7 @@ def print_result(found: dict[str, Any], *, as_json: bool) -> None:
 
 
 def print_findings(findings: Sequence[NodeFinding], *, as_json: bool) -> None:
-    """Print what the doctor finds."""
+    """Print the doctor's findings."""
     if as_json:
         print(json.dumps([asdict(each) for each in findings], ensure_ascii=False, indent=2))
         return

@@ -45,7 +45,7 @@ class Refused(Exception):
     Args:
         message: What it says.
         code: Of the reason.
-        request_id: Of the request that a person approves, when that is what it waits for.
+        request_id: Of the request that a person approves, when it waits for one.
     """
 
     def __init__(self, message: str, code: str = "", request_id: str = "") -> None:

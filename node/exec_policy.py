@@ -1,4 +1,4 @@
-"""Whether a command runs on this node: its own file of rules, and the rules of `node/rules`. Pure but for the file.
+"""Judges commands for this node: its own file of rules, and the rules of `node/rules`. Pure but for the file.
 
 The file has OpenClaw's form: `{"version": 1, "defaults": {"security", "ask"}, "agents": {ID: {…, "allowlist": […]}}}`.
 `security` is `deny`, `allowlist` (the default) or `full`; `ask` is `off`, `on-miss` (the default) or `always`.
@@ -53,7 +53,7 @@ class ExecPolicy:
     allowlist: tuple[Mapping[str, Any], ...] = ()
 
     def judge(self, bound: BoundProgram, *, plain: bool) -> RunJudgement:
-        """Return what is decided of a command; `plain` says that it sets no environment of its own."""
+        """Return the decision about a command; `plain` means that it sets no environment."""
         if self.security == "deny":
             return RunJudgement(RunVerdict.DENY, "this node runs no commands (security: deny)")
         missed = RunVerdict.DENY if self.ask == "off" else RunVerdict.ASK
@@ -76,7 +76,7 @@ def policy_for(home: NodeHome, agent_id: str | None) -> ExecPolicy:
     """Read the rules for an agent: its own before those for all, before the defaults.
 
     Raises:
-        NodeProblem: The file is not what it must be; nothing runs until it is.
+        NodeProblem: The file is not valid; nothing runs until it is.
     """
     file, where = home.read(home.approvals_file), home.approvals_file
     agents = _object(file, "agents", where)
@@ -105,7 +105,7 @@ def allow_always(home: NodeHome, agent_id: str | None, bound: BoundProgram) -> N
     """Allow exactly this command, in this folder, by this program, for good.
 
     Raises:
-        NodeProblem: There are too many rules, or the file is not what it must be.
+        NodeProblem: There are too many rules, or the file is not valid.
     """
     file = home.read(home.approvals_file) or {"version": 1, "defaults": {}, "agents": {}}
     section = file.setdefault("agents", {}).setdefault(agent_id or ANYONE, {})
@@ -137,7 +137,7 @@ def _fits(rule: Mapping[str, Any], bound: BoundProgram) -> bool:
 
 
 def _is_harmless(bound: BoundProgram) -> bool:
-    """Whether it only looks at the machine: programs of the system that print nothing of what files contain."""
+    """Whether it only looks at the machine: programs of the system that print nothing of the content of files."""
     words = bound.command.words
     grammar = grammar_of(words)
     is_known = grammar is not None and grammar.lists and not path_operands(words, grammar)

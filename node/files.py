@@ -35,7 +35,7 @@ class SharedFiles:
         return await asyncio.to_thread(self._list, params)
 
     async def stat(self, params: Params) -> dict[str, Any]:
-        """Answer with what is known of a file."""
+        """Answer with the facts of a file."""
         return {"ok": True, **_entry(self._path(params))}
 
     async def fetch(self, params: Params) -> dict[str, Any]:

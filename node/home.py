@@ -80,7 +80,7 @@ class NodeHome:
         """Return the object in a JSON file of this directory; an empty one when there is no file.
 
         Raises:
-            NodeProblem: It is no JSON object, cannot be read, or others than its owner can.
+            NodeProblem: It is not a JSON object, cannot be read, or is accessible to others than its owner.
         """
         try:
             with file.open("rb") as opened:

@@ -27,7 +27,7 @@ class NodeIdentity:
 
         Args:
             connect: The rest of the request's parameters.
-            token: The credential that goes with it.
+            token: The credential presented with it.
             nonce: The challenge's.
             signed_at_ms: The challenge's time.
         """

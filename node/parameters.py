@@ -1,4 +1,4 @@
-"""Reading the parameters of a command: each is named in the error when it is not what it must be."""
+"""Reading the parameters of a command: an error names the invalid one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def text(params: Params, name: str, default: str | None = None, *, limit: int = 
 
 
 def number(params: Params, name: str, default: float, low: float, high: float) -> float:
-    """Return a number, brought into its range.
+    """Return a number, clamped to its range.
 
     Raises:
-        NodeError: It is no number.
+        NodeError: It is not a number.
     """
     value = params.get(name)
     if value is None:

@@ -16,7 +16,7 @@ def picture(data: bytes) -> dict[str, Any]:
     """Return `{format, base64, width, height}`.
 
     Raises:
-        NodeError: It is no JPEG or PNG, or too large to be sent.
+        NodeError: It is not a JPEG or PNG, or too large to be sent.
     """
     size = _png_size(data) or _jpeg_size(data)
     if size is None:

@@ -105,7 +105,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def output_of(argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = PROGRAM_LIMIT_S) -> bytes:
-    """Return what a program prints.
+    """Return the output of a program.
 
     Raises:
         NodeError: It cannot be started, takes too long or fails.

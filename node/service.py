@@ -21,7 +21,7 @@ MISUSED = 3
 
 @dataclass(frozen=True, slots=True)
 class ServiceFile:
-    """What is installed: a file, its mode, and the programs that make it known."""
+    """The installed files: a file, its mode, and the programs that register it."""
 
     path: Path
     text: str

@@ -43,7 +43,7 @@ class SystemRun:
         return {"bins": {name: path for name, path in found.items() if path is not None}}
 
     async def prepare(self, params: Params) -> dict[str, Any]:
-        """Answer with the plan that an approval is bound to, and with what this node's rules say of it."""
+        """Answer with the plan that an approval is bound to, and with the verdict of this node's rules."""
         bound, policy = await self._bound(params), self._policy(params)
         judgement = policy.judge(bound, plain=not params.get("env"))
         if judgement.verdict is RunVerdict.DENY:
@@ -132,10 +132,10 @@ def _shown(output: bytes) -> str:
 
 
 def _refuse_other_plan(bound: BoundProgram, plan: object) -> None:
-    """Refuse a command that is not, word by word and byte by byte, what was approved.
+    """Refuse a command that is not, word by word and byte by byte, the approved one.
 
     Raises:
-        NodeError: It is not, or no plan says what was.
+        NodeError: It is not, or no plan says what was approved.
     """
     if not isinstance(plan, dict):
         raise NodeError(

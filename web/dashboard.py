@@ -410,7 +410,7 @@ class Dashboard:
         return lambda: ModelsPage(self._renderer, self._client, ModelAdding(self._client))
 
     def _person_name(self, call: HttpCall) -> str:
-        """Return the name of the person who looks; empty for a program's token and the one person without a name."""
+        """Return the name of the viewer; empty for a program's token and the one person without a name."""
         person = call.caller and self._hub.people.by_id(call.caller.authority.person or "")
         return person.name if person else ""
 

@@ -134,7 +134,7 @@ def _leads_to(path: str) -> HttpHandler:
 
 
 def _with_error_page(route: Route, renderer: Renderer) -> Route:
-    """Return the route with its errors shown as a page to those who asked for one."""
+    """Return the route with its errors shown as a page to clients that asked for one."""
     if route.websocket or route.path.startswith("/static/"):
         return route
 

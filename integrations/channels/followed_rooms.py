@@ -99,7 +99,7 @@ class FollowedRooms(Generic[R]):
             raise
 
     async def load(self) -> None:
-        """Take over what was kept, beside what is known already."""
+        """Add the stored state to what is known already."""
         kept = await self._receive.cursor(CURSOR) or "[]"
         for room in msgspec.json.decode(kept, type=list[self._kind]):  # type: ignore[name-defined]
             if not (known := self._rooms.get(room.id)) or not known.after:

@@ -34,7 +34,7 @@ class PlatformError(HubError):
     """A request failed.
 
     Attributes:
-        state: What that means for a message that it was to send.
+        state: The resulting state of a message that it was to send.
         status: The HTTP status; 0 when there was no answer.
         reason: The platform's own code for it.
     """
@@ -107,9 +107,9 @@ class HttpApi:
         """Return the answer to a request, also a refusal.
 
         Args:
-            path: Below the root; an address of its own is asked without the account's headers.
+            path: Below the root; an absolute address is requested without the account's headers.
             limit_s: What the answer may take, when that is not the usual time.
-            request: As aiohttp takes it.
+            request: In aiohttp's form.
 
         Raises:
             PlatformError: The platform cannot be reached, or its answer was lost.
@@ -143,7 +143,7 @@ class HttpApi:
         """Yield a file in pieces.
 
         Args:
-            url: Where it is, or where a server of the platform says where it is.
+            url: Its address, or one where a server of the platform gives it.
             hosts: Names of the platform's servers beside that of the API, which are sent the account's headers; those
                 with a dot before them are endings.
             cdn: Names of servers with files for everybody who knows their addresses, which are sent none.
@@ -229,7 +229,7 @@ def refusal_state(status: int, *, own: bool) -> DeliveryState:
 
 @contextmanager
 def surely_not_sent() -> Iterator[None]:
-    """For what goes before a message: whether it was done or not, the message itself was not sent.
+    """For requests before a message: whether one was done or not, the message itself was not sent.
 
     Raises:
         PlatformError: It failed.
@@ -243,7 +243,7 @@ def surely_not_sent() -> Iterator[None]:
 
 
 async def patiently(clock: Clock, call: Callable[..., Awaitable[T]], *given: Any, **more: Any) -> T:
-    """Return the answer to a request of the channel's own, waiting for as long as the platform asks.
+    """Return the answer to one of the channel's own requests, waiting for as long as the platform asks.
 
     Raises:
         PlatformError: It failed otherwise.

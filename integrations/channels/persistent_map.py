@@ -43,6 +43,6 @@ class PersistentMap(Generic[T]):
         return self._values.get(key)
 
     async def put(self, key: str, value: T) -> None:
-        """Keep a value."""
+        """Store a value."""
         self._values = dict([*self._values.items(), (key, value)][-self._limit :])
         await self._receive.keep_cursor(msgspec.json.encode(self._values).decode(), self._name)

@@ -28,11 +28,11 @@ BROKEN = (aiohttp.ClientError, OSError, HubError, ValueError, LookupError, TypeE
 
 
 class AccountRefused(Exception):
-    """The platform takes no connection of the account until a person changes something; the message says what."""
+    """The platform accepts no connection of the account until a person changes something; the message says what."""
 
 
 async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: Receiver, clock: Clock) -> None:
-    """Connect again and again until the account is refused, and say so to the hub.
+    """Connect again and again until the account is refused, and report the state to the hub.
 
     The pauses grow while connections last no longer than the pause before them; one that the platform asks for is kept.
 
@@ -63,7 +63,7 @@ async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: 
 async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clock) -> T | None:
     """Return the result of `work`, retrying until the hub can store it; None if the hub refuses it.
 
-    For platforms that do not offer again what was not stored.
+    For platforms that do not deliver unstored messages again.
     """
     failed = False
     while True:
@@ -83,7 +83,7 @@ async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clo
 
 
 class Reconnector(ABC):
-    """Connects again and again, and says so to the hub.
+    """Connects again and again, and reports the state to the hub.
 
     Attributes:
         is_up: To be set by `connect` once the platform took the connection.
@@ -99,7 +99,7 @@ class Reconnector(ABC):
         """Connect, and return why the connection ended; None if the platform asked for another one.
 
         Raises:
-            AccountRefused: It is no use to try again.
+            AccountRefused: Trying again is useless.
         """
 
     async def keep(self) -> None:

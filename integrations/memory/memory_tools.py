@@ -43,7 +43,7 @@ class MemoryTools:
         memory: The memory.
         people: Gives the people of this home.
         now: Seconds since the epoch.
-        said_now: Knows what is said in the turn of a call, which is remembered unasked in a tainted conversation too.
+        said_now: Knows the words of the current turn, which even a tainted conversation remembers without asking.
     """
 
     def __init__(

@@ -29,14 +29,14 @@ class SaidNow:
     """Knows the words of the turn that a tool is called in.
 
     Args:
-        sessions: Where what people wrote is found.
+        sessions: Has what people wrote.
     """
 
     def __init__(self, sessions: SessionStore) -> None:
         self._sessions = sessions
 
     async def covers(self, call: ToolCall) -> bool:
-        """Whether a call of `remember` keeps a sentence of this turn as it was written, and does nothing else."""
+        """Whether a call of `remember` stores a sentence of this turn as written, and does nothing else."""
         arguments = call.arguments
         if arguments.get("replaces") is not None or arguments.get("shared"):
             return False
@@ -51,7 +51,7 @@ class SaidNow:
 
 
 def is_sentence_of(text: str, said: str) -> bool:
-    """Whether a text is a whole sentence, or several, of what was said; "remember that" before it does not count.
+    """Whether a text is a whole sentence, or several, of a message; "remember that" before it does not count.
 
     A piece of a sentence may mean something else than the sentence.
     """

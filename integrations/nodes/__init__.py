@@ -1,4 +1,4 @@
 """Ways that devices reach the hub, one folder for each.
 
-What a node may be asked is decided in `hub/nodes`.
+What nodes may do is decided in `hub/nodes`.
 """

@@ -1,4 +1,4 @@
 """Engines that make sandboxes for the programs of agents.
 
-Who must be in a sandbox, and what is seen inside, is decided in hub/sandbox.
+Who must be in a sandbox, and what is visible inside, is decided in hub/sandbox.
 """

@@ -1,6 +1,6 @@
 """The URLs that a conversation knows: its person wrote them in trusted words, or they were fetched in it before.
 
-A page can ask an agent to put what it knows into a URL, also one of the same host. So what is known is the whole URL.
+A page can ask an agent to put its knowledge into a URL, also one of the same host. So the whole URL must be known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class KnownUrls:
     """Knows URLs by conversation.
 
     Args:
-        sessions: Where what people wrote is found.
+        sessions: Have what people wrote.
     """
 
     def __init__(self, sessions: SessionStore) -> None:
@@ -47,7 +47,7 @@ class KnownUrls:
         return await self.knows(call.session_key, str(parse_url(call.arguments["url"])), call.context.authority)
 
     async def knows(self, session_key: str, url: str, authority: Authority) -> bool:
-        """Whether a URL was fetched in a conversation, or whoever speaks now wrote it there in trusted words."""
+        """Whether a URL was fetched in a conversation, or the current speaker wrote it there in trusted words."""
         if (session_key, url) in self._fetched:
             return True
         session = self._sessions.get(session_key)
@@ -63,10 +63,10 @@ class KnownUrls:
 
 
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why the owner has to approve a call: in a tainted conversation a URL may carry out what is in it.
+    """Return why the owner has to approve a call: in a tainted conversation a URL may leak data.
 
     Raises:
-        InvalidRequest: It is no URL that is fetched.
+        InvalidRequest: It is not a URL that can be fetched.
     """
     url = str(parse_url(arguments["url"]))
     if not authority.tainted:

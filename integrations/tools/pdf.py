@@ -25,7 +25,7 @@ def is_pdf(data: bytes) -> bool:
 
 
 def extract(data: bytes, path: str, first: int, last: int, room: int) -> PdfText:
-    """Return the text of pages, as many as there is room for characters.
+    """Return the text of pages, as many as fit into the given characters.
 
     Raises:
         InvalidRequest: There are no such pages, or the file is damaged, or protected by a password.

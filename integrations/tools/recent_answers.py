@@ -1,4 +1,4 @@
-"""A cache of what was fetched: bounded by age, by number and by size."""
+"""A cache of fetched answers: bounded by age, by number and by size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class RecentAnswers(Generic[T]):
-    """Keeps answers for some time; the one used least recently goes first when there is no room.
+    """Keeps answers for some time; the least recently used one is dropped first.
 
     Args:
         clock: Measures age.

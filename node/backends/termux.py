@@ -86,7 +86,7 @@ class TermuxBackend:
 
 
 async def _asked(program: str, *options: str, timeout_s: float = 20) -> Any:
-    """Return what a program of Termux:API prints as JSON."""
+    """Return the JSON output of a program of Termux:API."""
     said = await output_of([program, *options], timeout_s=timeout_s)
     try:
         return json.loads(said)

@@ -37,5 +37,5 @@ def is_allowed(words: tuple[str, ...], rule: tuple[str, ...]) -> bool:
 
 
 def can_stand_for_any(word: str) -> bool:
-    """Whether a word may be in the place of a `*`."""
+    """Whether a word may match a `*`."""
     return _ANY_WORD.fullmatch(word) is not None

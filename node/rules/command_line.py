@@ -224,7 +224,7 @@ def program_name(word: str) -> str:
 
 
 def runs_others(words: tuple[str, ...]) -> str | None:
-    """Return why a command can run other programs than the one it names; None if it is not known to."""
+    """Return why a command can run other programs than the named one; None if it is not known to."""
     if not words:
         return "it is shell text"
     name = program_name(words[0])

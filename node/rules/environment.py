@@ -15,7 +15,7 @@ def checked_environment(wanted: Mapping[str, object]) -> dict[str, str]:
     """Return the variables that a command sets.
 
     Raises:
-        CommandRefused: One of them cannot be set, is no text or too long, or has characters that people cannot see.
+        CommandRefused: One of them cannot be set, is not text, is too long, or has invisible characters.
     """
     found: dict[str, str] = {}
     for name, value in wanted.items():

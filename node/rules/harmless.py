@@ -23,16 +23,16 @@ _TEXT = re.compile(r"(?!.*(?:[{]\s*[0-9,]|\\[1-9]))[^\x00-\x1f\x7f-][^\x00-\x1f\
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What one program may be given.
+    """The allowed arguments of one program.
 
     Attributes:
         short: Options of one letter without a value, which may be joined.
         valued: Options of one letter with a value, by letter; the value may be joined.
         long: Options of words, whole.
-        first: The form of the first operand, where it is no path.
+        first: The form of the first operand, where it is not a path.
         paths: Whether (further) operands are paths below the working directory.
         least: How many operands there must be.
-        lists: Whether it prints nothing of what files contain.
+        lists: Whether it prints nothing of the content of files.
     """
 
     short: str = ""
@@ -115,7 +115,7 @@ def _fits(arguments: tuple[str, ...], grammar: Grammar) -> bool:
 
 
 def _operands(arguments: tuple[str, ...], grammar: Grammar) -> list[str] | None:
-    """Return the operands behind the options; None when an option is not known, or comes behind an operand."""
+    """Return the operands after the options; None when an option is not known, or follows an operand."""
     left, found = list(arguments), []
     while left:
         word = left.pop(0)

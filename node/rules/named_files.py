@@ -1,6 +1,6 @@
 """The files that a command names: those an approval is bound to, and those that run from a copy. Pure.
 
-Where there is doubt, a word is a file. A program by its bare name is none: it is looked for in PATH, never here.
+When in doubt, a word is a file. A program by its bare name is none: it is looked for in PATH, never here.
 """
 
 from __future__ import annotations

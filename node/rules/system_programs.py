@@ -1,4 +1,4 @@
-"""Which programs only the owner of the system can change."""
+"""Finds the programs that only the owner of the system can change."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ FORM = Schema({Optional(name, default=""): _TEXT for name in ("provider", "base_
 
 
 class ModelAdding:
-    """What the fragment shows, and what its form does.
+    """The content of the fragment, and the actions of its form.
 
     Args:
         client: Where providers are asked, tried and added.
@@ -38,15 +38,15 @@ class ModelAdding:
         self._client = client
 
     async def data(self, call: HttpCall, action: str) -> dict[str, Any]:
-        """Return what the fragment shows for `GET action[?provider=…&base_url=…]`; its form posts to `action`."""
+        """Return the fragment's data for `GET action[?provider=…&base_url=…]`; its form posts to `action`."""
         query = call.request.query
         return await self._state(call, action, {name: query.get(name, "") for name in ("provider", "base_url")})
 
     async def post(self, call: HttpCall, action: str) -> tuple[dict[str, Any], str | None, int]:
-        """Do what the form asks: connect, say hello, or use the model.
+        """Carry out the form's action: connect, say hello, or use the model.
 
         Returns:
-            What the fragment shows now, the model when one was added, and the HTTP status.
+            The fragment's new data, the model when one was added, and the HTTP status.
         """
         typed = read_fields(call, FORM)
         typed = {name: str(value).strip() for name, value in typed.items()}

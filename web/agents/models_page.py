@@ -30,7 +30,7 @@ class ModelsPage:
     """The page and its forms.
 
     Args:
-        client: Where models are asked for and changed.
+        client: Calls the methods for models.
         adding: The form for a further one.
     """
 

@@ -40,7 +40,7 @@ class BlueprintsPage:
 
     Args:
         client: Where they are listed, imported, updated and removed.
-        blueprints: Fills them in to show what they become.
+        blueprints: Fills them in to preview the result.
         suggestions: What fields suggest.
         scripts: Writes scripts.
     """

@@ -1,4 +1,4 @@
-"""What the cards of a form say when they are closed: an icon, and in words what they do."""
+"""The closed cards of a form: an icon, and what they do in words."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def say(form: Form, item: Mapping[str, Any], in_words: Callable[[str], str], ope
     """Give each card its icon and its words, and open one and those around it.
 
     Args:
-        item: What the form is made of.
-        in_words: Translates a clause, and names what it is about.
+        item: The input of the form.
+        in_words: Translates a clause, and names its subject.
         opened: The path of a card.
     """
     for card in form.cards():
@@ -45,7 +45,7 @@ def _service(item: Any) -> str:
 
 
 def _clause(card: Card, item: Any) -> str:
-    """Return what a card does; nothing while it is not complete."""
+    """Return the action of a card in words; nothing while it is not complete."""
     if card.what not in _CHECKS:
         return ""
     if isinstance(item, Mapping):  # the card says in its own way that it is off

@@ -51,7 +51,7 @@ class AutomationPage:
 
     Args:
         list_page: Shows its state as the list does.
-        parts: What trying out works with; nothing of it is changed.
+        parts: The dependencies of trials; nothing of them is changed.
         redact: Takes secrets out of plain data.
         duplicate: Writes a copy into the files; returns its id.
         delete: Takes one out of the files.
@@ -169,7 +169,7 @@ class AutomationPage:
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frames that show the state and the runs of the automation of a live topic, `automation:<id>`.
 
-        Those who may only look watch `automation-read:<id>`, which has no buttons.
+        Viewers who may only read watch `automation-read:<id>`, which has no buttons.
         """
         kind, _, id = topic.partition(":")
         data = await self._data(id, language) | {"may_run": kind != AUTOMATION_READ_TOPIC, "topic": topic}

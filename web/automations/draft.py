@@ -29,11 +29,11 @@ class AutomationDraft(Struct):
     """Merge posted form fields into the text the form was made from.
 
     Attributes:
-        text: The automation as YAML, with what was posted.
+        text: The automation as YAML, with the posted changes.
         item: Its data.
         shown: Texts of fields that mean nothing, by name; they are shown again.
         errors: Why they mean nothing, by name.
-        focus: The path of the card to look at next.
+        focus: The path of the card to show next.
         opened: The path of a card that is shown open: one just added or of another kind.
     """
 
@@ -49,7 +49,7 @@ def read_item(text: str) -> dict[str, Any]:
     """Return the data of an automation's text.
 
     Raises:
-        InvalidRequest: It is no YAML, or no mapping.
+        InvalidRequest: It is not YAML, or not a mapping.
     """
     item = parse_value(text) if text.strip() else {}
     if item is None:
@@ -63,7 +63,7 @@ def posted(text: str, fields: Fields) -> AutomationDraft:
     """Return the draft of a posted form and its text.
 
     Raises:
-        InvalidRequest: The text is no YAML, or is written in a way that only a person should change (EditRefused).
+        InvalidRequest: The text is not YAML, or is written in a way that only a person should change (EditRefused).
     """
     old = read_item(text)
     new = copy.deepcopy(old)
@@ -232,7 +232,7 @@ def _append(item: dict[str, Any], keys: KeyPath, value: Any) -> KeyPath:
 
 
 def item_at(item: Any, path: str) -> Any:
-    """Return what stands at the path of a card.
+    """Return the item at the path of a card.
 
     Raises:
         NotFound: Nothing does.

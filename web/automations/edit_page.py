@@ -45,7 +45,7 @@ actions:
 
 
 class _EditorState(Struct, frozen=True):
-    """What the editor shows.
+    """The content of the editor.
 
     Attributes:
         id: Of the automation; empty for a new one.
@@ -65,7 +65,7 @@ class _Told(Struct, frozen=True):
     Attributes:
         problems: Problems of the text; None when it is not checked yet.
         changed: Whether the draft differs from the file.
-        adding: The list to which something is added, and what there is.
+        adding: The list that gets a new item, and the choices.
     """
 
     problems: Sequence[Problem] | None = None

@@ -1,4 +1,4 @@
-"""Names of things in the place of their ids, in sentences that were made from the configuration."""
+"""Puts names of things in place of their ids, in sentences that were made from the configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENTITY_ID = re.compile(r"\b[a-z_]+\.[a-z0-9_]+\b")
 
 
 class EntityNames:
-    """Says what people call a thing.
+    """Finds people's names for things.
 
     Args:
         find: Returns the state of an entity, which knows its name.

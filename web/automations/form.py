@@ -1,6 +1,6 @@
 """An automation as a form: nested cards with fields, built from its plain data and the grammar.
 
-Every field and card is named by the path of what it shows, so that what is posted can be put back where it came from.
+Every field and card is named by the path of its value, so that a posted form can be put back in its place.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Card(Struct):
     Attributes:
         kind: None when the form cannot show it: then it is YAML.
         off: Whether it is disabled.
-        more: Fields that are seldom needed.
+        more: Rarely used fields.
         movable: Whether it is an item of a list.
         said: What it does in words; empty when it is not complete.
         opened: Whether it is open; a card with an error always is.
@@ -279,7 +279,7 @@ def _own_fields(path: str, what: str, kind: str, item: Mapping[str, Any]) -> lis
 
 
 def _target(path: str, value: Any) -> list[Control]:
-    """Return the field of the entities that a service is about; what else is written there is YAML."""
+    """Return the field of the entities that a service is about; anything else there is YAML."""
     entities = value.get("entity_id", MISSING) if isinstance(value, Mapping) else MISSING
     if isinstance(value, Mapping) and value.keys() - {"entity_id"}:
         return [control_of(path, "target", {}, value)]

@@ -131,7 +131,7 @@ def _own_keys(what: str, kind: str, found: AnyKind) -> Mapping[str, Any]:
 
 
 def below_keys(kind: str) -> Mapping[str, Any]:
-    """Return the fields that stand one level deeper in a step, such as `count` in `repeat`."""
+    """Return the fields that are one level deeper in a step, such as `count` in `repeat`."""
     return _BESIDE.get(kind, {})
 
 

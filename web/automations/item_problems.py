@@ -97,7 +97,7 @@ def _problem(text: str, root: SpanNode, error: Invalid) -> Problem:
 
 
 def _place(text: str, root: SpanNode | None, keys: KeyPath) -> tuple[int, int]:
-    """Return line and column of a key, or of the nearest thing around it that is there."""
+    """Return line and column of a key, or of the nearest existing thing around it."""
     if root is None:
         return 1, 1
     node, at = root, root.start

@@ -1,4 +1,4 @@
-"""What can be added to an automation, as tiles in groups: kinds of the grammar, and services that people use most."""
+"""The additions to an automation, as tiles in groups: kinds of the grammar, and services that people use most."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class AutomationsPage:
         return ({"t": "html", "id": "automation-list", "html": html},)
 
     def sentence(self, id: str, language: str) -> str:
-        """Return what an automation does in one sentence; empty for one that is unavailable."""
+        """Return an automation's description in one sentence; empty for one that is unavailable."""
         if self._automations.status(id).state == "unavailable":
             return ""
         with self._kinds.in_use():

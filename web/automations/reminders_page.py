@@ -1,4 +1,4 @@
-"""Reminders: a list of their own by day, added with a date or in words, done, put off, and repeated."""
+"""Reminders: a list by day; they are added with a date or in words, done, put off, and repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a script as a form, made of their selectors where they name one."""
+"""The fields of a script as a form, made from their selectors where they name one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def field_of(key: str, field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _selector(field: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return kind and options of its selector; what has none is text, unless its default is something else."""
+    """Return kind and options of its selector; one without is text, unless its default is something else."""
     if field.get("selector") is None:
         return (SELECTOR_TEXT if isinstance(field.get("default"), (str, type(None))) else ANYTHING), {}
     try:

@@ -103,7 +103,7 @@ class ScriptsPage:
         return await self._shown(call, script, script_form(script["fields"], self._suggestions))
 
     async def run(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /scripts/run`: run it with the fields of the form, and show what it answers."""
+        """`POST /scripts/run`: run it with the fields of the form, and show its response."""
         fields = read_lists(call)
         script = await self._found(call, (fields.get("id") or [""])[-1])
         form = script_form(script["fields"], self._suggestions)

@@ -1,4 +1,4 @@
-"""Fields from selectors: what kind of field an input gets, how its value is shown as text, and what the text means.
+"""Fields from selectors: the kind of field for an input, its value as text, and the text as a value.
 
 Whatever a field cannot show without losing something of it is YAML.
 """
@@ -289,7 +289,7 @@ def _duration(value: Any) -> str:
 
 
 def _text(control: InputControl, text: str) -> Any:
-    """An emptied field is empty text where something else would stand in its place."""
+    """An emptied field is empty text where something else would replace it."""
     if not text.strip():
         return MISSING if control.default in (MISSING, None, "") else ""
     if control.kind == "suggest" and text.startswith("{") and not text.startswith(("{{", "{%", "{#")):

@@ -1,4 +1,4 @@
-"""The data of a service as a form, made of its fields and its schema; or as YAML."""
+"""The data of a service as a form, made from its fields and its schema; or as YAML."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _field(key: str, field: Mapping[str, Any], schema: Mapping[str, Any]) -> dic
 
 
 def _selector(key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the selector that takes what a JSON Schema accepts; what is too free is YAML."""
+    """Return the selector for a JSON Schema; schemas too free for one are YAML."""
     branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"] or [schema]
     if key in ENTITY_KEYS:
         return {"entity": {"multiple": True}}

@@ -31,7 +31,7 @@ class TemplatePreview:
         self._redactor = redactor
 
     async def render(self, text: str, variables: str) -> dict[str, Any]:
-        """Return the result and its type, or the error and its line; and what it listens to.
+        """Return the result and its type, or the error and its line; and its dependencies.
 
         Args:
             variables: What it may use by name, as YAML.

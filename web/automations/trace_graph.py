@@ -1,4 +1,4 @@
-"""The graph of a trace: boxes for triggers, conditions and steps, laid out from top to bottom, what was reached lit.
+"""The graph of a trace: boxes for triggers, conditions and steps, laid out from top to bottom, reached ones lit.
 
 Pure: a configuration and the entries of a trace in, boxes and lines with coordinates out. The page draws them as SVG
 and shows the same boxes as a nested list to those who do not see it.
@@ -286,7 +286,7 @@ class _Column:
 
 
 class _Fork:
-    """Ways beside each other, which a line parts into and joins again."""
+    """Parallel branches, which a line splits into and joins again."""
 
     def __init__(self, ways: Sequence[_Part], *, top: bool = False) -> None:
         self._ways = ways

@@ -58,7 +58,7 @@ class ChannelsPage:
     """The pages and their forms, for administrators.
 
     Args:
-        client: Where accounts are listed, tried, added and removed, and all else is asked for.
+        client: Calls the methods for accounts and everything else.
         pairing: The card of those who ask to write.
     """
 
@@ -210,7 +210,7 @@ class ChannelsPage:
         return await self._renderer.respond(call, page)
 
     async def kinds(self, call: HttpCall, back: str = "") -> list[dict[str, Any]]:
-        """Return the chat apps that can be added; `back` is where it goes on after that, instead of the account."""
+        """Return the chat apps that can be added; `back` is the page after that, instead of the account's."""
         then = {"back": back} if back else {}
         kinds = (await self._client.ask(call, "channels.kinds"))["channels"]
         shown = [
@@ -287,7 +287,7 @@ def _lists(allowed: Mapping[str, Any] | None, names: IdentityNames) -> dict[str,
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    """Return the first words of a message, or what else it is."""
+    """Return the first words of a message, or its kind."""
     words = " ".join((message["text"] or ", ".join(message["media"]) or message["kind"]).split())
     return words if len(words) <= WORDS_LIMIT else f"{words[:WORDS_LIMIT]}…"
 
@@ -297,9 +297,9 @@ def _account_path(channel: str, account: str) -> str:
 
 
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form for a further account: what the platform needs, and a name; all else has defaults.
+    """Return the form for a further account: the platform's required fields, and a name; all else has defaults.
 
-    What was typed stays, secrets too; an error stands at the field that it names.
+    The typed values stay, secrets too; an error is shown at the field that it names.
     """
     given, error = asked.get("given", {}), asked.get("error")
     fields = [

@@ -1,4 +1,4 @@
-"""What the dashboard says of each chat app: its icon, one line, and the way to its key. The texts are message ids."""
+"""Guides to each chat app: its icon, one line, and the way to its key. The texts are message ids."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from msgspec import Struct
 
 
 class ChannelGuide(Struct, frozen=True):
-    """What stands on the tile of a chat app, and above its form.
+    """The content of a chat app's tile, and the text above its form.
 
     Attributes:
         icon: One of `web/frontend/icons.json`.
         line: What it is good for.
-        steps: How to come by what its form asks for.
+        steps: How to get the values for its form.
     """
 
     icon: str = "message-circle"
@@ -94,5 +94,5 @@ GUIDES: Mapping[str, ChannelGuide] = {
 
 
 def guide_of(channel: str) -> ChannelGuide:
-    """Return what to say of a chat app; of one that nobody described, a plain icon."""
+    """Return the guide of a chat app; of an unknown one, a plain icon."""
     return GUIDES.get(channel, ChannelGuide())

@@ -1,4 +1,4 @@
-"""What waits for a person's word or answer, as cards: exactly what will run, or what is asked, and forms to answer.
+"""Approvals and questions as cards: exactly what will run, or the question, and forms to answer.
 
 A question that was just answered keeps its place, without buttons, so that nothing moves under a finger.
 """
@@ -88,7 +88,7 @@ class ApprovalsPage:
         return _answered(call, ended, fields)
 
     async def data(self, call: HttpCall) -> list[dict[str, Any]] | None:
-        """Return what the cards show; None to those who may not answer."""
+        """Return the data of the cards; None to those who may not answer."""
         if call.caller is None or not call.caller.authority.has(SCOPE):
             return None
         pending = self.pending()
@@ -100,14 +100,14 @@ class ApprovalsPage:
         return [asdict(self.shown(each, call.caller.authority.principal)) for each in in_order]
 
     async def of_session(self, key: str) -> list[ShownAsk]:
-        """Return what was asked of people in a conversation, oldest first."""
+        """Return the questions to people in a conversation, oldest first."""
         return [self.shown(each) for each in await self._approvals.of_session(key)]
 
     def shown(self, approval: Approval, viewer: str = "") -> ShownAsk:
         """Return the card of an approval or a question.
 
         Args:
-            viewer: The principal of whoever looks, who is told "you"; empty when many do.
+            viewer: The principal of the viewer, who is called "you"; empty when there are many.
         """
         waits = approval.state is ApprovalState.PENDING
         return ShownAsk.of(
@@ -118,7 +118,7 @@ class ApprovalsPage:
         )
 
     def _name_of(self, principal: str, viewer: str) -> str:
-        """Return the name of whoever answered; empty for the viewer, and for the one person of a home."""
+        """Return the name of the person who answered; empty for the viewer, and for the one person of a home."""
         people = self._people()
         if principal in ("", viewer) or len(people.all()) <= 1:
             return ""

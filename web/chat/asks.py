@@ -1,4 +1,4 @@
-"""What waits for a person's word, or waited, as a card: on Home and in a conversation."""
+"""An approval or question, pending or answered, as a card: on Home and in a conversation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from web.core.texts import APPROVAL_DETAILS, APPROVAL_TITLES
 
 
 class ShownAsk(Struct):
-    """What `fragments/approval.html` shows.
+    """The data of `fragments/approval.html`.
 
     Attributes:
         id, code, state: Of the approval.
@@ -27,7 +27,7 @@ class ShownAsk(Struct):
         details: All that the answer is bound to, as pairs of a message id and a text.
         diff: What it would change in files.
         choices: Answers to pick from.
-        secret: The name of the secret that is asked for.
+        secret: The name of the requested secret.
         may_persist, always: Whether it may be allowed for good, and was.
         created_ms, expires_ms: Milliseconds since the epoch.
         left: What is left of the time to answer; empty when that is over.

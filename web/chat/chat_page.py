@@ -96,7 +96,7 @@ class ListSources(Struct, frozen=True):
     Attributes:
         last_states: What happened to the last message of each conversation in a chat app.
         said: Finds messages by their words.
-        client: Asks the hub's methods, with the rights of whoever asks.
+        client: Calls the hub's methods, with the rights of the viewer.
     """
 
     last_states: LastStates
@@ -138,7 +138,7 @@ class ChatPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named.
 
-        With `past=ID`, what was said in it before it was reset.
+        With `past=ID`, its messages from before it was reset.
         """
         key = self._key(call.request.query.get("session"))
         before, past = call.request.query.get("before"), call.request.query.get("past")
@@ -246,7 +246,7 @@ class ChatPage:
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
     async def fork(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/fork`: copy a conversation up to a turn, to go on from there."""
+        """`POST /chat/fork`: copy a conversation up to a turn, to continue from there."""
         fields = read_fields(call, FORK)
         key = self._key(fields["session"])
         if (session := self._sessions.get(key)) is None:
@@ -256,7 +256,7 @@ class ChatPage:
         return json_response({"session": fork.key}) if wants_json(call.request) else see_other(_path(fork.key))
 
     async def rename(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/rename`: name a conversation; an empty name takes the name away."""
+        """`POST /chat/rename`: name a conversation; an empty name removes the name."""
         fields = read_fields(call, NAME)
         key = self._key(fields["session"])
         await self._sessions.ensure(key)
@@ -329,7 +329,7 @@ class ChatPage:
         }
 
     async def _choices(self, call: HttpCall, key: str) -> dict[str, Any]:
-        """Return what can be picked in the box: models and agents; and what the conversation used so far."""
+        """Return the choices in the box: models and agents; and the conversation's usage so far."""
         agent, session = SessionKey.parse(key).agent, self._sessions.get(key)
         box = await box_choices(self._sources.client, call, agent, (session.model if session else None) or "")
         current = box["model"]

@@ -151,7 +151,7 @@ class LiveRun:
         self._changed[part.id] = None
 
     def changes(self) -> list[tuple[str, str, Piece | str]]:
-        """Return what changed since the last call: (element id, parent element id, piece or finished HTML).
+        """Return the changes since the last call: (element id, parent element id, piece or finished HTML).
 
         A long text is sent by blocks: only those that changed, because earlier blocks no longer change.
         """
@@ -188,7 +188,7 @@ class LiveRun:
         ]
 
     def _rendered(self, part: ShownPart) -> list[tuple[str, str]]:
-        """Return the blocks of a text and their HTML; what was rendered before is not rendered again."""
+        """Return the blocks of a text and their HTML; a rendered block is not rendered again."""
         known = self._blocks.get(part.id, [])
         self._blocks[part.id] = [
             known[index] if index < len(known) and known[index][0] == text else (text, self._render(text))
@@ -217,7 +217,7 @@ def assistant_id(run_id: str) -> str:
 
 
 def _add_parts(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any], runs: Sequence[str]) -> None:
-    """Add messages that one run answers, each as a turn; messages sent during the run stand above its answer."""
+    """Add messages that one run answers, each as a turn; messages sent during the run come above its answer."""
     message, run_id = entry.get("message") or {}, entry.get("run_id")
     blocks = _blocks(message.get("content"))
     text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")

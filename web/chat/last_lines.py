@@ -19,7 +19,7 @@ KEPT = 500
 
 
 class LastLines:
-    """Reads what was said last.
+    """Reads the latest messages.
 
     Args:
         sessions: Keep the conversations.

@@ -46,10 +46,10 @@ class LiveChat:
     """Follows all runs, and keeps the state of running ones for newly opened pages.
 
     Args:
-        bus: Where runs tell what they do.
+        bus: Has the events of runs.
         live: The open tabs.
         tasks: Owner of the tasks that read transcripts.
-        asked: Returns what was asked of people in a conversation, oldest first.
+        asked: Returns the questions to people in a conversation, oldest first.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class LiveChat:
         return turns
 
     async def show_ask(self, approval: Approval) -> None:
-        """Show the card of what is asked, or was answered, in its conversation."""
+        """Show the card of a pending or answered question in its conversation."""
         key = approval.session_key
         if key is None or not self._live.watched(_topic(key)):
             return
@@ -286,7 +286,7 @@ class LiveChat:
             self._live.changed(_topic(event.data["key"]))
 
     def _said(self, event: Event) -> None:
-        """Show what a reminder or an automation said."""
+        """Show a message of a reminder or an automation."""
         self._live.changed(_topic(event.data["session_key"]))
 
     # -- frames for tabs ----------------------------------------------------------------------------------------------

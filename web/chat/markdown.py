@@ -43,7 +43,7 @@ _ALIGN = re.compile(r"^text-align:(left|center|right)$")
 
 
 class Markdown:
-    """Renders Markdown; the parser is loaded with the first text, and what was rendered is remembered for a while.
+    """Renders Markdown; the parser is loaded with the first text, and results are cached for a while.
 
     Args:
         cache_chars: Characters of texts that are remembered.

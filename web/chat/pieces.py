@@ -1,4 +1,4 @@
-"""How the parts of a turn are put together for a reader: calls of tools in groups, and cards of what is asked."""
+"""Groups the parts of a turn for a reader: calls of tools in groups, and cards of questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WIDGET = "show_widget"
 
 
 class ToolGroup(Struct):
-    """Calls of tools, and what was thought between them, that stand in one row.
+    """Calls of tools, and the thinking between them, in one row.
 
     Attributes:
         id: Of its element, made from its first part: the same while the run is live and after it was stored.
@@ -43,7 +43,7 @@ class ToolGroup(Struct):
 
     @property
     def state(self) -> str:
-        """How it stands: waiting | running | error | interrupted | done, the first of them that holds for a call."""
+        """Its state: waiting | running | error | interrupted | done, the first of them that holds for a call."""
         states = {part.state for part in self.calls}
         return next((each for each in ("waiting", "running", "error", "interrupted") if each in states), "done")
 
@@ -60,7 +60,7 @@ class ToolGroup(Struct):
 
     @property
     def seconds(self) -> float:
-        """How long it took; 0 while that is not known."""
+        """Its duration in seconds; 0 while it is not known."""
         ended = [part.ended_ms for part in self.calls if part.ended_ms]
         started = [part.started_ms for part in self.calls if part.started_ms]
         return max(0.0, (max(ended) - min(started)) / 1000) if ended and started else 0.0
@@ -70,7 +70,7 @@ Piece = ShownPart | ToolGroup | ShownAsk
 
 
 def pieces_of(parts: Iterable[ShownPart], asks: Sequence[ShownAsk] = ()) -> list[Piece]:
-    """Return what a turn consists of, calls in groups; a card stands behind the call that asked."""
+    """Return the content of a turn, calls in groups; a card follows the call that asked."""
     parts = list(parts)
     behind: dict[int, list[ShownAsk]] = {}
     for ask in asks:
@@ -100,7 +100,7 @@ def _asker(parts: Sequence[ShownPart], ask: ShownAsk) -> int:
 
 
 def recalled(turns: Iterable[ShownTurn]) -> list[str]:
-    """Return what was recalled from memory in some turns, a line each, the newest first."""
+    """Return the recalled memories in some turns, a line each, the newest first."""
     notes = [part.text for turn in turns if turn.channel == MEMORY for part in turn.parts if part.kind == "text"]
     lines = [
         line.removeprefix("> ").strip() for text in reversed(notes) for line in text.splitlines() if line[:1] == ">"

@@ -18,7 +18,7 @@ class SaidSearch:
     """Searches on behalf of the viewer.
 
     Args:
-        client: Asks for what they may see.
+        client: Searches with the rights of the viewer.
         when: Writes a time.
     """
 

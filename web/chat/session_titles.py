@@ -15,7 +15,7 @@ def session_title(session: Session | None, key: str, is_home: Callable[[str], bo
         is_home: Whether a channel is the one of the hub's own conversations.
 
     Raises:
-        InvalidRequest: That is no session key.
+        InvalidRequest: It is not a session key.
     """
     if session is not None and session.title:
         return session.title

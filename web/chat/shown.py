@@ -35,7 +35,7 @@ _WIDGET = re.compile(r"The widget ([A-Za-z0-9_-]{1,64}/[0-9a-f]{32}) is shown")
 
 
 class ShownPart(Struct):
-    """A piece of a turn: text, thinking, a tool call, a picture, or a summary of what was before.
+    """A piece of a turn: text, thinking, a tool call, a picture, or a summary of earlier messages.
 
     Attributes:
         kind: text | thinking | tool | image | compaction.
@@ -68,7 +68,7 @@ class ShownPart(Struct):
 
     @property
     def sentence(self) -> str:
-        """What a call did: a message id with `{what}`; empty when only the tool's name says it."""
+        """The sentence for a call: a message id with `{what}`; empty when only the tool's name is known."""
         return TOOL_SENTENCES.get(self.name, "")
 
     @property
@@ -103,16 +103,16 @@ class ShownTurn(Struct):
         ts_ms: When it began, in ms since the epoch; 0 when not known.
         run_id: The run it belongs to.
         state: done | running | aborted | error.
-        error: What went wrong, for people.
-        details: What is known of it beside.
+        error: The problem, for people.
+        details: Further facts about it.
         asked: The words that an assistant's turn answers.
         model: The model that answered last.
         input_tokens, output_tokens: What its model calls used.
         seconds: How long the answer took.
-        failed_models: Those that were asked before and failed: `{model, reason, instead}`.
-        notices: What is to be known beside the answer: `{kind, …}`.
+        failed_models: Models that were tried before and failed: `{model, reason, instead}`.
+        notices: Notices beside the answer: `{kind, …}`.
         asks: What its run asked of a person, or asks.
-        channel: Of a note that the hub put in by itself: memory | reminder | system.
+        channel: Of a note that the hub inserted: memory | reminder | system.
     """
 
     id: str
@@ -135,7 +135,7 @@ class ShownTurn(Struct):
 
     @property
     def text(self) -> str:
-        """What was said, without calls and thoughts, as Markdown."""
+        """The message, without calls and thoughts, as Markdown."""
         return "\n\n".join(part.text for part in self.parts if part.kind == "text")
 
     def why(self, language: str) -> str:

@@ -31,7 +31,7 @@ MIME_TYPES = {
 
 
 class Asset(Struct, frozen=True):
-    """One servable file: where it lies and how it is called on the wire."""
+    """One servable file: its path and its name on the wire."""
 
     path: Path
     mime_type: str

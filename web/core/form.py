@@ -43,7 +43,7 @@ def read_fields(call: HttpCall, schema: Schema, files: Collection[str] = ()) -> 
         files: The fields of a form that are files, and so bytes; all others are texts.
 
     Raises:
-        InvalidRequest: The body is neither, or a field is not what it must be.
+        InvalidRequest: The body is neither, or a field is not valid.
     """
     header = call.request.headers.get("Content-Type", "")
     kind = header.split(";")[0].strip().lower()
@@ -77,7 +77,7 @@ def read_lists(call: HttpCall) -> dict[str, list[str]]:
     A file that was chosen is the text in it; JSON is an object of texts, numbers, truths and lists of such.
 
     Raises:
-        InvalidRequest: The body is no form.
+        InvalidRequest: The body is not a form.
     """
     header = call.request.headers.get("Content-Type", "")
     kind = header.split(";")[0].strip().lower()
@@ -120,7 +120,7 @@ def _text(value: Any) -> str:
 def _of_parts(header: str, body: bytes) -> list[tuple[str, bytes]]:
     """Return name and content of each part of a form with files (RFC 7578), as browsers write it.
 
-    Whoever signs in is not known yet: parts are counted as they are cut, and nothing is read twice.
+    Before signing in, the sender is unknown: parts are counted as they are cut, and nothing is read twice.
     """
     boundary = _BOUNDARY.search(header)
     if boundary is None:

@@ -1,4 +1,4 @@
-"""Form controls from JSON Schema: what kind of field a value gets, how it is shown as text, and what the text means.
+"""Form controls from JSON Schema: the kind of field for a value, the value as text, and the text as a value.
 
 Values too free for a field are edited as YAML.
 """
@@ -39,9 +39,9 @@ class Control(Struct, frozen=True):
         shown: The value as text; for `choices` one per line.
         choices: What can be chosen.
         error: Its error message.
-        many: Whether several values may stand in it.
+        many: Whether it can hold several values.
         types: JSON types that one value may have.
-        default: What counts when there is no value, as text.
+        default: The effective value when there is none, as text.
     """
 
     name: str
@@ -175,7 +175,7 @@ def _all_types(schema: JsonSchema) -> set[str]:
 
 
 def _scalar(text: str, types: frozenset[str]) -> Any:
-    """Return a number or truth where nothing but such, or a text that cannot be meant, may stand."""
+    """Return a number or truth where only those are allowed, or a text that cannot be interpreted."""
     if "boolean" in types:
         return {"true": True, "false": False}.get(text, text) if "number" not in types else text
     if types & {"number", "integer"}:

@@ -74,7 +74,7 @@ def catalogue(language: str) -> Catalogue:
 
 
 def choose_language(cookie: str | None, accept_language: str | None, default: str) -> str:
-    """Return the language to show: the reader's choice, else what the browser asks for, else the hub's.
+    """Return the language to show: the reader's choice, else the browser's, else the hub's.
 
     Args:
         cookie: The stored choice, if any.

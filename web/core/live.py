@@ -1,4 +1,4 @@
-"""The live socket: one WebSocket per tab, over which topics tell what changed.
+"""The live socket: one WebSocket per tab, with topics that report changes.
 
 A topic is named `home` or `session:<key>`. A watcher gets its whole state at once, then the changes;
 after a lost connection, or when a client could not keep up, it gets the whole state again: nothing is replayed.
@@ -51,7 +51,7 @@ class _Client:
     queue: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(QUEUE_LIMIT))
 
     def put(self, frame: str) -> None:
-        """Queue a frame; one who cannot keep up loses what waits and gets the whole state instead (None)."""
+        """Queue a frame; a client that cannot keep up loses its queue and gets the whole state instead (None)."""
         try:
             self.queue.put_nowait(frame)
         except asyncio.QueueFull:
@@ -61,7 +61,7 @@ class _Client:
 
 
 class LiveUpdates:
-    """The open tabs and what they watch.
+    """The open tabs and their topics.
 
     Args:
         tasks: Owner of the tasks that render and send.
@@ -162,7 +162,7 @@ class LiveUpdates:
         return socket
 
     async def close(self) -> None:
-        """Close all sockets; the tabs come back by themselves when the hub does."""
+        """Close all sockets; the tabs reconnect by themselves when the hub is back."""
         for handle in self._dirty.values():
             handle.cancel()
         self._dirty.clear()

@@ -201,7 +201,7 @@ MOVED = {
 
 
 def navigation(pages: Sequence[Page], *, recovery: bool = False) -> list[Group]:
-    """Return the groups with the pages of integrations, each below its entry or as one of its own.
+    """Return the groups with the pages of integrations, each below its entry or on its own.
 
     Args:
         recovery: Whether only the first pages are there.

@@ -1,4 +1,4 @@
-"""How a page group declares its routes: pages that a browser opens, and forms that it posts."""
+"""Declarations of a page group's routes: pages that a browser opens, and forms that it posts."""
 
 from __future__ import annotations
 

@@ -26,5 +26,5 @@ class PagePulse:
         self._tell(self.topic)
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame of the live topic; it holds nothing of what the pages show."""
+        """Return the frame of the live topic; it holds nothing of the pages' content."""
         return ({"t": "pulse", "revision": self.revision},)

@@ -35,10 +35,10 @@ class RenderedPage(Struct, frozen=True):
     Attributes:
         name: Of its template, and the class of its main element.
         title: Message id of its title.
-        data: Plain data: what the template reads, and the page as JSON.
+        data: Plain data: the input of the template, and the page as JSON.
         path: The entry of the navigation, or its tab, that it belongs to.
         status: HTTP status.
-        secret: Whether it shows a secret: such a page is not compressed, so that its length tells nothing of it.
+        secret: Whether it shows a secret: such a page is not compressed, so that its length reveals nothing about it.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Renderer:
         self._loaded.add((language, template))
 
     async def respond(self, call: HttpCall, page: RenderedPage) -> web.Response:
-        """Answer with the page as HTML, or as JSON when that was asked for."""
+        """Answer with the page as HTML, or as JSON when that was requested."""
         if wants_json(call.request):
             return json_response(page.data, status=page.status)
         return await self._respond(call.request, page, **await self._around(call))
@@ -140,7 +140,7 @@ class Renderer:
         return await self._respond(request, RenderedPage("unknown", "Page not found", status=404))
 
     async def _around(self, call: HttpCall) -> dict[str, Any]:
-        """Return what the shell shows of the person who looks."""
+        """Return the shell's data about the viewer."""
         waiting = None if self.waiting is None else await self.waiting(call)
         return {"waiting": waiting, "person": self.person_name(call)}
 
@@ -175,7 +175,7 @@ class Renderer:
         return moments.spoken(ts_ms / 1000, self._wall_time(), self._zone()) if ts_ms else ""
 
     def day(self, iso: str) -> str:
-        """Return a day, `YYYY-MM-DD`, for people: a phrase. What is no such day is returned as it is."""
+        """Return a day, `YYYY-MM-DD`, for people: a phrase. Anything else is returned as it is."""
         try:
             return moments.day(dt.date.fromisoformat(iso), self.today())
         except ValueError:

@@ -24,7 +24,7 @@ class Suggestions(Protocol):
 
 
 class NameCatalog:
-    """Knows the names of things.
+    """Finds the names of things.
 
     Args:
         hub: The hub.

@@ -52,7 +52,7 @@ class PageTemplates:
         self._icons: frozenset[str] = frozenset()
 
     async def respond(self, name: str, request: web.Request, context: Mapping[str, Any], status: int) -> web.Response:
-        """Return a page for the request, with what the context processors add."""
+        """Return a page for the request, with the additions of the context processors."""
         import aiohttp_jinja2
 
         self._opened()
@@ -63,7 +63,7 @@ class PageTemplates:
         return cast(web.Response, await aiohttp_jinja2.context_processors_middleware(request, render))
 
     def get(self, name: str) -> Template:
-        """Return a template; what it names is compiled when it is rendered, unless `load` did that."""
+        """Return a template; the ones it names are compiled when it is rendered, unless `load` did that."""
         return self._opened().get_template(name)
 
     def read(self, path: Path) -> Template:
@@ -88,7 +88,7 @@ class PageTemplates:
         """Return the macros of `ui/`, which show their own texts in a language.
 
         Args:
-            texts: `_`, `ngettext` and whatever else the macros read.
+            texts: `_`, `ngettext` and the other names that the macros use.
         """
         if language not in self._components:
             environment = self._opened()

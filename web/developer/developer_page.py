@@ -203,7 +203,7 @@ class DeveloperPage:
         return await self._show_template(call, fields["template"].replace("\r\n", "\n"), fields["variables"])
 
     async def preview(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /developer/preview`: the same as the fragment that a page puts in its place."""
+        """`POST /developer/preview`: the same as the fragment that replaces it on a page."""
         fields = read_fields(call, RENDER)
         shown = await self._rendered(fields["template"], fields["variables"])
         language = self._renderer.preferences(call).language

@@ -27,7 +27,7 @@ class EventLog:
 
     Args:
         bus: Where events are.
-        live: Told that there are new ones.
+        live: Announces new ones.
         redactor: Removes secrets from displayed text.
         renderer: For times.
         monotonic: Seconds.
@@ -72,7 +72,7 @@ class EventLog:
         return found
 
     def types(self) -> list[str]:
-        """Return the types that were heard."""
+        """Return the types of the recorded events."""
         return sorted(self._types)
 
     def _heard(self, event: Event) -> None:

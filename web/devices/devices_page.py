@@ -1,4 +1,4 @@
-"""The page *Phones and computers*: who asks to be paired, who is, what they may be asked, and adding one."""
+"""The page *Phones and computers*: pairing requests, paired devices, their permissions, and adding one."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class DevicesPage:
         return await self._show(call, {"adding": kind, "opened": f"{address}{PATH}?add={kind}"})
 
     def _made(self, kind: str, made: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is shown of a code: a link for a browser, the code for the app, a command for a computer."""
+        """Return the data of a code: a link for a browser, the code for the app, a command for a computer."""
         import segno
 
         parts = urlsplit(made["gatewayUrl"])

@@ -1,4 +1,4 @@
-"""Whether other devices can reach the hub, and making it so: a certificate of this home, and the `http` section."""
+"""Makes the hub reachable for other devices: a certificate of this home, and the `http` section."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Reachable(Struct, frozen=True):
 
 
 class HubReach:
-    """Looks at how the hub is reached, and makes it reachable from the home's network.
+    """Finds how the hub is reached, and makes it reachable from the home's network.
 
     Args:
         home: The hub's folder.
         gateway: Knows where it listens.
         config: Where it is written.
-        apply: Puts what was written into force.
+        apply: Applies the changed files.
     """
 
     def __init__(self, home: Path, gateway: Gateway, config: ConfigStore, apply: Callable[[], Awaitable[Any]]) -> None:
         self._home, self._gateway, self._config, self._apply = home, gateway, config, apply
 
     def look(self, call: HttpCall) -> Reachable:
-        """Return how the hub is reached, as whoever asks sees it: a proxy or tunnel they come through counts."""
+        """Return how the hub is reached from the viewer's address: a proxy or tunnel counts."""
         settings, host = self._gateway.settings, call.request.host
         has_authority = (self._home / "tls" / CA_FILE).is_file()
         if call.request.secure and not is_loopback_host(host):
@@ -58,12 +58,12 @@ class HubReach:
         return Reachable("" if settings.tls else NOT_ENCRYPTED, has_authority)
 
     def here(self, call: HttpCall) -> str:
-        """Return the address by which the browser that asks reaches the hub, for a device; empty when only here."""
+        """Return the address by which the requesting browser reaches the hub, for a device; empty when only here."""
         host = call.request.host
         return "" if is_loopback_host(host) else f"{'wss' if call.request.secure else 'ws'}://{host}"
 
     async def open(self) -> str:
-        """Make a certificate, listen in the home's network, and put it into force: the hub restarts.
+        """Make a certificate, listen in the home's network, and apply it: the hub restarts.
 
         Returns:
             The new address of the dashboard.

@@ -123,7 +123,7 @@ class EntitiesPage:
         return json_response(answer) if wants_json(call.request) else see_other(back)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /entities/save`: what people decide about an entity."""
+        """`POST /entities/save`: save people's decisions about an entity."""
         try:
             fields = SAVE({name: ", ".join(values) for name, values in read_lists(call).items()})
         except Invalid as error:
@@ -337,7 +337,7 @@ def _parts(text: str) -> Sequence[str]:
 
 
 def _cell(state: Any) -> str:
-    """Return a cell of CSV; what a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return a cell of CSV; one that a spreadsheet would read as a formula begins with an apostrophe."""
     text = "" if state is None else str(state)
     text = (
         f"'{text}" if text[:1] in "=+-@\t\r" and not text.lstrip("+-").replace(".", "", 1).isdigit() and text else text

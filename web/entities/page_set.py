@@ -1,4 +1,4 @@
-"""The pages of what is in the home, made together."""
+"""The pages of the home's entities, made together."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class RoomsPage:
 
     Args:
         client: Where rooms are listed and changed.
-        pulse: Counts the changes of what is in them.
+        pulse: Counts changes of their content.
         tiles: Makes the tiles.
     """
 
@@ -89,7 +89,7 @@ class RoomsPage:
         return see_other(back if back.startswith("/devices/") else PATH)
 
     async def save_room(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /areas/room`: what a room is called, where it is, and which devices are in it."""
+        """`POST /areas/room`: save a room's name, place and devices."""
         form = read_lists(call)
         id, name = form.get("id", [""])[0], form.get("name", [""])[0].strip()
         chosen = {part.strip() for each in form.get("devices", []) for part in each.split(",") if part.strip()}
@@ -112,7 +112,7 @@ class RoomsPage:
         return json_response({"id": id}) if wants_json(call.request) else see_other(PATH)
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /areas/remove`: remove a place, or a device that is gone."""
+        """`POST /areas/remove`: remove a place, or a device that no longer exists."""
         answer = await self._client.ask(call, "areas.remove", read_fields(call, REMOVE))
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 

@@ -1,4 +1,4 @@
-"""What a device looks like as a tile, and what touching it does. Pure functions."""
+"""A device as a tile, and the effect of touching it. Pure functions."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _SET = frozenset({"volume_set"})
 
 
 class Tile(Struct, frozen=True):
-    """What the macro `tile` shows: `kind` says how it is touched, `state` is in words."""
+    """The data of the macro `tile`: `kind` is the kind of control, `state` is in words."""
 
     kind: str
     icon: str
@@ -157,7 +157,7 @@ def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: C
 
 
 class SliderNow(Struct, frozen=True):
-    """A slider as it stands."""
+    """A slider in its present position."""
 
     value: float
     min: float
@@ -187,7 +187,7 @@ def slider_of(entity: Mapping[str, Any], attributes: Mapping[str, Any]) -> Slide
 
 
 def choices_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: Callable[..., str]) -> list[Choice]:
-    """Return what else can be picked of an entity: modes, presets, sources."""
+    """Return the choices of an entity: modes, presets, sources."""
     found = []
     for field, (service, label, at) in ATTRIBUTE_VALUES.items():
         options = attributes.get(ONE_OF[field])
@@ -199,13 +199,13 @@ def choices_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext
 
 
 def command(entity: Mapping[str, Any], do: str, value: str) -> tuple[str, dict[str, Any]]:
-    """Return the service, without its domain, and its data for what was touched.
+    """Return the service, without its domain, and its data for the touched control.
 
     Args:
         do: `toggle`, `run`, `set`, `open`, `stop`, `close`, or a service of its domain.
 
     Raises:
-        InvalidRequest: It cannot do that, or the value is no number.
+        InvalidRequest: It cannot do that, or the value is not a number.
     """
     domain, can = entity["domain"], entity["commands"]
     if do == "toggle":
@@ -231,7 +231,7 @@ def command(entity: Mapping[str, Any], do: str, value: str) -> tuple[str, dict[s
 
 
 def state_text(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: Callable[..., str]) -> str:
-    """Return a state in words, with what matters beside it."""
+    """Return a state in words, with its important attributes."""
     said = value_text(entity, entity["state"], gettext)
     domain, more = entity["domain"], ""
     if entity["state"] in (None, UNREACHABLE):
@@ -251,7 +251,7 @@ def state_text(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext
 
 
 def value_text(entity: Mapping[str, Any], state: str | None, gettext: Callable[..., str]) -> str:
-    """Return what a state of an entity is in words: `22.8 °C`, `Open`, `Motion`."""
+    """Return a state of an entity in words: `22.8 °C`, `Open`, `Motion`."""
     if state is None:
         return gettext("Not reachable")
     by_class = BY_CLASS.get(entity.get("device_class") or "") if entity["domain"] == "binary_sensor" else None

@@ -1,4 +1,4 @@
-"""What the cards of Home show, from what the gateway's methods answer. Pure."""
+"""The content of Home's cards, from the answers of the gateway's methods. Pure."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def answers(
 
 
 def _last_exchange(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return what was asked last in a conversation and its answer; the last words where nothing was asked.
+    """Return the last question in a conversation and its answer; the last words where there was no question.
 
-    An answer directly after an answer belongs to nothing that was asked, such as what an automation tells.
+    An answer directly after an answer belongs to no question, such as an automation's message.
     """
     at = max((place for place, item in enumerate(items) if item["role"] == "user"), default=None)
     if at is None:
@@ -170,7 +170,7 @@ def channels(status: Mapping[str, Any], asking: Iterable[Mapping[str, Any]]) -> 
 
 
 def week(rows: Iterable[Mapping[str, Any]], budgets: Iterable[Mapping[str, Any]], today: dt.date) -> Row:
-    """Return what the last seven days cost, or their tokens where nothing has a price, and the limit of a day."""
+    """Return the cost of the last seven days, or their tokens where nothing has a price, and the limit of a day."""
     days = [today - dt.timedelta(days=back) for back in range(WEEK - 1, -1, -1)]
     rows = list(rows)
     cost = [sum(row["cost_usd"] or 0 for row in rows if row["day"] == day.isoformat()) for day in days]

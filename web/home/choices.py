@@ -1,4 +1,4 @@
-"""What each person chose for their Home: the order of its cards, which are hidden, and their favourite devices."""
+"""Each person's choices for their Home: the order of its cards, the hidden ones, and their favourite devices."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class HomeChoices(Struct, frozen=True):
         return replace(self, columns=tuple((*new, *old) for new, old in zip(columns, rest, strict=True)))
 
     def complete(self) -> HomeChoices:
-        """Return the choices with every card in one column: those that are new where they begin, unknown ones gone."""
+        """Return the choices with every card in one column: new ones at their default place, without unknown ones."""
         known = [[card for card in column if card in CARDS] for column in (*self.columns, (), ())[:2]]
         for column, cards in zip(known, COLUMNS, strict=True):
             column += [card for card in cards if not any(card in each for each in known)]
@@ -75,7 +75,7 @@ class ChoiceStore:
         self._lock = asyncio.Lock()
 
     async def of(self, person: str) -> HomeChoices:
-        """Return what a person chose.
+        """Return a person's choices.
 
         Raises:
             StorageError: The file cannot be read.
@@ -93,7 +93,7 @@ class ChoiceStore:
             return any(each.welcomed for each in (await self._read()).values())
 
     async def put(self, person: str, choices: HomeChoices) -> None:
-        """Keep what a person chose; cancelling it leaves the old or the new choice.
+        """Store a person's choices; cancelling it leaves the old or the new ones.
 
         Raises:
             StorageError: The file cannot be written.

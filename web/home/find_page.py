@@ -1,4 +1,4 @@
-"""Search by name or words, for the command palette, beside the pages it knows itself."""
+"""Search by name or words, for the command palette, which adds the pages itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FindPage:
     """Finds pages, entities, agents, conversations, messages, automations, scripts, blueprints, and memory.
 
     Args:
-        client: Asks for what the one who types may see.
+        client: Searches with the rights of the viewer.
         sessions: Returns the conversations.
         title: Returns the name of a conversation, or None.
         said: Finds messages by their words.
@@ -95,7 +95,7 @@ class FindPage:
     async def _ask(
         self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None
     ) -> list[Mapping[str, Any]]:
-        """Return what a method lists; nothing when this caller may not ask or memory is not ready."""
+        """Return the list of a method; nothing when this caller may not call it or memory is not ready."""
         try:
             answer = await self._client.ask(call, method, params)
         except HubError:
@@ -109,7 +109,7 @@ def _fitting(each: Iterable[Found], words: list[str]) -> list[Found]:
 
 
 def _is_near(hit: Mapping[str, Any]) -> bool:
-    """Whether a hit has to do with the query: something is always nearest, even when nothing is near."""
+    """Whether a hit is related to the query: something is always nearest, even when nothing is near."""
     return hit["text_score"] is not None or (hit["vector_score"] or 0) >= NEAR
 
 

@@ -1,4 +1,4 @@
-"""What the first steps are, and whether a home is as it was made, with nothing of a person's own. Pure."""
+"""The first steps, and whether a home is as it was made, with nothing of a person's own. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Home: what needs the person who looks, what was answered, the devices they like, what comes next, and how it goes."""
+"""Home: what needs the viewer, the latest answers, their favourite devices, what comes next, and how it goes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Inbox = Callable[[HttpCall], Awaitable[Sequence[Mapping[str, Any]] | None]]
 
 
 class HomeSources(Struct, frozen=True):
-    """Where Home looks beside the gateway's methods.
+    """The sources of Home beside the gateway's methods.
 
     Attributes:
         repairs: Returns the open repairs, without secrets.
@@ -71,10 +71,10 @@ class HomePage:
     """The page and its forms.
 
     Args:
-        client: Where the cards ask, in the name of whoever looks.
+        client: Calls methods for the cards, in the name of the viewer.
         choices: What each person chose.
         tiles: Makes those of the favourite devices.
-        pulse: Counts the changes of what is shown.
+        pulse: Counts changes of its content.
         now: Returns the time in the home's zone.
     """
 
@@ -99,7 +99,7 @@ class HomePage:
         self._now = now
 
     def shows(self, entity_id: str) -> bool:
-        """Whether the Home of anybody who looked lately has a tile of this entity."""
+        """Whether the Home of a recent viewer has a tile of this entity."""
         return any(entity_id in ids for ids in self._watched.values())
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
@@ -225,7 +225,7 @@ class HomePage:
         *,
         shown: bool,
     ) -> dict[str, Any] | None:
-        """Return a card; what fails says so in its place, and the rest of the page is there."""
+        """Return a card; a failed one shows its error, and the rest of the page is there."""
         if not shown:
             return None
         try:
@@ -306,7 +306,7 @@ class HomePage:
     async def _list(
         self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None
     ) -> Sequence[Mapping[str, Any]]:
-        """Return what a method lists; nothing to those who may not ask."""
+        """Return the list of a method; nothing to those who may not call it."""
         answer = await self._try(call, method, params)
         return () if answer is None else answer[key]
 

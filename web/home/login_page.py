@@ -24,7 +24,7 @@ class LoginPage:
         sign_in: The gateway's handler that trades a code or the password for a cookie.
         sign_out: The gateway's handler that ends a signed-in session.
         with_password: Returns whether the password opens too.
-        lands: Returns the page that comes after signing in.
+        lands: Returns the page after signing in.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class LoginPage:
         self._lands = lands
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /login`: the form; who is signed in already is sent on."""
+        """`GET /login`: the form; a person who is signed in already is redirected."""
         if call.caller is not None and not wants_json(call.request):
             return see_other("/")
         return await self._form(call)
@@ -81,7 +81,7 @@ class LoginPage:
 
 
 def _credential(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the one credential of a form, as the gateway takes it."""
+    """Return the one credential of a form, in the gateway's form."""
     code = fields.get("code", "").strip()
     if code and len(code) <= 64:
         return {"code": code}

@@ -1,4 +1,4 @@
-"""What a picker offers while one types: entities, devices, areas, people, agents, models, channels, services."""
+"""The suggestions of a picker: entities, devices, areas, people, agents, models, channels, services."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT = 50
 
 
 class Choice(Struct, frozen=True):
-    """One thing to pick: its value in the configuration, its name, what it is or how it is now, and its icon."""
+    """One suggestion: its value in the configuration, its name, its description or state, and its icon."""
 
     value: str
     text: str
@@ -34,7 +34,7 @@ class PickPage:
     """Answers the pickers of all forms.
 
     Args:
-        client: Asks for what the one who picks may see.
+        client: Searches with the rights of the viewer.
         people: Returns the people of this home.
     """
 

@@ -87,7 +87,7 @@ def welcome_routes(welcome: LazyPages[WelcomePage]) -> list[Route]:
 
 
 def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse, home: LazyPages[HomePage]) -> list[Unsubscribe]:
-    """Count what changes on Home while somebody looks at it.
+    """Count changes on Home while somebody looks at it.
 
     Returns:
         Functions that stop listening.

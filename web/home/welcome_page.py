@@ -1,4 +1,4 @@
-"""The first steps in the browser: who lives here, a model, a chat app, a phone, what is found, what comes along."""
+"""The first steps in the browser: people, a model, a chat app, a phone, found devices, an import."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTINGS = ("hub.language", "hub.name", "hub.time_zone")
 
 
 class WelcomeForms(Struct, frozen=True):
-    """The pages whose forms the steps show: each thing is written in one way, wherever it is asked."""
+    """The pages whose forms the steps show: each thing has one form, wherever it appears."""
 
     settings: LazyPages[SettingsPage]
     people: LazyPages[PeoplePage]
@@ -42,10 +42,10 @@ class WelcomeForms(Struct, frozen=True):
 
 
 class WelcomePage:
-    """The steps, of which each can be skipped; who reaches them is an administrator.
+    """The steps, each of which can be skipped; only administrators reach them.
 
     Args:
-        client: Where the steps ask, in the name of whoever looks.
+        client: Calls methods for the steps, in the name of the viewer.
         choices: Where it is kept that a person left the steps.
         raw: Returns the configuration as written.
         put_into_force: Reads and applies the saved files.
@@ -77,7 +77,7 @@ class WelcomePage:
         return await self._you(call, fields, "" if name == STARTER_NAME else name, guessed=guessed)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /welcome`: write them and go on; what is wrong is said at its field, and all that was typed stays."""
+        """`POST /welcome`: save them and continue; errors are shown at their fields, and all typed values stay."""
         posted = read_lists(call)
         fields = await self._fields()
         for each in fields.values():
@@ -108,20 +108,20 @@ class WelcomePage:
         return await self._model(call, await self._forms.adding.data(call, STEPS["model"][0]))
 
     async def add_model(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /welcome/model`: connect to a provider, try its model, or use it and go on."""
+        """`POST /welcome/model`: connect to a provider, try its model, or use it and continue."""
         adding, added, status = await self._forms.adding.post(call, STEPS["model"][0])
         if added is not None:
             return json_response({"model": added}) if wants_json(call.request) else see_other(STEPS["chat"][0])
         return await self._model(call, adding, status)
 
     async def chat(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /welcome/chat`: the chat apps, each of which leads to its form and back."""
+        """`GET /welcome/chat`: the chat apps, each with a link to its form and back."""
         channels = await self._forms.channels.get()
         kinds, accounts = await asyncio.gather(channels.kinds(call, STEPS["chat"][0]), channels.accounts(call))
         return await self._show(call, "chat", {"kinds": kinds, "accounts": accounts})
 
     async def phone(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /welcome/phone`: what a phone is good for, and the way to its code."""
+        """`GET /welcome/phone`: the uses of a phone, and the way to its code."""
         paired = (await self._client.ask(call, "device.pair.list"))["paired"]
         return await self._show(call, "phone", {"count": len(paired)})
 

@@ -170,7 +170,7 @@ class MemoryEditPage:
         return see_other(memory_place("", agent, told=told))
 
     async def forget_form(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /memory/forget[?agent=ID][&session=KEY]`: what is to be forgotten?"""
+        """`GET /memory/forget[?agent=ID][&session=KEY]`: the form for choosing what to forget."""
         query = call.request.query
         fields = {"query": "", "person": "", "session": query.get("session", "")[:512]}
         return await self._forget_page(call, query.get("agent", ""), fields)

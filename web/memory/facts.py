@@ -1,4 +1,4 @@
-"""Facts: the list items of the memory files, each with where it stands, kept while a file is unchanged."""
+"""Facts: the list items of the memory files, each with its place, cached while a file is unchanged."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Fact(Struct, frozen=True):
     """Something that is remembered, in one sentence or a few.
 
     Attributes:
-        path, area: The file it stands in.
+        path, area: Its file.
         line: Where it begins, from 1.
         when: `YYYY-MM-DD HH:MM` or `YYYY-MM-DD`; empty when it is not known.
-        struck: Whether it holds no longer; `superseded` since which day.
+        struck: Whether it no longer holds; `superseded` since which day.
     """
 
     path: str

@@ -24,7 +24,7 @@ class MemoryFactsPage:
     """The facts.
 
     Args:
-        tools: What all pages about memory are made with.
+        tools: The shared dependencies of the pages about memory.
     """
 
     def __init__(self, tools: MemoryPageTools) -> None:
@@ -50,7 +50,7 @@ class MemoryFactsPage:
         draft: Mapping[str, str] = NOTHING_TO_REMEMBER,
         failed: HubError | None = None,
     ) -> web.Response:
-        """Return the page, with what was to be remembered and why it was not."""
+        """Return the page, with the rejected text and the reason."""
         choice = self._tools.choice(asked)
         listed = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
 
@@ -115,7 +115,7 @@ class MemoryFactsPage:
 
 
 def _named(facts: Sequence[Fact], query: Mapping[str, str]) -> Fact | None:
-    """Return the fact that is to be corrected."""
+    """Return the fact to correct."""
     at = (query.get("correct", ""), query.get("line", ""))
     return next((fact for fact in facts if (fact.path, str(fact.line)) == at), None)
 

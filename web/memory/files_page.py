@@ -48,7 +48,7 @@ class MemoryPageTools(Struct, frozen=True):
         client: Where memory is read and written.
         names: Knows what to call persons and conversations.
         view: Shows entries and hits.
-        pulse: Told of changes.
+        pulse: Counts changes.
     """
 
     renderer: Renderer

@@ -38,7 +38,7 @@ class MemoryHistoryPage:
         self._tools = tools
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /memory/history[?change=ID][&agent=ID]`: the changes, and one of them with what it changed."""
+        """`GET /memory/history[?change=ID][&agent=ID]`: the changes, and one of them with its diff."""
         query = call.request.query
         return await self._shown(call, query.get("agent", ""), query.get("change"), told_of(query)["told"])
 

@@ -38,7 +38,7 @@ class MemoryIndexPage:
     Args:
         tools: The dependencies shared by all memory pages.
         status: Reads the status of the memory.
-        tasks: Owner of the work that goes on behind a page.
+        tasks: Owns background work of a page.
     """
 
     def __init__(self, tools: MemoryPageTools, status: IndexStatus, tasks: TaskOwner) -> None:

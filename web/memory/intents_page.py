@@ -47,7 +47,7 @@ class MemoryIntentsPage:
         self._tools = tools
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /memory/intents[?agent=ID]`: those that stand, and the form for another."""
+        """`GET /memory/intents[?agent=ID]`: the active ones, and the form for another."""
         query = call.request.query
         return await self._shown(call, query.get("agent", ""), EMPTY, told_of(query)["told"])
 

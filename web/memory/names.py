@@ -71,7 +71,7 @@ class MemoryNames:
         ]
 
     def conversation(self, key: str | None) -> dict[str, Any] | None:
-        """Return what a page shows of a conversation: `key`, `title`, `main`, `by_hand` and, when it is
+        """Return a page's data about a conversation: `key`, `title`, `main`, `by_hand` and, when it is
         still there, `path`.
         """
         if not key:

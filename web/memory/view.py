@@ -25,7 +25,7 @@ class FilePage(Struct, frozen=True):
 
     Attributes:
         parts: Its content, in order.
-        origin: Where all of it came from, as the file says; None when it says nothing.
+        origin: Where all of it came from, as the file states; None when it does not.
         number, count: Which page it is, from 1, and of how many.
     """
 
@@ -39,7 +39,7 @@ class MemoryView:
     """Makes plain data for templates of files and hits.
 
     Args:
-        markdown: Renders what was written.
+        markdown: Renders texts.
         names: Knows what to call persons and conversations.
     """
 
@@ -71,7 +71,7 @@ class MemoryView:
         return self._markdown.render_kept(text)
 
     def hit(self, hit: Mapping[str, Any], agent: str | None, query: str = "") -> dict[str, Any]:
-        """Return what a search found, with its scores as shares and words; those of `query` are marked."""
+        """Return a search result, with its scores as shares and words; those of `query` are marked."""
         factors = [
             {"text": MEMORY_FACTORS.get(name, name), "value": f"{value:.0%}" if name == "diverse" else f"× {value:.2f}"}
             for name, value in (hit.get("why") or {}).items()
@@ -152,7 +152,7 @@ class ShownCut(Struct, frozen=True):
 
 
 def entry_at(text: str, line: int) -> str | None:
-    """Return what the list item says that begins at a line; None when none does."""
+    """Return the text of the list item that begins at a line; None when none does."""
     return next((each.text for each in whole_items(text) if each.start_line == line), None)
 
 

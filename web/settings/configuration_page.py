@@ -62,7 +62,7 @@ PutIntoForce = Callable[[], Awaitable["ReloadResult | None"]]
 
 
 class ConfigurationPage:
-    """Pages and forms of the configuration; who reaches them is an administrator.
+    """Pages and forms of the configuration; only administrators reach them.
 
     Args:
         config: The files, their checks and their history.
@@ -252,7 +252,7 @@ def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str
 
 
 def _told(change: Sequence[DiffLine], words: Catalogue) -> dict[str, str]:
-    """Return in words how much a save changed, and the first line of it."""
+    """Return in words how much a save changed, and its first line."""
     added = [line.text for line in change if line.kind == "add"]
     removed = [line.text for line in change if line.kind == "remove"]
     parts = [

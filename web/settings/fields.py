@@ -1,6 +1,6 @@
-"""Which settings have a field in the browser, by page and card, and how a value becomes text and text a value.
+"""The settings with a field in the browser, by page and card, and the conversion between values and texts.
 
-What may stand in a field is the section's schema, the one that checks the files.
+A field accepts what its section's schema accepts, the one that checks the files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class SettingField(Struct, frozen=True):
     Attributes:
         path: Of its key in the configuration.
         label, help: Message ids.
-        widget: Instead of the one that its schema asks for.
+        widget: Overrides the one of its schema.
         options: What its values are called, in this order.
-        placeholder: What counts without it, where the schema has no default, or none for people.
+        placeholder: The effective value without it, where the schema has no default, or none for people.
     """
 
     path: tuple[str, ...]
@@ -156,7 +156,7 @@ class ShownField(Struct):
 
     Attributes:
         field: What it is.
-        control: What may stand in it.
+        control: Its control.
         text: Its value as text, one value a line in a list.
         was: The text that the form was made with.
         error: What is wrong with it.
@@ -183,7 +183,7 @@ class ShownField(Struct):
         return meant(self.control, self.text)
 
     def take(self, posted: Mapping[str, Sequence[str]]) -> None:
-        """Take what was posted for it."""
+        """Take the posted text."""
         name = self.field.name
         self.was = (posted.get(f"was.{name}") or [self.was])[-1]
         if self.widget == "switch":

@@ -20,7 +20,7 @@ _LINE = re.compile(
 
 
 class LogsPage:
-    """The page; who reaches it is an administrator."""
+    """The page; only administrators reach it."""
 
     def __init__(self, renderer: Renderer, client: MethodClient) -> None:
         self._renderer = renderer

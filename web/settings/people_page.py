@@ -1,4 +1,4 @@
-"""Who lives here, and the tokens with which programs and other machines sign in."""
+"""The people who live here, and the tokens with which programs and other machines sign in."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REVOKE = Schema({Required("id"): All(string, Length(min=1, max=64))})
 
 
 class PeoplePage:
-    """The page and its forms; who reaches them is an administrator.
+    """The page and its forms; only administrators reach them.
 
     Args:
         client: Where tokens are made and revoked.

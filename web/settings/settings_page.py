@@ -50,12 +50,12 @@ DONE = {
 
 
 class SettingsPage:
-    """The pages General, Network, and Privacy and approvals; who reaches them is an administrator.
+    """The pages General, Network, and Privacy and approvals; only administrators reach them.
 
     Args:
         client: Where remembered answers are asked for, and forgotten.
         config: The files, their schemas and their checks.
-        put_into_force: Reads and applies the saved files; returns None when the hub does not reload by itself.
+        put_into_force: Applies the saved files; returns None when the hub does not reload by itself.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class SettingsPage:
         return await self._show(call, name, shown, done=done, status=422 if wanted.error else 200)
 
     def fields(self, name: str) -> list[ShownField]:
-        """Return the fields of one of `PAGES`, with what the files have."""
+        """Return the fields of one of `PAGES`, with the values of the files."""
         raw = self._config.current.raw
         found = []
         for card in PAGES[name][2]:
@@ -172,7 +172,7 @@ class SettingsPage:
         """Write the fields whose text changed, unless the configuration would not be valid.
 
         Returns:
-            What is wrong that belongs to none of them; an error of one stands at it, and then nothing was written.
+            The errors that belong to none of them; an error of one is shown at it, and then nothing was written.
         """
         async with self._writing:
             return await asyncio.to_thread(self._write, [each for each in fields if each.text != each.was])
@@ -180,7 +180,7 @@ class SettingsPage:
     # --- below ---
 
     def _write(self, changed: Sequence[ShownField]) -> str:
-        """Write what changed; errors stand at the fields, and what belongs to none is returned."""
+        """Write the changes; errors are shown at their fields, and those of none are returned."""
         texts: dict[str, str] = {}
         hashes: dict[str, str | None] = {}
         for each in changed:

@@ -36,7 +36,7 @@ def without_tags(value: Any, *, secrets: bool = False) -> Any:
     """Return data that holds no YAML tags.
 
     Args:
-        secrets: Whether `!secret name` may stand in it; it becomes the text that editors of automations take for it.
+        secrets: Whether it may hold `!secret name`, which becomes the text that editors of automations read as one.
 
     Raises:
         InvalidRequest: There is a tag in it.

@@ -53,7 +53,7 @@ class SkillsPage:
 
     Args:
         client: Where skills are listed, looked at and changed.
-        pulse: Told of changes.
+        pulse: Counts changes.
     """
 
     def __init__(self, renderer: Renderer, client: MethodClient, pulse: PagePulse) -> None:

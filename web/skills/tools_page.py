@@ -1,4 +1,4 @@
-"""The page of tools: all of them by group, each with a sentence and what it may do."""
+"""The page of tools: all of them by group, each with a sentence and its risk."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _shown(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def risk_of(annotations: Mapping[str, Any]) -> str:
-    """Return what a tool may do at worst: `read`, `change`, `outside` or `destroy`."""
+    """Return the worst effect of a tool: `read`, `change`, `outside` or `destroy`."""
     if annotations["read_only"]:
         return "outside" if annotations["open_world"] else "read"
     return "destroy" if annotations["destructive"] else "change"

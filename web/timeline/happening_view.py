@@ -111,7 +111,7 @@ class HappeningView(Struct, frozen=True):
         }
 
     def cause(self, cause: Plain) -> dict[str, Any]:
-        """Return a part of a row: what it is, where it leads, and whether it is the row itself."""
+        """Return a part of a row: its text, its link, and whether it is the row itself."""
         trigger = cause.get("trigger")
         title = trigger_text(trigger) if trigger else self.words(cause, "title")
         return {
@@ -152,13 +152,13 @@ def list_path(**query: str | None) -> str:
 
 
 def chips(row: Plain) -> list[dict[str, str]]:
-    """Return the outcome, and what is remarkable beside it."""
+    """Return the outcome, and remarkable facts beside it."""
     found = [name for name in (row["outcome"], *row["notes"]) if name in CHIPS]
     return [{"text": HAPPENING_OUTCOMES[name], "tone": CHIPS[name][0], "icon": CHIPS[name][1]} for name in found]
 
 
 def channel_name(id: str | None) -> str:
-    """Return what people call a channel; empty when there is none."""
+    """Return people's name for a channel; empty when there is none."""
     return phrase("Dashboard") if id == "webchat" else (id or "").replace("_", " ").title()
 
 

@@ -33,10 +33,10 @@ class TimelinePage:
     """The page, for owners.
 
     Args:
-        client: Where happenings are asked for.
-        pulse: Told when the timeline changes.
+        client: Calls the methods for happenings.
+        pulse: Counts changes of the timeline.
         people: Returns the people of this home.
-        automation_name: Returns what people call an automation.
+        automation_name: Returns people's name for an automation.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class TimelinePage:
         return await self._renderer.respond(call, RenderedPage("timeline", "Timeline", data, PATH))
 
     def _only(self, chosen: dict[str, str]) -> list[dict[str, str]]:
-        """Return the filters that come by a link, and the list without each."""
+        """Return the filters from a link, and the list without each."""
         names: dict[str, Callable[[str], str]] = {
             "entity": self._view.names.name,
             "automation": self._automation_name,
@@ -109,7 +109,7 @@ class TimelinePage:
 
 
 def _asked(chosen: dict[str, str]) -> dict[str, Any]:
-    """Return what `timeline.list` is asked for."""
+    """Return the parameters of `timeline.list`."""
     asked: dict[str, Any] = {EXACT[name]: chosen[name] for name in EXACT if name in chosen}
     if kind := chosen.get("kind"):
         asked["kind"] = TABS.get(kind, [kind])

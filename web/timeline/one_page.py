@@ -1,4 +1,4 @@
-"""One happening whole: where the time went, what happened, and why; and what can be done with it."""
+"""One happening whole: where the time went, what happened, and why; and its actions."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class HappeningPage:
     """The page, for owners.
 
     Args:
-        client: Where happenings are asked for, and what is done with them.
-        pulse: Told when the timeline changes.
+        client: Calls the methods for happenings and their actions.
+        pulse: Counts changes of the timeline.
         traces: Draws the graph of an automation's run.
     """
 
@@ -83,7 +83,7 @@ class HappeningPage:
         return await self._show(call, call.params["id"])
 
     async def file(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /timeline/{id}/file`: what is kept of it, as a file."""
+        """`GET /timeline/{id}/file`: its stored records, as a file."""
         told = await self._get(call, call.params["id"])
         kept = _action(told, "download")
         response = json_response(await self._client.ask(call, kept["method"], kept["params"]) if kept else told)
@@ -107,7 +107,7 @@ class HappeningPage:
         return json_response(begun) if wants_json(call.request) else see_other(path)
 
     async def ask(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /timeline/ask`: put a run to another model; the page then shows both answers side by side."""
+        """`POST /timeline/ask`: ask another model the same as a run; the page then shows both answers side by side."""
         fields = read_fields(call, ASK)
         run_id = fields["id"].partition(".")[2]
         asked = {"runId": run_id, "model": fields["model"], IDEMPOTENCY_KEY: new_id()}

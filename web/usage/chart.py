@@ -1,4 +1,4 @@
-"""Use by day, in parts that are stacked: what the chart draws and its legend names. Pure."""
+"""Usage by day, in stacked parts: the chart and its legend. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class UsageChart(Struct, frozen=True):
 
     Attributes:
         days: The oldest first, also those without use.
-        names: Of the parts, the largest first; None stands for all others.
+        names: Of the parts, the largest first; None is the rest.
         values: Of each day, the value of each part.
     """
 

@@ -33,7 +33,7 @@ class UsagePage:
     """The page and its table.
 
     Args:
-        client: Where usage and models are asked for.
+        client: Calls the methods for usage and models.
     """
 
     def __init__(self, renderer: Renderer, client: MethodClient) -> None:
@@ -103,7 +103,7 @@ class UsagePage:
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV (RFC 4180); what a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return rows as CSV (RFC 4180); a text that a spreadsheet would read as a formula begins with an apostrophe."""
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(COLUMNS)

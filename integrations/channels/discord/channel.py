@@ -131,7 +131,7 @@ class DiscordChannel(ApiChannel):
         return await delivery_of(self._on_message("PATCH", address, platform_id, body))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
-        """Delete a message; one that is gone is as good as deleted."""
+        """Delete a message; one that no longer exists counts as deleted."""
         return await delivery_of(self._on_message("DELETE", address, platform_id), done_already=UNKNOWN_MESSAGE)
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:

@@ -57,7 +57,7 @@ def inbound_of(
 
     Args:
         event: Its type, such as MESSAGE_CREATE.
-        event_id: Names it when the platform gives it no id of its own.
+        event_id: Its id when the platform gives it none.
         room: Where it happened.
 
     Raises:

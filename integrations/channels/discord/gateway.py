@@ -43,7 +43,7 @@ class DiscordGateway:
     """Connects one bot.
 
     Args:
-        intake: Takes the events; what it raises ends the connection, and the event comes again.
+        intake: Takes the events; its exceptions end the connection, and the event is delivered again.
         url: Where to connect; None asks the API, and resumes sessions where Discord says.
     """
 
@@ -59,7 +59,7 @@ class DiscordGateway:
         """Open a session or resume the last one; return why the connection ended.
 
         Raises:
-            AccountRefused: Discord will not take it until a person changes something.
+            AccountRefused: Discord will not accept it until a person changes something.
         """
         url = f"{await self._address()}?v=10&encoding=json"
         limit = aiohttp.ClientWSTimeout(ws_close=1.0)

@@ -106,7 +106,7 @@ class Email:
         self._beginning: asyncio.Future[str | None] | None = None
 
     async def start(self, receive: Receiver) -> None:
-        """Begin to read."""
+        """Start reading."""
         self._receive = receive
         self._threads = await self._storage.load({})
         reading = keep_connected(self._connect, receive, self._clock)
@@ -161,7 +161,7 @@ class Email:
         """Look into the mailbox by a connection of its own.
 
         Args:
-            work: Is handed the mailbox and its UIDVALIDITY, in a thread.
+            work: Gets the mailbox and its UIDVALIDITY, in a thread.
 
         Raises:
             Unavailable: It cannot be read.
@@ -325,7 +325,7 @@ class Email:
         """Connect and log in to send.
 
         Raises:
-            AccountRefused: It takes a person to go on.
+            AccountRefused: It needs a person.
             HubError, OSError, SMTPException: It may go better the next time.
         """
         username, secret = self._config.username, await self._login.secret()

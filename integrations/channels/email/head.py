@@ -27,7 +27,7 @@ class NotGrammatical(ValueError):
 
 
 class HeaderText:
-    """A place in a header's text: what comes next, comments and spaces passed over."""
+    """A position in a header's text: returns what comes next, passing over comments and spaces."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -38,7 +38,7 @@ class HeaderText:
         return self._at == len(self._text)
 
     def sees(self, sign: str) -> bool:
-        """Whether a sign comes next."""
+        """Whether a character comes next."""
         return self._text.startswith(sign, self._at)
 
     def passes(self, sign: str) -> bool:
@@ -94,7 +94,7 @@ class HeaderText:
 
 
 class MailHead(Struct, frozen=True):
-    """The fields of a head, topmost first: names in lower case, and what they say in one line as it came."""
+    """The fields of a head, topmost first: names in lower case, and their unfolded values as received."""
 
     fields: tuple[tuple[str, str], ...] = ()
 
@@ -121,7 +121,7 @@ class MailHead(Struct, frozen=True):
 
 
 def read_head(raw: bytes) -> MailHead | None:
-    """Return a head, with or without the mail below it; None when it is too long, or nobody can tell who wrote.
+    """Return a head, with or without the mail below it; None when it is too long, or its author cannot be determined.
 
     A field that the grammar does not allow is left out, unless it may hide who wrote or who vouches for them.
     """

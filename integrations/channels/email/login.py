@@ -1,4 +1,4 @@
-"""What a mailbox is logged in with: its password, or access tokens of OAuth 2.0, which end after an hour."""
+"""The credentials of a mailbox: its password, or access tokens of OAuth 2.0, which end after an hour."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class MailLogin:
     """Gives the secret of one mailbox.
 
     Args:
-        given: The password, or where access tokens come from.
-        kept: Keeps the refresh tokens that the provider gives in place of the configured one.
+        given: The password, or the source of access tokens.
+        kept: Stores the refresh tokens that the provider gives in place of the configured one.
     """
 
     def __init__(self, given: Secret | MailOAuth, kept: JsonStorage, clock: Clock) -> None:

@@ -1,6 +1,6 @@
-"""What an e-mail says: its newest words as text, without what it quotes, and its attachments. Pure.
+"""The content of an e-mail: its newest words as text, without quotations, and its attachments. Pure.
 
-A mail can be made to take minutes: all of this is called in a process of its own (`hub.security.outside_reader`).
+A mail can be made to take minutes: all of this is called in a separate process (`hub.security.outside_reader`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class MailboxRefused(Exception):
 
 
 class MailboxAccount(Struct, frozen=True):
-    """What the configuration says about one mailbox."""
+    """The configuration of one mailbox."""
 
     account: str
     address: str
@@ -75,7 +75,7 @@ class Mailbox:
             secret: The password, or with OAuth an access token.
 
         Raises:
-            MailboxRefused: The server does not take it.
+            MailboxRefused: The server refuses it.
             OSError, IMAP4.error, ImapToolsError: The server cannot be reached, or has no such folder.
         """
         account = self._account
@@ -110,7 +110,7 @@ class Mailbox:
         return sorted(int(uid) for uid in box.uids(criteria, charset=charset))
 
     def read(self, uid: int, *, head: bool = False) -> bytes:
-        """Return a mail without marking it as seen; of one too large, its head alone; empty when it is gone.
+        """Return a mail without marking it as seen; of one too large, its head alone; empty when it no longer exists.
 
         Args:
             head: Fetch only the head, up to `HEAD_LIMIT_BYTES`.
@@ -126,7 +126,7 @@ class Mailbox:
         return next((bytes(part[1]) for part in parts if isinstance(part, tuple)), b"")
 
     def wait(self, seconds: float) -> None:
-        """Wait until the server says that something came, or the time is over."""
+        """Wait until the server announces something, or the time is over."""
         box = self._opened()
         if "EXISTS" in box.client.untagged_responses:
             return  # it was said while mail was read, and is not said again

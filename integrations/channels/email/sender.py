@@ -1,4 +1,4 @@
-"""Who wrote an e-mail, as far as the mailbox's own server vouches for it. Pure.
+"""The sender of an e-mail, as far as the mailbox's own server vouches for it. Pure.
 
 From: can say anything. What counts is that the topmost Authentication-Results of our own server (RFC 8601) says that
 DMARC passed for the domain of From. What it quotes of a mail, such as the address of a bounce, is whatever a stranger
@@ -22,7 +22,7 @@ _BULK = frozenset({"bulk", "list", "junk"})
 
 
 class MethodResult(Struct, frozen=True):
-    """What a server found by one method: `dmarc`, `pass`, and the properties in lower case."""
+    """The result of one method of a server: `dmarc`, `pass`, and the properties in lower case."""
 
     method: str
     result: str
@@ -30,7 +30,7 @@ class MethodResult(Struct, frozen=True):
 
 
 class ServerResults(Struct, frozen=True):
-    """What one server found, and the name by which it signs."""
+    """The results of one server, and its name."""
 
     server: str
     found: tuple[MethodResult, ...]
@@ -44,7 +44,7 @@ def is_vouched_for(head: MailHead, sender: str, authserv_id: str) -> bool:
     """Whether our own server found that a mail comes from the domain of its sender.
 
     Args:
-        authserv_id: The name by which our server signs what it found; results of others prove nothing.
+        authserv_id: The name under which our server signs its results; results of others prove nothing.
     """
     # Our server adds its header at the top; one of the same name below it may have been brought along.
     top, *others = [results_of(each) for each in head.all(_HEADER)] or [None]

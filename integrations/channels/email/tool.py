@@ -75,7 +75,7 @@ class MailTool:
 
     Args:
         accounts: The mailboxes, by name.
-        storage: Keeps to whom the owner let mail be sent.
+        storage: Keeps the addresses that the owner approved.
     """
 
     def __init__(self, accounts: Mapping[str, Email], storage: JsonStorage) -> None:

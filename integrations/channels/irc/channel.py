@@ -1,4 +1,4 @@
-"""The channel of one IRC account: what people say, what is sent, and connecting again."""
+"""The channel of one IRC account: receiving, sending, and reconnecting."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class IrcChannel:
             await asyncio.wait({self._task})
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        """Send a message line by line, and let the server say that it has them all."""
+        """Send a message line by line, and wait until the server confirms them all."""
         link, connection, target = self._link, self._connection, message.address.peer
         if not is_target(target):
             return Delivery(DeliveryState.PERMANENT, error=f"{target[:100]!r} is neither a nick nor a channel")
@@ -114,7 +114,7 @@ class IrcLink(Reconnector):
 
     Attributes:
         connection: While the network has let us in.
-        answers: To the PINGs behind what was sent, by their text.
+        answers: To the PINGs after what was sent, by their text.
         refused: Why a nick or channel does not get what is sent to it.
     """
 

@@ -85,7 +85,7 @@ class IrcConnection:
         self.id = new_id()
 
     async def connect(self) -> None:
-        """Connect, and register; ends when the server has let us in.
+        """Connect, and register; ends when the server has accepted us.
 
         Raises:
             AccountRefused: It does not.
@@ -114,7 +114,7 @@ class IrcConnection:
                     await writer.wait_closed()
 
     async def lines(self) -> AsyncIterator[IrcLine]:
-        """Yield what comes; PINGs are answered, and a server that is silent is asked whether it is there.
+        """Yield received lines; PINGs are answered, and a silent server is asked whether it is alive.
 
         Raises:
             Unavailable: The connection is at its end.
@@ -150,7 +150,7 @@ class IrcConnection:
             await self._writer.drain()
 
     async def _next(self) -> IrcLine:
-        """Return the next line that is no PING."""
+        """Return the next line that is not a PING."""
         while True:
             try:
                 async with asyncio.timeout(self._timing.silence_s):
@@ -222,7 +222,7 @@ class IrcConnection:
             self.write(f"AUTHENTICATE {told[start : start + 400] or '+'}")
 
     def _notice(self, line: IrcLine) -> None:
-        """Keep in mind what a line says of ourselves."""
+        """Remember what a line reveals about ourselves."""
         own = line.nick == self.nick
         if own and "!" in line.source:
             self.prefix = line.source

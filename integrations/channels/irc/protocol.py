@@ -73,7 +73,7 @@ def is_target(name: str) -> bool:
 
 
 def safe(text: str) -> str:
-    """Return text that stays within its line, and is no CTCP."""
+    """Return text that stays within its line, and is not a CTCP."""
     return _UNSAFE.sub(" ", text)
 
 

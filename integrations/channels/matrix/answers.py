@@ -1,4 +1,4 @@
-"""What a homeserver's answers mean, for a request of the loop and for one that sends something."""
+"""The meaning of a homeserver's answers, for a request of the loop and for one that sends something."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SIGNED_OUT = ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN")
 
 
 def failed(text: str) -> PlatformError:
-    """Return that the homeserver failed; it may or may not have done what was asked."""
+    """Return that the homeserver failed; it may or may not have carried out the request."""
     return PlatformError(DeliveryState.UNKNOWN, text)
 
 
 def refused(text: str) -> PlatformError:
-    """Return that the homeserver does not do what was asked, and will not when it is asked again."""
+    """Return that the homeserver refuses the request, and will again."""
     return PlatformError(DeliveryState.PERMANENT, text)
 
 
@@ -29,7 +29,7 @@ async def asked(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
     """Return the answer to a request, which may be a refusal.
 
     Raises:
-        PlatformError: It did not get there; there was no answer within the time, or one that cannot be understood; or
+        PlatformError: It was not received; there was no answer within the time, or one that cannot be understood; or
             the homeserver wants fewer requests.
     """
     from aiohttp import ClientConnectorError, ClientError
@@ -64,7 +64,7 @@ async def done(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
 
 
 def refusal(response: Any) -> str | None:
-    """Return why the homeserver does not do what was asked; None when it does."""
+    """Return why the homeserver refuses the request; None when it does not."""
     from nio import ErrorResponse
 
     if not isinstance(response, ErrorResponse):

@@ -48,7 +48,7 @@ class MatrixChannel:
 
     Args:
         account: Where it is logged in, and as whom.
-        kept: Keeps a login made by password.
+        kept: Stores a login made by password.
         keys: The folder for the keys of encrypted rooms.
     """
 
@@ -135,7 +135,7 @@ class MatrixChannel:
         return fetch(self._client, media.reference)
 
     async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
-        """Take the names of commands, which are written with `!` here; there is no list of them for people."""
+        """Register the names of commands, which are written with `!` here; people see no list of them."""
         if self._listening is not None:
             self._listening.commands = frozenset(name for name, _ in commands)
 

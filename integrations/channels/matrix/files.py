@@ -27,8 +27,8 @@ async def fetch(client: AsyncClient, reference: str) -> AsyncIterator[bytes]:
     """Yield a file in pieces.
 
     Raises:
-        HubError: The reference is damaged, the homeserver does not have the file, or it is not what was encrypted;
-            then what was yielded is to be thrown away.
+        HubError: The reference is damaged, the homeserver does not have the file, or it is not the encrypted one;
+            then what was yielded must be discarded.
     """
     file = json.loads(reference) if reference.startswith("{") else {"url": reference}
     found = _ADDRESS.fullmatch(str(file.get("url")))

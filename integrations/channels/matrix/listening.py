@@ -1,4 +1,4 @@
-"""The loop that reads an account: every event is stored before the position behind it is kept."""
+"""The loop that reads an account: every event is stored before the position after it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Listening(Reconnector):
 
     Args:
         log_in: Returns a client that is logged in.
-        address: Of its channel and account; the peer is put in.
+        address: Of its channel and account; the peer is filled in.
         receive: The way into the hub.
 
     Attributes:
@@ -233,7 +233,7 @@ class Listening(Reconnector):
                 logger.warning("matrix: %s in %s cannot be decrypted: %s", event_id, room_id, error)
 
     async def _invites(self, response: SyncResponse) -> None:
-        """Join where somebody invites who may talk, or where the room is one that is answered."""
+        """Join a room when somebody who may talk invites to it, or the room is one that is answered."""
         for room_id, info in response.rooms.invite.items():
             inviter = next(
                 (

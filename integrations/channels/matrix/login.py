@@ -45,7 +45,7 @@ async def log_in(account: MatrixAccount, kept: JsonStorage, keys: Path) -> Async
 
     Args:
         account: The account.
-        kept: Keeps the login that was made by password.
+        kept: Stores a login made by password.
         keys: The folder of the crypto stores.
 
     Raises:

@@ -47,13 +47,13 @@ Content = Mapping[str, Any]
 
 
 class RoomFacts(Struct, frozen=True):
-    """What is known of the room an event came from.
+    """Known facts about the room of an event.
 
     Attributes:
         address: The room.
         me: Matrix id of the account.
         name: Of the room, for people; None in a direct chat.
-        sender_name: Of whoever sent the event.
+        sender_name: Of the sender of the event.
         commands: Names that may follow a `!`, since clients keep what begins with a slash for themselves.
     """
 

@@ -61,7 +61,7 @@ def media(file: OutboundMedia, size: int, uploaded: str, encrypted: Mapping[str,
 
 
 def poll(asked: OutboundPoll) -> Content:
-    """Return the start of a poll; the id of an answer is its text, so that a vote says what was chosen."""
+    """Return the start of a poll; the id of an answer is its text, so that a vote names the choice."""
     fallback = "\n".join([asked.question, *(f"- {each}" for each in asked.options)])
     start = {
         "question": {_TEXT: asked.question, "body": asked.question, "msgtype": "m.text"},

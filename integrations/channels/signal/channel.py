@@ -89,7 +89,7 @@ class SignalChannel(ApiChannel):
     # --- in ---
 
     async def _listen(self) -> str:
-        """Take what the daemon receives until its stream ends; return why."""
+        """Process what the daemon receives until its stream ends; return why."""
         try:
             await self._find_out_who()
         except PlatformError as error:
@@ -150,7 +150,7 @@ class SignalChannel(ApiChannel):
         return await delivery_of(self._on_own("remoteDelete", address, platform_id, "targetTimestamp"))
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
-        """React to a message; Signal wants to know what is taken back."""
+        """React to a message; Signal must know which reaction is removed."""
         return await delivery_of(self._react(address, platform_id, emoji))
 
     async def _react(self, address: Address, platform_id: str, emoji: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What signal-cli's envelopes say, as the hub's messages and events.
+"""Reads signal-cli's envelopes as the hub's messages and events.
 
 A message of Signal's has no id of its own: its author and the time they sent it name it, here `TIME:AUTHOR`.
 Source: https://github.com/AsamK/signal-cli/wiki/JSON-RPC-service
@@ -47,7 +47,7 @@ def split_id(id: str) -> tuple[int, str]:
 def inbound_of(
     envelope: Mapping[str, Any], me: Collection[str], account: str, sent: Collection[int]
 ) -> Iterator[Inbound]:
-    """Yield what an envelope says; nothing when it is of no interest, or an echo of the assistant's own.
+    """Yield the content of an envelope; nothing when it is of no interest, or an echo of the assistant's own.
 
     Args:
         envelope: As signal-cli gives it.

@@ -1,4 +1,4 @@
-"""signal-cli's daemon: calls by JSON-RPC, and the stream of what it receives.
+"""signal-cli's daemon: calls by JSON-RPC, and the stream of received envelopes.
 
 Source: https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc
 """

@@ -149,7 +149,7 @@ class SlackChannel(ApiChannel):
         return await delivery_of(self._on_message("chat.update", address, ts=platform_id, text=rendered, blocks=[]))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
-        """Delete a message; one that is gone is as good as deleted."""
+        """Delete a message; one that no longer exists counts as deleted."""
         if platform_id.startswith("F"):
             return await delivery_of(self._api.call("files.delete", file=platform_id), done_already="file_not_found")
         return await delivery_of(

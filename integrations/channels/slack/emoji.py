@@ -16,5 +16,5 @@ def emoji_of(name: str) -> str:
 
 
 def name_of(emoji: str) -> str:
-    """Return Slack's name of an emoji; anything else is taken for a name."""
+    """Return Slack's name of an emoji; anything else is treated as a name."""
     return _NAMES.get(emoji.rstrip("\ufe0f"), emoji.strip(":"))

@@ -1,4 +1,4 @@
-"""What Slack's envelopes say, as the hub's messages and events.
+"""Reads Slack's envelopes as the hub's messages and events.
 
 Source: https://docs.slack.dev/reference/events
 """
@@ -68,7 +68,7 @@ class SlackScene(Struct, frozen=True):
 
 
 def of_event(event: Mapping[str, Any], event_id: str, scene: SlackScene) -> Iterator[Inbound]:
-    """Yield what an event of the Events API says; nothing when it is the app's own or another bot's doing.
+    """Yield the content of an event of the Events API; nothing when it is the app's own or another bot's doing.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: It is not as Slack writes them.

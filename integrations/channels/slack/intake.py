@@ -1,4 +1,4 @@
-"""The way in of one app: its envelopes, and what was written while nobody listened."""
+"""The intake of one app: its envelopes, and the messages missed while disconnected."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SlackIntake:
         await self.rooms.save()
 
     async def greeted(self, missed: bool) -> None:
-        """Take up a new connection; read what was missed."""
+        """Handle a new connection; read what was missed."""
         said = await self._web.call("auth.test")
         self.me = SlackSelf(said["user_id"], said["team_id"], said["user"])
         self._receive.connected(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
@@ -115,7 +115,7 @@ class SlackIntake:
         return self.rooms.get(f"{room.id}:{thread}") is not None
 
     async def _catch_up(self, room: SlackRoom) -> None:
-        """Read what was written in a conversation or thread while nobody listened, oldest first."""
+        """Read what was written in a conversation or thread while disconnected, oldest first."""
         channel, _, thread = room.id.partition(":")
         method = "conversations.replies" if thread else "conversations.history"
         after, found, cursor = room.after, list[dict[str, Any]](), None

@@ -10,7 +10,7 @@ class SlackRoom(FollowedRoom, omit_defaults=True, kw_only=True):
     """A conversation, or a thread in one.
 
     Attributes:
-        id: That of the conversation; behind it, for a thread, a colon and the id of the message that began it.
+        id: That of the conversation; for a thread, followed by a colon and the id of its first message.
         kind: im, mpim, channel or group, as Slack calls them.
     """
 

@@ -58,7 +58,7 @@ class SlackSocket:
         """Open a socket; return why it ended, or None when Slack asked for another, as it does every few hours.
 
         Raises:
-            AccountRefused: Slack will not take it until a person changes something.
+            AccountRefused: Slack will not accept it until a person changes something.
         """
         try:
             missed, self._missed = self._missed, True

@@ -2,7 +2,7 @@
 
 The library, python-telegram-bot, is imported when a bot is logged in.
 
-Not here: who may talk to them (`hub.messaging`), and what is answered.
+Not here: who may talk to them (`hub.messaging`), and the answers.
 """
 
 from __future__ import annotations

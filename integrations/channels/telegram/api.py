@@ -63,7 +63,7 @@ class SessionRequest(BaseRequest):
 
     @property
     def read_timeout(self) -> float:
-        """What an answer may take."""
+        """The time limit of an answer."""
         return self._limit_s
 
     async def initialize(self) -> None:

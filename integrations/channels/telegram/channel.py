@@ -54,7 +54,7 @@ class TelegramAccount(Struct, frozen=True):
 
 
 class TelegramParts(Struct, frozen=True):
-    """What the channel works with.
+    """The dependencies of the channel.
 
     Attributes:
         topic_gone: Returns what begins a message whose topic was deleted.
@@ -117,7 +117,7 @@ class Telegram(ApiChannel):
         """Take an update that Telegram delivered to the webhook.
 
         Raises:
-            ValueError: It is no update.
+            ValueError: It is not an update.
             Unavailable: It was not stored; Telegram must deliver it again.
         """
         if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
@@ -139,7 +139,7 @@ class Telegram(ApiChannel):
         return await self._attempt(address, change(self._api, address, platform_id, text), platform_id)
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
-        """Delete a sent message; one that is gone already is deleted."""
+        """Delete a sent message; one that no longer exists counts as deleted."""
         request = self._api.bot.delete_message(**which_message(address, platform_id))
         return await self._attempt(address, self._api.call(request), platform_id)
 

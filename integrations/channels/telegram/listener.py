@@ -1,6 +1,6 @@
 """Listens to Telegram: asks for updates, or sees to it that they are delivered to the webhook.
 
-Everything below an offset is confirmed by asking with it, so the offset moves only behind what the hub has on disk. No
+Everything below an offset is confirmed by asking with it, so the offset moves only past what the hub has on disk. No
 position is kept over a restart: Telegram remembers what was not confirmed and offers it again; the inbox knows it. The
 parts of an album are messages that the queue answers together.
 """
@@ -39,12 +39,12 @@ REFUSED, CONFLICT = (401, 403, 404), 409
 
 
 class PollTiming(Struct, frozen=True):
-    """How long things take.
+    """The durations of polling.
 
     Attributes:
         poll_s: What Telegram may wait for news.
         answer_s: What an answer may take besides; a connection that is dead without saying so ends with it.
-        check_s: Between two looks at a webhook.
+        check_s: Between two checks of a webhook.
     """
 
     poll_s: int = 50
@@ -53,7 +53,7 @@ class PollTiming(Struct, frozen=True):
 
 
 class TelegramWebhook(Struct, frozen=True):
-    """Where Telegram delivers."""
+    """The address that Telegram delivers to."""
 
     url: str
     secret: Secret
@@ -66,7 +66,7 @@ class Listener:
         api: The API.
         reader: Returns the reader of the bot's updates, once it is known who that is.
         receive: The hub.
-        stored: Called with each update that is on disk, and what is to be told to whoever pressed a button.
+        stored: Called with each update that is on disk, and the notice for the person who pressed a button.
         webhook: Where Telegram delivers; without it, it is asked.
     """
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def target(address: Address, *, with_general: bool = False) -> dict[str, Any]:
-    """Return chat and topic as the API wants them; the General topic is named only for a chat action."""
+    """Return chat and topic in the API's form; the General topic is named only for a chat action."""
     named: dict[str, Any] = {"chat_id": int(address.peer)}
     if address.thread is not None and (with_general or address.thread != GENERAL_TOPIC):
         named["message_thread_id"] = int(address.thread)
@@ -45,7 +45,7 @@ def target(address: Address, *, with_general: bool = False) -> dict[str, Any]:
 
 
 def which_message(address: Address, platform_id: str) -> dict[str, Any]:
-    """Return chat and message as the API wants them."""
+    """Return chat and message in the API's form."""
     return {"chat_id": int(address.peer), "message_id": int(platform_id)}
 
 

@@ -11,7 +11,7 @@ EVENT_WEBCHAT_MESSAGE = "webchat_message"
 
 
 class WebChat:
-    """Fires an event for each message; whoever looks at the session shows it.
+    """Fires an event for each message; the open dashboards of the session show it.
 
     A reply is in the transcript before it gets here, so a client that was away finds it there: nothing can fail.
 
@@ -27,7 +27,7 @@ class WebChat:
         self._fire = fire
 
     async def start(self, receive: Receiver) -> None:
-        """Do nothing: the gateway hands messages to the inbox itself."""
+        """Do nothing: the gateway passes messages to the inbox itself."""
 
     async def stop(self) -> None:
         """Do nothing: there is no connection."""

@@ -1,7 +1,7 @@
 """One web chat page: its visitors talk over a WebSocket, and what they missed is in the history that they get first.
 
 Each frame is a JSON object with its kind in `t`. From the page: `hello` with the visitor's token, then `say`, `press`.
-To the page: `welcome` with token and history, `message`, `draft`, `typing`, and `again` for what it must repeat.
+To the page: `welcome` with token and history, `message`, `draft`, `typing`, and `again` for a frame to repeat.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class WebchatPage:
     Args:
         account: Its name in the configuration.
         visitors: Know who has which token.
-        history: Returns what was said in a conversation lately.
+        history: Returns the latest messages of a conversation.
         clock: For the bounds.
     """
 
@@ -116,12 +116,12 @@ class WebchatPage:
         self._messages = AttemptLimiter(clock, MESSAGES_PER_MINUTE, 60, 30, told="too many messages")
 
     async def start(self, receive: Receiver) -> None:
-        """Be ready: the gateway hands over the connections."""
+        """Be ready: the gateway provides the connections."""
         self._receive = receive
         receive.connected(self.account)
 
     async def stop(self) -> None:
-        """Close the pages; they come back by themselves."""
+        """Close the pages; they reconnect by themselves."""
         self._receive = None
         await asyncio.gather(*(page.socket.close(code=CLOSE_AWAY) for page in self._open))
 
@@ -148,7 +148,7 @@ class WebchatPage:
         return socket
 
     async def _converse(self, socket: web.WebSocketResponse, call: HttpCall) -> None:
-        """Welcome a visitor and take what they say, until the page is closed.
+        """Welcome a visitor and process their messages until the page is closed.
 
         Until the first frame the gateway's bounds for connections without a credential hold.
         """
@@ -251,7 +251,7 @@ async def _next_frame(socket: web.WebSocketResponse) -> PageHello | PageMessage 
     """Return the next frame of a page; None if it is closed.
 
     Raises:
-        DecodeError: It is no frame of ours.
+        DecodeError: It is not a frame of ours.
     """
     message = await socket.receive()
     return _FRAME.decode(message.data) if message.type is web.WSMsgType.TEXT else None

@@ -27,7 +27,7 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
     Args:
         channel: Talks with its visitors.
         account: As configured.
-        language: The home's, for browsers whose language is none of ours.
+        language: The home's, for browsers with none of our languages.
     """
     path = f"/webchat/{channel.account}"
 

@@ -1,4 +1,4 @@
-"""Who a visitor is: a random id, and the token that a browser keeps as its proof. Nothing is stored for it."""
+"""The identity of a visitor: a random id, and the token that a browser keeps as its proof. Nothing is stored for it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Visitors:
         self._account = account
 
     def new(self) -> str:
-        """Return the id of a new visitor, 80 random bits. It is no secret; the token is."""
+        """Return the id of a new visitor, 80 random bits. It is not secret; the token is."""
         return base64.b32encode(secrets.token_bytes(10)).decode().lower()
 
     def token(self, visitor: str) -> str:

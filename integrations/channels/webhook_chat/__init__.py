@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
-    """Log the accounts in, each with an address of its own."""
+    """Log the accounts in, each with its own address."""
     from integrations.channels.webhook_chat.channel import WebhookChannel
 
     for account in config:

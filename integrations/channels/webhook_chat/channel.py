@@ -1,7 +1,7 @@
 """One account of the webhook channel.
 
 Both ways carry JSON, `X-Homarus-Timestamp` (seconds) and `X-Homarus-Signature`: `sha256=` and the hex HMAC-SHA256 of
-`<timestamp>.<body>`. A message may be repeated: `id` says which it is, in both directions.
+`<timestamp>.<body>`. A message may be repeated: `id` identifies it, in both directions.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class WebhookChannel:
         self._receive: Receiver | None = None
 
     async def start(self, receive: Receiver) -> None:
-        """Be ready: the gateway takes the requests."""
+        """Be ready: the gateway receives the requests."""
         self._receive = receive
         self._http = HttpApi(self._url, self._url, limit_s=TIMEOUT_S)
         receive.connected(self.account)

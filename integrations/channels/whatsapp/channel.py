@@ -97,7 +97,7 @@ class WhatsAppChannel(ApiChannel):
         self._unsure: dict[str, Delivery | None] = {}
 
     async def start(self, receive: Receiver) -> None:
-        """Start; what is delivered is taken once the number is known to be there."""
+        """Start; deliveries are accepted once the number is confirmed."""
         self._receive = receive
         self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._buttons = ButtonValues(receive, BUTTON_LENGTH)
@@ -112,7 +112,7 @@ class WhatsAppChannel(ApiChannel):
         return {"account_id": self.phone_number_id, "name": (await self._me()).get("display_phone_number")}
 
     async def _connect(self) -> None:
-        """Look the number up, and take what is delivered until Meta refuses the token."""
+        """Look the number up, and accept deliveries until Meta refuses the token."""
         try:
             me = await self._me()
         except PlatformError as error:

@@ -1,4 +1,4 @@
-"""What Meta's webhooks say, as the hub's messages and events. Pure.
+"""Reads Meta's webhooks as the hub's messages and events. Pure.
 
 Format: https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/reference/messages
 """
@@ -43,7 +43,7 @@ def inbound_of(
         message: One of `messages`.
         contacts: The senders of the messages beside it.
         account: What the configuration calls the account.
-        sent: Returns what was sent under an id.
+        sent: Returns the message with an id.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: It is not as Meta writes them.

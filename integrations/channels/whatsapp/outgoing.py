@@ -50,7 +50,7 @@ def text_body(text: str) -> str:
 def type_of(media: OutboundMedia, size: int) -> tuple[str, str]:
     """Return the kind and type of an attachment; anything that WhatsApp does not show is a document.
 
-    A type that WhatsApp does not know is stated as plain text: the name of the file tells what it is.
+    A type that WhatsApp does not know is stated as plain text: the file's name shows what it is.
     """
     mime = media.mime_type.partition(";")[0].strip().lower()
     kind, limit, types = _TAKEN.get(media.kind, ("", 0, frozenset()))

@@ -50,7 +50,7 @@ class WhatsAppWebhook:
         return web.Response(text=query.get("hub.challenge", ""))
 
     async def deliver(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /whatsapp`: take what came; it is on disk when this answers 200, and else comes again."""
+        """`POST /whatsapp`: accept a delivery; it is on disk when this answers 200, and otherwise delivered again."""
         body = bytes(call.body or b"")
         headers = {name.lower(): value for name, value in call.request.headers.items()}
         now = self._clock.time()

@@ -1,7 +1,7 @@
-"""A made-up home to look at: its devices, a model and a chat app, none of which is real or needs a network.
+"""A made-up home to try: its devices, a model and a chat app, none of which is real or needs a network.
 
 `homarus demo` starts a hub with it. Its past is lived through by the hub itself, on a clock that begins two weeks ago
-(`past.py`); what people say, ask and are answered in it stands in `story/`, in each language.
+(`past.py`); what people say, ask and are answered in it is in `story/`, in each language.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
-    """Move in: the devices, the chat app, the models, and one thing that is to be mended."""
+    """Move in: the devices, the chat app, the models, and one thing to repair."""
     story = read_story(host.language)
     pause = host.clock.spend if isinstance(host.clock, PastClock) else host.clock.sleep
 

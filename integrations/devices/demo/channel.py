@@ -41,7 +41,7 @@ class DemoChat:
         """Do nothing: there is no connection."""
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        """Take it."""
+        """Accept it."""
         return Delivery(DeliveryState.DELIVERED, (f"demo-{next(self._sent)}",))
 
     async def probe(self) -> dict[str, Any]:

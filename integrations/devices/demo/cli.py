@@ -1,4 +1,4 @@
-"""`homarus demo`: a made-up home to look at, gone when it is stopped."""
+"""`homarus demo`: a made-up home to try, gone when it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the things of the demo home go through a day: pure functions of the local time, the same at every look."""
+"""How the things of the demo home change during a day: pure functions of the local time, the same at every look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The devices of the demo home: they go through the day by themselves, and do what they are told."""
+"""The devices of the demo home: they follow the day by themselves, and obey commands."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Thing(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """Its kind."""
+        """Its domain."""
         return self.id.partition(".")[0]
 
 
@@ -78,7 +78,7 @@ class DemoDevices:
         self._live = [LiveThing(host, story, thing) for thing in THINGS]
 
     async def live(self) -> None:
-        """Go on, a little at a time, for as long as the hub runs."""
+        """Update, a little at a time, for as long as the hub runs."""
         while True:
             now = self._host.clock.now().astimezone(self._host.time_zone)
             for each in self._live:
@@ -125,7 +125,7 @@ class LiveThing:
             self._handle.available(False)
 
     def go_on(self, now: datetime) -> None:
-        """Be what it is at this time."""
+        """Take the state of this time."""
         if self._thing.look is not None:
             self._state, self._attributes = self._thing.look(now)
         elif self._thing.domain == "cover":

@@ -1,4 +1,4 @@
-"""The demo's models: they answer what the story knows, with the tools that it takes, and say that they are none."""
+"""The demo's models: they answer from the story, with its tools, and say that they are not real."""
 
 from __future__ import annotations
 

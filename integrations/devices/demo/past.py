@@ -1,4 +1,4 @@
-"""The past of the demo home: a fortnight that the hub lives through by itself, on a clock that goes as it is sent.
+"""The past of the demo home: a fortnight that the hub lives through by itself, on a clock that is moved.
 
 Nothing is written into a store by hand: people write, models answer, automations run, and owners decide.
 """
@@ -41,7 +41,7 @@ LOOK_S, AUTOMATION_LOOKS = 0.002, 8
 
 
 class Past:
-    """Lives it.
+    """Lives through it.
 
     Args:
         hub: The hub, which runs on `clock`.
@@ -64,7 +64,7 @@ class Past:
         self._owner = Authority("owner", person=story.people[0].id, scopes=SCOPES, owner=True)
 
     async def live(self) -> None:
-        """Live from the beginning of the clock until now, and let the clock go."""
+        """Live from the beginning of the clock until now, and release the clock."""
         now = time.time()
         try:
             with self._watching():
@@ -115,7 +115,7 @@ class Past:
 
     @contextlib.contextmanager
     def _watching(self) -> Iterator[None]:
-        """Know what is under way, and decide about what the owner is asked."""
+        """Track what is under way, and decide about the owner's approvals."""
         bus = self._hub.bus
         undo = [
             bus.listen("run_started", lambda event: self._runs.add(event.data["run_id"])),

@@ -1,4 +1,4 @@
-"""A clock that begins in the past and goes to wherever it is sent, until it is let go: then it is the real one."""
+"""A clock that begins in the past and is moved until it is released: then it is the real one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PastClock(Clock):
         return (self._wall if self._is_past else time.monotonic()) + self._offset
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the clock was moved on by so much."""
+        """Wait until the clock was moved on by that much."""
         due = self.monotonic() + seconds
         while self._is_past and (seconds <= 0 or self.monotonic() < due):
             if seconds <= 0:
@@ -57,14 +57,14 @@ class PastClock(Clock):
         await asyncio.sleep(due - self.monotonic())
 
     async def spend(self, seconds: float) -> None:
-        """Let so much time pass at once, in the past; wait for it once the clock is real."""
+        """Let that much time pass at once, in the past; wait for it once the clock is real."""
         if self._is_past:
             self._wall += seconds
             seconds = 0
         await asyncio.sleep(seconds)
 
     async def travel(self, when: float) -> None:
-        """Go to a time (seconds since the epoch), waking whoever waited for a time before it."""
+        """Go to a time (seconds since the epoch), waking everyone who waited for a time before it."""
         self._wall = max(self._wall, when)
         while self._waiting and self._waiting[0][0] <= self.monotonic():
             waiter = heapq.heappop(self._waiting)[2]
@@ -74,7 +74,7 @@ class PastClock(Clock):
             await asyncio.sleep(0)
 
     async def until(self, is_over: Callable[[], bool]) -> None:
-        """Wait for what others do; when nothing but the clock holds them up, it goes on to the next sleeper."""
+        """Wait for what others do; when nothing but the clock holds them up, it moves to the next sleeper."""
         while not is_over():
             before = self._wall
             await asyncio.sleep(IDLE_S / 10)

@@ -67,7 +67,7 @@ class Talk(Struct, frozen=True):
         says: Their messages, in order.
         title: Its title; one without goes to the chat app.
         agent: Who answers.
-        verdict: What the owner says when it asks for an approval.
+        verdict: The owner's answer when it asks for an approval.
         pinned: Whether it stays above the others.
     """
 
@@ -90,7 +90,7 @@ class Fact(Struct, frozen=True):
 
 
 class Reminder(Struct, frozen=True):
-    """A reminder: so many days from today, at a time of day."""
+    """A reminder: a number of days from today, at a time of day."""
 
     days: int
     at: str

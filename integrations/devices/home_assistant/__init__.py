@@ -1,6 +1,6 @@
-"""A Home Assistant: its entities, areas and services become ours, and commands go back to it.
+"""A Home Assistant: its entities, areas and services become ours, and commands are sent to it.
 
-What its entities say is words from outside, as of every device. Source: https://developers.home-assistant.io/docs/api/websocket
+Its entities' texts are words from outside. Source: https://developers.home-assistant.io/docs/api/websocket
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class HomeAssistantSocket:
             self._answers.pop(id, None)
 
     async def listen(self) -> None:
-        """Take what comes until the connection ends."""
+        """Receive messages until the connection ends."""
         try:
             async for message in self._socket:
                 if message.type is aiohttp.WSMsgType.TEXT:
@@ -96,7 +96,7 @@ async def signed_in(url: str, token: str) -> AsyncIterator[HomeAssistantSocket]:
 
     Raises:
         Unauthorized: The token is not valid.
-        HubError: What answers is no Home Assistant, or sends somewhere else.
+        HubError: The server is not a Home Assistant, or redirects.
         OSError, aiohttp.ClientError: It cannot be reached.
     """
     stay = aiohttp.TraceConfig()

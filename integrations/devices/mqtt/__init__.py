@@ -1,6 +1,6 @@
-"""MQTT: a bridge to the devices of a home, by the broker that the home has or by one of its own.
+"""MQTT: a bridge to the devices of a home, over the home's broker or an embedded one.
 
-What messages say is words from outside: it taints, and it never becomes a command.
+The messages are words from outside: they taint, and never become commands.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bridge: hands the broker's messages to those who wait for their topics, and to the triggers of automations."""
+"""The bridge: passes the broker's messages to their subscribers, and to the triggers of automations."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ ANONYMOUS = ""
 
 
 class BrokerClient(Struct, frozen=True):
-    """Who may connect, and the topic filters that it may read and write; those of nodes must be named."""
+    """A client that may connect, and the topic filters that it may read and write; those of nodes must be named."""
 
     password: str
     subscribe: tuple[str, ...] = ()
@@ -327,7 +327,7 @@ class EmbeddedBroker:
 
     @property
     def unclaimed(self) -> list[str]:
-        """The topics of retained messages of which is not known who wrote them."""
+        """The topics of retained messages whose writer is unknown."""
         return [topic for topic, by in self._broker.kept_by.items() if by is None]
 
     def writer_of(self, topic: str, payload: bytes) -> str | None:

@@ -39,7 +39,7 @@ async def hub_id(host: IntegrationHost) -> str:
 
 
 def status_topic(hub: str) -> str:
-    """Return the topic that says whether this hub is there."""
+    """Return the topic for the status of this hub."""
     return f"homarus/{hub}/status"
 
 

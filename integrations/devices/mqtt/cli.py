@@ -1,4 +1,4 @@
-"""`homarus mqtt`: look at what comes over MQTT, publish, and list what announced itself."""
+"""`homarus mqtt`: show messages, publish, and list what announced itself."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ OnMessage = Callable[[str, bytes, int, bool], None]
 
 
 class BrokerAddress(Struct, frozen=True):
-    """Where the broker is, and who the hub is there.
+    """The broker's address, and the hub's credentials there.
 
     Attributes:
         keep_alive_s: After one and a half of it a dead connection is given up.
-        will: Topic and payload that the broker publishes, retained, when the hub is gone.
+        will: Topic and payload that the broker publishes, retained, when the hub disappears.
         new: Whether the broker has nothing that it kept for an earlier process.
     """
 
@@ -99,7 +99,7 @@ class MqttConnection:
         return self._client is not None
 
     def subscribe(self, topic_filter: str, qos: int = AT_LEAST_ONCE) -> None:
-        """Want the messages of a filter; its retained ones come again even if others want them already."""
+        """Subscribe to a filter; its retained messages come again even if others have subscribed."""
         if qos > AT_LEAST_ONCE:
             self._qos[topic_filter] = qos
         self.subscriptions.add(topic_filter)
@@ -205,7 +205,7 @@ class MqttConnection:
         on_message = self._on_message
 
         class Handled(asyncio.Queue[Any]):
-            """A queue that handles what is put into it; nothing is taken from it."""
+            """A queue that handles its items; nothing is taken from it."""
 
             def put_nowait(self, item: Message) -> None:
                 on_message(item.topic.value, bytes(item.payload), item.qos, item.retain)

@@ -47,7 +47,7 @@ class HubDevice:
 
     Args:
         hub: Its name among the clients of the broker.
-        config: The section; `publish_hub` and the other keys that begin so say what.
+        config: The section; `publish_hub` and the other keys of that prefix choose what.
     """
 
     def __init__(self, host: IntegrationHost, bridge: MqttBridge, hub: str, config: Mapping[str, Any]) -> None:
@@ -210,7 +210,7 @@ class HubDevice:
 
 
 def _version_on_disk() -> str:
-    """Return the version that a restart would bring."""
+    """Return the version that a restart would load."""
     text = Path(hub.__file__).read_text()
     found = re.search(r'^__version__ = "([^"]+)"', text, re.MULTILINE)
     return found[1] if found is not None else __version__

@@ -1,6 +1,6 @@
 """Entities of this hub as others at the broker see and command them, in Home Assistant's form.
 
-What a lock, an alarm, a valve or a door that opens by itself says can be seen; nobody commands them this way.
+A lock, an alarm, a valve or a motor door shows its state only; nobody commands them this way.
 """
 
 from __future__ import annotations

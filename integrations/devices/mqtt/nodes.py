@@ -1,6 +1,6 @@
 """MQTT as a node transport: JSON-RPC 2.0 on `homarus/node/<id>/in` and `…/out`, with `…/status` as the node's will.
 
-Who a node is has been proved by the embedded broker, where each node has a credential that opens these topics alone.
+A node has been authenticated by the embedded broker, where each has a credential that opens these topics alone.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class MqttNode:
         future.set_result(result if isinstance(result, dict) else {"value": result})
 
     def lost(self) -> None:
-        """Fail all that waits: the node is gone."""
+        """Fail all pending calls: the node has disconnected."""
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(NodeRefused(CONNECTION, "the node disconnected", outside=False))

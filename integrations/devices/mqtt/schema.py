@@ -136,7 +136,7 @@ CONFIG_SCHEMA = Schema(
 
 
 def _tell_of_rules(config: Config, report: CheckReport) -> None:
-    """Say what a client of the embedded broker may do for whom nothing is stated."""
+    """Describe the rights of a client of the embedded broker without stated ones."""
     section = config.get("mqtt") or {}
     prefix = section.get("discovery_prefix")
     for name, each in section.get("clients", {}).items():

@@ -1,4 +1,4 @@
-"""What comes on a topic, kept for people who look: `homarus mqtt listen` and the page of the dashboard."""
+"""The latest messages of a topic, for people who look: `homarus mqtt listen` and the page of the dashboard."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Taps:
 
 
 def shown(message: MqttMessage) -> dict[str, Any]:
-    """Return a message as plain data; bytes that are no text are in base64."""
+    """Return a message as plain data; binary payloads are in base64."""
     payload = message.payload[:SHOWN_BYTES]
     try:
         text, encoding = payload.decode(), "utf-8"

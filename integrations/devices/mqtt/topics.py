@@ -103,7 +103,7 @@ class Subscriptions:
         return topic_filter in self._wanted
 
     def begin_again(self) -> list[str]:
-        """Subscribe all of it with a new connection; return the filters of the last one that are no longer wanted."""
+        """Subscribe everything with a new connection; return the filters of the last one that are no longer wanted."""
         stale = [each for each in self.active if each not in self._wanted]
         self.active.clear()
         self._active_wild.clear()
@@ -111,10 +111,10 @@ class Subscriptions:
         return stale
 
     def changes(self, limit: int) -> tuple[list[str], list[str], list[str]]:
-        """Return the filters to subscribe, to unsubscribe, and those within others that are to be asked for once.
+        """Return the filters to subscribe, to unsubscribe, and those within others that are to be requested once.
 
         Args:
-            limit: How many wishes are looked at; the rest is for the next call.
+            limit: How many wishes are handled; the rest is for the next call.
         """
         subscribe: dict[str, None] = {}
         unsubscribe: dict[str, None] = {}

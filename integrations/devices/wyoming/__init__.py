@@ -1,4 +1,4 @@
-"""Wyoming: Home Assistant's Assist hands what it heard to an agent of this hub, and speaks the answer.
+"""Wyoming: Home Assistant's Assist passes what it heard to an agent of this hub, and speaks the answer.
 
 The protocol knows no credentials: who may connect is decided by address. What is said there is nobody's, or that of one
 person of this home, and never an owner's.

@@ -129,7 +129,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, dict[str, Any]] | No
     """Read an event, None at the end; what is beside its data, such as sound, is passed over.
 
     Raises:
-        ValueError: It is no event, or a larger one than is taken.
+        ValueError: It is not an event, or is too large.
         TimeoutError: None came for a minute.
     """
     async with asyncio.timeout(IDLE_LIMIT_S):

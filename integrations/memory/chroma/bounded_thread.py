@@ -1,4 +1,4 @@
-"""A thread for calls into a library that may never come back."""
+"""A thread for calls into a library that may never return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Work = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class BoundedThread:
-    """Runs calls one at a time, each for a limited time; after one that did not come back it is of no use any longer.
+    """Runs calls one at a time, each for a limited time; after one that did not return it is unusable.
 
     The thread keeps no process alive. A call that holds the interpreter's lock while it waits stops this whole process,
     limit or not: that is for whoever watches the process, as the hub does.
@@ -37,7 +37,7 @@ class BoundedThread:
         """Return what `work` returns, or raise what it raises.
 
         Raises:
-            TimeoutError: It does not come back, or one before it did not.
+            TimeoutError: It does not return, or one before it did not.
         """
         if self.is_stuck:
             raise TimeoutError("an earlier call did not come back")

@@ -1,4 +1,4 @@
-"""What the engine on Chroma needs of a store, be it in this process or behind an address."""
+"""The interface of a store to the engine on Chroma, in this process or at an address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Collections(Protocol):
         ...
 
     def upsert(self, name: str, ids: Sequence[str], vectors: Vectors) -> None:
-        """Put vectors in, in place of those with the same ids."""
+        """Store vectors, replacing those with the same ids."""
         ...
 
     def delete(self, name: str, ids: Sequence[str]) -> None:

@@ -45,8 +45,8 @@ class EmbeddedCollections:
         timeout_s: After which a call that reads is given up.
 
     Raises:
-        EngineUnavailable: Chroma does not come back.
-        IndexDamaged: What is there is not what was written.
+        EngineUnavailable: Chroma does not return.
+        IndexDamaged: The content is not as written.
         OSError: Nothing can be written there.
     """
 
@@ -89,7 +89,7 @@ class EmbeddedCollections:
             self._told(lambda: self._client.delete_collection(name), WRITE_SHARE)
 
     def upsert(self, name: str, ids: Sequence[str], vectors: Vectors) -> None:
-        """Put vectors in, in place of those with the same ids."""
+        """Store vectors, replacing those with the same ids."""
         self._told(lambda: self._opened[name].upsert(ids=list(ids), embeddings=vectors), WRITE_SHARE)
 
     def delete(self, name: str, ids: Sequence[str]) -> None:

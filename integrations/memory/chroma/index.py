@@ -33,7 +33,7 @@ class ChromaIndex:
 
     Args:
         collections: The store.
-        own: Begins the names of the collections that are ours.
+        own: The prefix of our collections' names.
         dimensions: Length of the vectors.
     """
 
@@ -47,7 +47,7 @@ class ChromaIndex:
         self._known: dict[int, str] | None = None
 
     def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
-        """Take passages out and put others in, a batch of one area at a time."""
+        """Remove passages and add others, a batch of one area at a time."""
         wanted = {id_: (area, checked_vector(vector, self._dimensions)) for id_, area, vector in added}
         area_of = self._area_of()
         gone: dict[str, list[int]] = {}
@@ -113,7 +113,7 @@ class ChromaIndex:
         return set(self._area_of())
 
     def purge(self) -> None:
-        """Do nothing: when the store drops vectors that were deleted is its own affair, and there is no text in it."""
+        """Do nothing: the store itself decides when to drop deleted vectors, and there is no text in it."""
 
     def close(self) -> None:
         """Close the store."""
@@ -132,7 +132,7 @@ class ChromaIndex:
         return self._areas[area]
 
     def _area_of(self) -> dict[int, str]:
-        """Return where each passage is; asked of the store once, since nobody else writes there."""
+        """Return the area of each passage; read from the store once, since nobody else writes there."""
         if self._known is None:
             self._known = {
                 _number(text): area for area, name in self._areas.items() for text in self._collections.ids(name)

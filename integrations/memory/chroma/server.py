@@ -90,11 +90,11 @@ class ServerCollections:
             self._asked("DELETE", f"{DATABASE}/collections/{name}")
 
     def upsert(self, name: str, ids: Sequence[str], vectors: Vectors) -> None:
-        """Put vectors in, in place of those with the same ids."""
+        """Store vectors, replacing those with the same ids."""
         self._in(name, "upsert", {"ids": list(ids), "embeddings": np.ascontiguousarray(vectors)})
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Take vectors out."""
+        """Remove vectors."""
         self._in(name, "delete", {"ids": list(ids)})
 
     def nearest(

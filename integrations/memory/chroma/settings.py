@@ -1,4 +1,4 @@
-"""How a Chroma store is reached."""
+"""The connection to a Chroma store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ChromaSettings:
-    """Where the store is, and what its collections are called.
+    """The store's address, and the names of its collections.
 
     Attributes:
         url: Address of a Chroma server, such as `http://127.0.0.1:8000`; None keeps the store in the directory.

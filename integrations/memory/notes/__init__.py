@@ -1,6 +1,6 @@
 """Notes: memory in Markdown files of each agent's workspace, found by word and by meaning, and the tools over it.
 
-What a memory is, is said in `hub/memory`; whose memory a session sees, in `hub/sessions/privacy.py`.
+Memories are defined in `hub/memory`; whose memory a session sees, in `hub/sessions/privacy.py`.
 """
 
 from __future__ import annotations

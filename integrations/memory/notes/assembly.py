@@ -112,7 +112,7 @@ def build(host: IntegrationHost) -> None:
 def settings_in_force(config: Config) -> Mapping[str, Any]:
     """Return the section `memory`; while it is broken, the defaults, without sending anything to an embedding provider.
 
-    It may have said so, and a key that stands elsewhere is no reason to forget that.
+    It may have said so, and a key elsewhere is no reason to forget that.
     """
     settings: Mapping[str, Any] = config.or_default("memory")
     if "memory" not in config.broken:

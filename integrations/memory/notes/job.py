@@ -24,10 +24,10 @@ class TranscriptSource(Struct, frozen=True):
         id: As shown in results, `transcripts/<id>`.
         path: The file, relative to the source's root.
         area: Who sees it.
-        person: Who speaks in it, when it is one of this home's people.
-        trusted: Whether what is said in it is; an entry that came from outside never is.
+        person: Its speaker, if one of this home's people.
+        trusted: Whether its words are; an entry that came from outside never is.
         key: Of the session.
-        left_out: Ids of entries that were forgotten, in order: nothing of them is indexed or shown.
+        left_out: Ids of forgotten entries, in order: nothing of them is indexed or shown.
     """
 
     id: str
@@ -40,13 +40,13 @@ class TranscriptSource(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """Where files come from.
+    """A source of files.
 
     Attributes:
         name: "" for the workspace, `extra/<name>` for an extra path, `transcripts` for conversations.
         root: A directory, absolute; of an extra path it may be a single file.
-        area: Who sees all of it; None: each file's path tells (the workspace), or each file says so (conversations).
-        trusted: Whether files that say nothing themselves were written by this home's people.
+        area: Who sees all of it; None: by each file's path (the workspace), or its content (conversations).
+        trusted: Whether files that do not say so themselves were written by this home's people.
         files: The conversations; every other source is looked through.
     """
 
@@ -89,6 +89,6 @@ class Job(Struct, frozen=True):
         """Read the result of `as_plain`.
 
         Raises:
-            ValidationError: It is no job.
+            ValidationError: It is not a job.
         """
         return convert(plain, cls)

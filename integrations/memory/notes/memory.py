@@ -73,12 +73,12 @@ class NotesMemory:
 
     Args:
         root_of: Gives the whole workspace of an agent.
-        jobs: Gives what the worker has to know of an agent's memory; without it there is only the workspace.
+        jobs: Gives the worker's job for an agent's memory; without it there is only the workspace.
         worker: The index; without it every search reads the files.
         history_of: Gives the directory in which the changes of an agent's memory are kept.
         now: Seconds since the epoch.
         zone: The time zone of this home, in which days begin.
-        changed: Told the agent after each change of its files.
+        changed: Called with the agent after each change of its files.
         tasks: The owner of the background tasks.
     """
 
@@ -111,7 +111,7 @@ class NotesMemory:
         self._attendant = attendant
 
     def set_transcripts(self, conversations: Conversations) -> None:
-        """Let what was said in conversations be forgotten too."""
+        """Let words of conversations be forgotten too."""
         self._conversations = conversations
 
     async def search(
@@ -171,7 +171,7 @@ class NotesMemory:
         return await files(grep.TIME_LIMIT_S, why) if answer is None else answer
 
     def is_empty(self, *, agent_id: str, scope: MemoryScope) -> bool | None:
-        """Whether there is nothing to find in a scope; None when that would take a look into files."""
+        """Whether there is nothing to find in a scope; None when that would need a look into files."""
         sources = self._sources(agent_id)
         if len(sources) > 1:
             return None
@@ -179,11 +179,11 @@ class NotesMemory:
         return not any(has_files(root, area) for area in areas_of(scope))
 
     async def get(self, path: str, *, agent_id: str, scope: MemoryScope, start: int = 1, lines: int = 200) -> str:
-        """Return lines of a memory file; what came from outside as a whole says so in a line of its own at the end.
+        """Return lines of a memory file; what came from outside as a whole ends with a line that says so.
 
         Raises:
             NotFound: There is no such file within `scope`.
-            InvalidRequest: The lines asked for cannot be.
+            InvalidRequest: The requested lines do not exist.
         """
         if start < 1 or not 1 <= lines <= LINES_LIMIT:
             raise InvalidRequest(f"start is at least 1, lines are 1 to {LINES_LIMIT}")
@@ -209,10 +209,10 @@ class NotesMemory:
         return f"{shown}\n_from {'outside' if front.source is None else front.source}{UNTRUSTED_MARK}"
 
     async def add(self, entry: MemoryEntry, *, agent_id: str, scope: MemoryScope) -> Added:
-        """Write an entry into the right file and return where it is; what is there already is not written again.
+        """Write an entry into the right file and return its place; an existing one is not written again.
 
         Raises:
-            InvalidRequest: There is nothing to remember, or too much, or it is not clear what it replaces.
+            InvalidRequest: The text is empty or too long, or it is not clear what it replaces.
             Forbidden: The session belongs to nobody who could have a memory.
             Unavailable: The file cannot be written.
         """
@@ -224,7 +224,7 @@ class NotesMemory:
         return await self._workers.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
 
     async def forget(self, what: Forget, *, agent_id: str, scope: MemoryScope, dry_run: bool = False) -> list[Hit]:
-        """Remove the entries that match, from files, history, index and cache, and return what was removed.
+        """Remove the entries that match, from files, history, index and cache, and return them.
 
         By words only list items go, and at most 5 at once. By session and person all that came from there goes, with
         the notes of that session and that person's own files. Of what the session does not see, no text is returned.
@@ -234,8 +234,8 @@ class NotesMemory:
             InvalidRequest: It names nothing, or words name too many; nothing is removed then.
             Forbidden: The session belongs to nobody who could have a memory.
             Conflict: Somebody else writes to the files meanwhile; nothing was removed.
-            LimitExceeded: Too much was left out of conversations by now; nothing was removed.
-            Unavailable: A file cannot be written, or what was left out of conversations by now is not known.
+            LimitExceeded: Too much of conversations is left out by now; nothing was removed.
+            Unavailable: A file cannot be written, or the omissions of conversations cannot be read.
         """
         terms = terms_of(what.query or "", self._today())
         if (what.query and not terms) or not (what.query or what.session or what.person):

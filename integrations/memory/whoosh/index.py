@@ -49,7 +49,7 @@ class WhooshIndex:
             self._look()
 
     def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
-        """Take passages out and put others in, in one commit."""
+        """Remove passages and add others, in one commit."""
         documents = {document.id: document for document in added}
         if not removed and not documents:
             return

@@ -1,4 +1,4 @@
-"""BM25F as whoosh scores it, with the lengths of passages at hand: it reads one from its files for each score."""
+"""BM25F as whoosh scores it, with the lengths of passages in memory: it reads one from its files for each score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whoosh index as it is after one commit: which passage stands where in it, and who sees it."""
+"""A whoosh index after one commit: the positions of its passages, and who sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a change is written in whoosh: one segment a commit, and segments merged when there are enough of a size."""
+"""Writes a change in whoosh: one segment a commit, and segments merged when there are enough of a size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PassageWriter(SegmentWriter):  # type: ignore[misc]
         super().__init__(index, timeout=LOCK_LIMIT_S, limitmb=POOL_MB, codec=W3Codec(compression=3), compound=False)
 
     def _flush_segment(self) -> None:
-        """Do as whoosh does, with the lengths of fields looked up once: it asks for one at every posting."""
+        """As whoosh does, with the lengths of fields looked up once: it asks for one at every posting."""
         self.perdocwriter.close()
         reader = self.per_document_reader()
         self.fieldwriter.add_postings(self.schema, _Lengths(reader, self.docnum), self.pool.iter_postings())

@@ -1,7 +1,7 @@
 """Agent programs such as Claude Code and Codex: each is a model `acp/NAME` that acts by itself, for an owner only.
 
 Spoken to in the Agent Client Protocol, https://agentclientprotocol.com, version 1. Not here: what they do; they follow
-their own rules, and ask for approvals as far as these say so.
+their own rules, and ask for approvals as far as those say so.
 """
 
 from __future__ import annotations

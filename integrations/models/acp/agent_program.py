@@ -19,7 +19,7 @@ INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME"
 
 
 class AcpError(ModelError):
-    """A program cannot be asked, or failed; no other model is asked in its place, since it may have acted."""
+    """A program cannot be asked, or failed; no other model is tried instead, since it may have acted."""
 
     code = "MODEL_PROGRAM"
     try_fallback = False
@@ -32,8 +32,8 @@ class AgentProgram(Struct, frozen=True):
         name: Behind `acp/`.
         command: Program and arguments.
         folder: Where it works.
-        environment: What it sees beside `INHERITED`.
-        auth_method: How it is to sign in; None when it is signed in.
+        environment: Its variables beside `INHERITED`.
+        auth_method: Its way to sign in; None when it is signed in.
         silence_s: After so long without a word it is stopped.
         idle_s: So long it waits for the next message of a conversation.
     """
@@ -61,7 +61,7 @@ class AgentProgram(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Where it is configured."""
+        """Its place in the configuration."""
         return f"{API}.agents.{self.name}"
 
     def variables(self) -> dict[str, str]:
@@ -85,13 +85,13 @@ class AgentProgram(Struct, frozen=True):
     def checked_folder(self, own: Iterable[Path]) -> Path:
         """Return the folder it works in, which shares nothing with those of the hub.
 
-        What it writes may be words from outside: in an agent's workspace they would be taken for the owner's.
+        Its output may be words from outside: in an agent's workspace they would count as the owner's.
 
         Args:
             own: The hub's home and the agents' workspaces.
 
         Raises:
-            AcpError: It is not there, or it holds one of them or lies within one.
+            AcpError: It does not exist, or it holds one of them or is within one.
         """
         folder = self.folder.resolve()
         if not folder.is_dir():

@@ -194,7 +194,7 @@ class EditorSide:
         self.send({"method": "session/update", "params": {"sessionId": session, "update": update}})
 
     def _pass_on_approvals(self, session: str, ended: Event) -> None:
-        """Ask the editor about what waits for the owner in a conversation, and hand on what it answers."""
+        """Ask the editor about the pending approvals of a conversation, and pass its answers on."""
         client, seen = HubClient(self._home), set[str]()
         waiting: dict[str, Future[Mapping[str, Any]]] = {}
         while not ended.wait(LOOK_S):

@@ -89,7 +89,7 @@ class AcpProcess:
                 return
 
     async def ask(self, method: str, params: Mapping[str, Any], silence_s: float) -> Mapping[str, Any]:
-        """Send a request and return its result; whatever else the program asks meanwhile is refused.
+        """Send a request and return its result; the program's own requests are refused meanwhile.
 
         Raises:
             AcpError: See `request`.
@@ -106,7 +106,7 @@ class AcpProcess:
         await self._send({"id": message.get("id"), "result": result}, silence_s)
 
     async def refuse(self, message: Mapping[str, Any], silence_s: float) -> None:
-        """Answer a request that is not among what the hub offers; a notification has no answer."""
+        """Answer a request that the hub does not offer; a notification has no answer."""
         if "id" in message:
             error = {"code": NOT_FOUND, "message": "this client does not offer that"}
             await self._send({"id": message["id"], "error": error}, silence_s)

@@ -32,9 +32,9 @@ class AcpParts(Struct, frozen=True):
     """The dependencies of the provider.
 
     Attributes:
-        ask: Asks the owner what a program asks permission for.
+        ask: Asks the owner for the permissions that a program requests.
         own_folders: The hub's folders, which no program works in.
-        language: Of what it says to people.
+        language: Of its texts for people.
     """
 
     clock: Clock
@@ -57,7 +57,7 @@ class AcpProvider:
         self._known: OrderedDict[_Key, str] = OrderedDict()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Give a program the owner's message and yield what it says; it has the conversation before in itself.
+        """Give a program the owner's message and yield its answer; it remembers the conversation itself.
 
         Closing or cancelling it ends the program.
         """

@@ -1,4 +1,4 @@
-"""The programs, by the name behind `acp/`."""
+"""The programs, by the name after `acp/`."""
 
 from __future__ import annotations
 

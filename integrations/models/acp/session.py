@@ -1,4 +1,4 @@
-"""A conversation with a program: begun or taken up again, then one prompt after the other.
+"""A conversation with a program: begun or resumed, then one prompt after the other.
 
 Format: https://agentclientprotocol.com/protocol/v1/session-setup
 """
@@ -34,7 +34,7 @@ class AcpSession:
 
     Attributes:
         id: As the program names it.
-        is_fresh: Whether it knows nothing of what was said before.
+        is_fresh: Whether it knows nothing of the earlier conversation.
     """
 
     def __init__(self, program: AgentProgram, process: AcpProcess, capabilities: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ class AcpSession:
 
     @classmethod
     async def open(cls, program: AgentProgram, own: Iterable[Path], tasks: TaskOwner, known: str | None) -> AcpSession:
-        """Start a program and begin a conversation, or take up the one that it knows as `known`.
+        """Start a program and begin a conversation, or resume the one that it knows as `known`.
 
         Raises:
             AcpError: It cannot be started, speaks another version, is not signed in, or failed.
@@ -70,7 +70,7 @@ class AcpSession:
         await self._process.stop()
 
     async def prompt(self, said: OwnersWords, ask: AskOwner) -> AsyncGenerator[ModelEvent, None]:
-        """Let the program answer; what it asks permission for is asked of the owner.
+        """Let the program answer; its requests for permission are put to the owner.
 
         Raises:
             AcpError: It failed.

@@ -1,4 +1,4 @@
-"""What a program says while it works, as the events of a model. Pure.
+"""Converts a program's updates into the events of a model. Pure.
 
 Format: https://agentclientprotocol.com/protocol/v1/prompt-turn
 """
@@ -28,7 +28,7 @@ STOPS = {
 
 
 class Updates:
-    """Reads the updates of one answer: what it says and thinks, and a line of thinking for each tool it uses."""
+    """Reads the updates of one answer: its text and thinking, and a line of thinking for each tool it uses."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,7 +61,7 @@ class Updates:
         return None
 
     def call(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a tool call with what earlier updates said of it: a later one has only what is new."""
+        """Return a tool call merged with its earlier updates: a later one has only the changes."""
         id = str(update.get("toolCallId"))[:TITLE_CHARS]
         call = self._calls.pop(id, {}) | {key: value for key, value in update.items() if value is not None}
         self._calls[id] = {key: call[key] for key in CALL_KEYS if key in call}
@@ -84,7 +84,7 @@ class Updates:
 
 
 def title_of(call: Mapping[str, Any]) -> str:
-    """Return what a tool call does, in the program's words, as one short line."""
+    """Return the title of a tool call, in the program's words, as one short line."""
     title = call.get("title")
     return seen(title)[:TITLE_CHARS] if isinstance(title, str) and title.strip() else "tool"
 

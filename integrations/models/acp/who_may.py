@@ -1,4 +1,4 @@
-"""Who may ask a program, and what an approval allows it. Pure rules."""
+"""The rules for who may ask a program, and for what an approval allows it. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REJECT_ONCE = "reject_once"
 
 
 class OwnersWords(Struct, frozen=True):
-    """What an owner says to a program: the message alone, and where it was said."""
+    """An owner's words to a program: the message alone, and its conversation."""
 
     message: Message
     context: Context
@@ -32,7 +32,7 @@ def owners_words(request: ModelRequest, name: str) -> OwnersWords:
     """Return an owner's own words; a program acts outside the rules for tools, so nobody else may ask it.
 
     Raises:
-        AcpError: It is no run of a kept conversation, or somebody else's words, or not said in person.
+        AcpError: It is not a run of a kept conversation, or somebody else's words, or not said in person.
     """
     said, context, key, session_id = request.said, request.context, request.session_key, request.session_id
     if said is None or context is None or key is None or session_id is None:
@@ -75,7 +75,7 @@ def option_of(options: Sequence[Any], kind: str) -> Mapping[str, Any] | None:
 
 
 def outcome(options: Sequence[Any], *, approved: bool) -> dict[str, Any]:
-    """Return the answer to a program's question: what was approved is allowed once, never for always."""
+    """Return the answer to a program's question: an approval allows once, never for always."""
     chosen = option_of(options, ALLOW_ONCE if approved else REJECT_ONCE)
     if chosen is None:
         return {"outcome": {"outcome": "cancelled"}}

@@ -1,6 +1,6 @@
-"""Models of every vendor that litellm knows; the library is loaded in a thread of its own and works there.
+"""Models of every vendor that litellm knows; the library is loaded in its own thread and works there.
 
-OpenAI-compatible servers do not come this way: `openai_compatible` speaks to them for a hundredth of the cost.
+OpenAI-compatible servers do not use it: `openai_compatible` speaks to them for a hundredth of the cost.
 """
 
 from __future__ import annotations

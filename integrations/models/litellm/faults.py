@@ -63,7 +63,7 @@ def model_error(
 
 
 def _kind(error: Exception, status: int | None, message: str) -> type[ModelError] | None:
-    """Return the class where the exception tells it better than status and words do."""
+    """Return the class where the exception shows it better than status and words do."""
     if _NO_KEY.search(message):
         return AuthError
     if _NO_PACKAGE.search(message):

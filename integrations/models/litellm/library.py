@@ -1,4 +1,4 @@
-"""litellm in a thread of its own, with an event loop of its own.
+"""litellm in its own thread, with its own event loop.
 
 Importing it takes seconds, its first call nearly two more, and much of what it does between is not made for a shared
 event loop. There, it can take its time.

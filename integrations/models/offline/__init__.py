@@ -1,6 +1,6 @@
 """The offline model: works without key and network, from sentence files in English and Simplified Chinese.
 
-It says what it can do and how to add a model when it does not understand.
+It lists its abilities and how to add a model when it does not understand.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class OfflineAnswers:
     """Answers from sentence patterns.
 
     Args:
-        now: Local time, for requests that bring none.
+        now: Local time, for requests without one.
     """
 
     def __init__(self, now: Callable[[], datetime]) -> None:

@@ -1,7 +1,7 @@
 """Corrections: which entry is no longer true, and its replacement. Pure functions.
 
-"No, it's on Tuesday" is about what was said last; "the boiler was serviced on 14 May instead of 12 May" names what it
-replaces. Where not exactly one entry can be meant, nothing is changed and the question is put back.
+"No, it's on Tuesday" is about the last statement; "the boiler was serviced on 14 May instead of 12 May" names what it
+replaces. Unless exactly one entry is possible, nothing is changed and the question is returned.
 """
 
 from __future__ import annotations

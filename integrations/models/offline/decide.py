@@ -85,7 +85,7 @@ _LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "For
 
 
 class OfflineTurn(Struct, frozen=True):
-    """What is said, and what is there to answer it.
+    """The input of a turn, and the means to answer it.
 
     Attributes:
         said: The words.
@@ -106,9 +106,9 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
     """Return the next step of a turn.
 
     Args:
-        intent: What was meant; None when it was not understood.
+        intent: The recognised intent; None when it was not understood.
         results: Of the tools called in this turn so far, oldest first.
-        turn: What is said, and what is there to answer it.
+        turn: The input of a turn, and the means to answer it.
     """
     language, now = turn.language, turn.now
     if results and results[-1].is_error:
@@ -171,7 +171,7 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
 
 
 def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
-    """Look into memory for what may be a question or a name; else say what can be said."""
+    """Search memory for what may be a question or a name; else list the possibilities."""
     language, text = turn.language, turn.said.strip()
     if len(text) > LOOKED_AT_LIMIT:
         return Say(reply("unknown", language))
@@ -191,7 +191,7 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
 
 
 def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
-    """List reminders of both kinds, those for a time and those for a topic; cancel the one that is meant."""
+    """List reminders of both kinds, those for a time and those for a topic; cancel the requested one."""
     language, now = turn.language, turn.now
     by_time = [each for each in results if each.tool != STANDING]
     by_topic = [each for each in results if each.tool == STANDING]

@@ -42,7 +42,7 @@ class Device(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """What kind of device it is."""
+        """The kind of device."""
         return self.entity_id.partition(".")[0]
 
     def told(self, language: str) -> str:
@@ -63,7 +63,7 @@ def search_for(name: str, sentence: str) -> str:
 
 
 def find(devices: Sequence[Device], name: str, state: str = "") -> Device | None:
-    """Return the device that a name means: the one all of whose said words fit, with the fewest others.
+    """Return the device of a name: the one that all of its words fit, with the fewest others.
 
     Args:
         devices: Those that were found, the best first.

@@ -34,13 +34,13 @@ class EntryQuery(Struct, frozen=True):
     Attributes:
         text: What memory is asked: the question, with other words for the same.
         words: Beside the days it names.
-        days: For each day it names the marks of which one must be there.
-        all_words: Those by which it names days too, since an entry may have the same: "on Tuesday".
+        days: For each named day, the marks of which one must be there.
+        all_words: With those that name days, since an entry may have the same: "on Tuesday".
         said: The whole question.
-        subject: Words that name whom or what it is about: what has none of them is about somebody else.
-        means: Other words for what is asked, any of which answers it.
+        subject: Words that name its subject: an entry without any of them is about somebody else.
+        means: Synonyms of the requested thing, any of which answers it.
         possession: Words of what is the speaker's, or is pointed at: "my sister", "the summer coats".
-        head: The last of these words, which says what sort of thing it is.
+        head: The last of these words, which names the sort of thing.
         is_named: Whether somebody is called by name.
     """
 
@@ -56,7 +56,7 @@ class EntryQuery(Struct, frozen=True):
     is_named: bool = False
 
     def share(self, told: Told) -> float:
-        """Return how much of it, 0 to 1, is in what memory found."""
+        """Return the share of it, 0 to 1, that an entry has."""
         own = {*words_of(told.text), *marks_in(told.text), *(marks_of_day(told.day) if told.day else ())}
         terms = [*(_LIKE_WORDS.get(word, frozenset([word])) for word in self.words), *self.days]
         if not terms or self.means & own:
@@ -66,13 +66,13 @@ class EntryQuery(Struct, frozen=True):
 
     @property
     def asks_who(self) -> bool:
-        """Whether it asks for the one that an entry is about."""
+        """Whether it asks for the person that an entry is about."""
         return _WHO.search(self.said) is not None
 
     def is_about(self, told: Told) -> bool:
-        """Whether an entry names whom or what the question is about: half of a name, all of what is somebody's.
+        """Whether an entry names the subject of the question: half of a name, all of somebody's thing.
 
-        A thing of fewer words will do, as long as the question has them all: a fence for the garden fence.
+        A thing with fewer words matches, as long as the question has them all: a fence for the garden fence.
         """
         own = {*words_of(told.text)}
         is_of_it = all(_LIKE_WORDS.get(word, frozenset([word])) & own for word in self.possession)
@@ -81,9 +81,9 @@ class EntryQuery(Struct, frozen=True):
         return 2 * len(self.subject & own) >= len(self.subject)
 
     def is_near(self, told: Told) -> bool:
-        """Whether an entry has half of what was asked, beside words that are asked of many things: number, name.
+        """Whether an entry has half of the query, beside words that fit many things: number, name.
 
-        It has to be about the same, too: a question about a sister is not answered with what a brother does.
+        The subject must be the same, too: a question about a sister is not answered with what a brother does.
         """
         content, own = self.words - _ATTRIBUTES, {*words_of(told.text)}
         shared = 2 * len(content & own)
@@ -93,12 +93,12 @@ class EntryQuery(Struct, frozen=True):
         return self.is_named or self.asks_who or self.names_subject_of(told)
 
     def asks_for_kind_of(self, told: Told) -> bool:
-        """Whether an entry tells what sort of thing is asked: no number answers where somebody is."""
+        """Whether an entry has the requested sort of thing: a number does not answer where somebody is."""
         attributes = subject_of(told.text, language_of(told.text)) & _NAMED_ATTRIBUTES - {*words_of(self.said)}
         return all(attributes <= fits for pattern, fits in _KINDS if pattern.search(self.said))
 
     def names_subject_of(self, told: Told, *, least: int = 0) -> bool:
-        """Whether the question names all that an entry is about: of a family the name or the relation will do."""
+        """Whether the question names all that an entry is about: of a family the name or the relation suffices."""
         language = language_of(told.text)
         subject = subject_of(told.text, language) - _ATTRIBUTES - _ATTRIBUTE_CHARACTERS
         if not subject and language == CHINESE and not told.text.startswith("我"):
@@ -209,12 +209,12 @@ _MEANS = (
 
 
 def asked(text: str, today: date, said: str = "") -> EntryQuery:
-    """Return what a text asks for.
+    """Return the query of a text.
 
     Args:
-        text: The question, or what of it is looked for.
+        text: The question, or the part of it to search for.
         today: When it is asked.
-        said: The whole question, which tells what it is about.
+        said: The whole question, which names its subject.
     """
     rest, days = asked_for(text, today)
     other = " ".join(words for pattern, words in _MEANS if said and re.search(pattern, said, re.IGNORECASE))
@@ -239,7 +239,7 @@ def asked(text: str, today: date, said: str = "") -> EntryQuery:
 
 
 def _subject(said: str) -> frozenset[str]:
-    """Return the words that name whom or what a question is about, as far as it names one."""
+    """Return the words that name the subject of a question, if it names one."""
     if language_of(said) == CHINESE:
         named = _ZH_SUBJECT_END.split(_ZH_OF_MINE.sub("", said.strip()), maxsplit=1)[0]
         return frozenset(words_asked(named)) - _ATTRIBUTES

@@ -1,6 +1,6 @@
 """Prepares a sentence for recognition: normalised spelling, no polite phrases, keywords corrected.
 
-Pure functions. What is compared and what was said stay of one length, so that what is kept is what was said.
+Pure functions. The compared and the original text have the same length, so that the original is stored.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Heard(Struct, frozen=True):
     """A sentence.
 
     Attributes:
-        plain: As it is compared: half width, simplified characters, straight apostrophes.
-        said: As it was written; as long as `plain`.
+        plain: The compared form: half width, simplified characters, straight apostrophes.
+        said: As written; as long as `plain`.
     """
 
     plain: str
@@ -45,7 +45,7 @@ class Hearing:
     """Prepares sentences of one language.
 
     Args:
-        words: `asides: {before, after}`, what may stand before and after a sentence (patterns), and `typos`, how a
+        words: `asides: {before, after}`, patterns around a sentence, and `typos`, how a
             keyword is misspelled.
     """
 
@@ -86,7 +86,7 @@ class Hearing:
 
 
 def plain(text: str) -> str:
-    """Return a text as it is compared, but for case; as long as it was."""
+    """Return a text in its compared form, but for case; of the same length."""
     return text.translate(_ONE_WAY)
 
 

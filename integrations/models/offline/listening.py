@@ -1,6 +1,6 @@
-"""Plain words: what is kept though nobody said "remember", what is done, and what no longer holds. Pure functions.
+"""Plain statements: what is remembered though nobody said "remember", what is done, and what no longer holds. Pure.
 
-What is kept is said, with the words that take it back; a new statement replaces an entry only where it says that
+What is remembered is confirmed, with the words that undo it; a new statement replaces an entry only where it says that
 something changed, and exactly one entry is about the same.
 """
 
@@ -63,7 +63,7 @@ _NO_WORD = frozenset("的了我你给去把要还得已经过完好在是")
 
 
 def understood(text: str, intent: RecognizedIntent | None, language: str, now: datetime) -> RecognizedIntent | None:
-    """Return what a sentence means: as its grammar says, but for lists, and statements that only look like a command.
+    """Return the meaning of a sentence: by its grammar, but for lists, and statements that only look like a command.
 
     Args:
         text: The sentence.
@@ -115,7 +115,7 @@ def heard(text: str, language: str) -> RecognizedIntent | None:
 def listen(
     intent: RecognizedIntent, results: Sequence[StepResult], language: str, previous: Sequence[Told] = ()
 ) -> Step | None:
-    """Return the next step about plain words; None when nothing of it is understood after all."""
+    """Return the next step for a plain statement; None when nothing of it is understood after all."""
     text = intent.slots["text"]
     match intent.name:
         case "Done":
@@ -126,7 +126,7 @@ def listen(
 
 
 def looked_for(intent: RecognizedIntent) -> int:
-    """Return how many searches `listen` makes before it finds that it understands nothing of a sentence."""
+    """Return how many searches `listen` makes before it gives up on a sentence."""
     return 0 if intent.name != "Done" else 2 if _SETTLED.search(intent.slots["text"]) else 1
 
 
@@ -169,7 +169,7 @@ def _done(text: str, results: Sequence[StepResult], language: str) -> Step | Non
 
 
 def _closed(output: str, text: str, language: str) -> list[Told]:
-    """Return the to-dos that a sentence says to be done: the one with most of its words, or several with as many."""
+    """Return the to-dos that a sentence reports as done: the one with most of its words, or several with as many."""
     shares: list[tuple[float, Told]] = []
     for each in told_in(output, "hits"):
         item = item_of(each.text)

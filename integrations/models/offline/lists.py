@@ -1,4 +1,4 @@
-"""Lists kept in memory, an entry for each item: what is put on one, taken off, or asked for. Pure functions."""
+"""Lists kept in memory, an entry for each item: adding, removing and reading. Pure functions."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def item_of(text: str) -> tuple[str, str] | None:
 
 
 def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
-    """Put items on a list, take them off, or tell what is on it."""
+    """Add items to a list, remove them, or read the list."""
     match intent.name:
         case "ListAdd":
             return _add(intent, results, language)

@@ -1,6 +1,6 @@
-"""Remembering, asking and forgetting: which tool of memory to call, and how to tell what it gave. Pure functions.
+"""Remembering, asking and forgetting: the call of a memory tool, and the answer from its result. Pure functions.
 
-Nothing is forgotten on a guess: what is meant is looked up first, and where it may be several they are named.
+Nothing is forgotten on a guess: the intended entry is looked up first, and where there may be several they are named.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEARCH, FORGET, REMEMBER = "memory_search", "forget", "remember"
 
 
 def remember(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
-    """Keep what was said."""
+    """Remember the statement."""
     text = intent.slots["text"]
     if not results:
         return Call(REMEMBER, {"text": text, **({"kind": "todo"} if intent.name == "Todo" else {})})
@@ -85,7 +85,7 @@ def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], langu
 
 
 def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
-    """Forget what is meant, when it is plain what that is."""
+    """Forget the intended entry, when it is clear which one."""
     text = intent.slots["text"]
     if not results:
         return Call(SEARCH, {"query": text, "limit": LIST_LIMIT})
@@ -108,7 +108,7 @@ def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: st
 
 
 def which_to_forget(intent: RecognizedIntent, previous: Sequence[Told], language: str) -> str:
-    """Return the question what is to be forgotten, with what was named or spoken of last."""
+    """Return the question what to forget, with the latest named or mentioned ones."""
     named = intent.slots.get("text") or (previous[0].text if previous else None)
     example = reply("forget_example", language, text=named) if named else ""
     return reply("forget_which", language, example=example)

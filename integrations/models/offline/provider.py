@@ -22,7 +22,7 @@ class OfflineProvider:
 
     Args:
         name: Of the provider.
-        now: Local time, for requests that bring none.
+        now: Local time, for requests without one.
     """
 
     def __init__(self, name: str, now: Callable[[], datetime]) -> None:
@@ -39,7 +39,7 @@ class OfflineProvider:
             yield event
 
     async def models(self) -> list[ModelInfo]:
-        """Return the one model there is."""
+        """Return the only model."""
         return [
             ModelInfo(
                 id=MODEL_ID,

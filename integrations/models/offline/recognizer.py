@@ -40,7 +40,7 @@ class RecognizedIntent(Struct, frozen=True):
 
     @property
     def query(self) -> str:
-        """Everything said in the open places, in order."""
+        """Everything in the open slots, in order."""
         return " ".join(self.slots.values())
 
 
@@ -50,7 +50,7 @@ def language_of(text: str) -> str:
 
 
 def languages_of(text: str) -> tuple[str, ...]:
-    """Return the languages a sentence may be in, the likely one first: who writes both mixes them."""
+    """Return the languages a sentence may be in, the likely one first: people who write both mix them."""
     likely = language_of(text)
     return (CHINESE, ENGLISH) if likely == CHINESE and _LATIN.search(text) else (likely,)
 

@@ -1,4 +1,4 @@
-"""Reminders and timers: what to ask the tool `schedule` for, and how to tell what it answered. Pure functions."""
+"""Reminders and timers: the request to the tool `schedule`, and the answer from its result. Pure functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def about_schedules(intent: RecognizedIntent, results: Sequence[StepResult], lan
 
 
 def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
-    """Set a reminder or a timer, then tell when it comes."""
+    """Set a reminder or a timer, then confirm its time."""
     reminder = " ".join(intent.slots[name] for name in ("before", "reminder") if name in intent.slots)
     reminder = re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", reminder).removeprefix("for ")
     if intent.name == "Timer":
@@ -70,7 +70,7 @@ def _list(results: Sequence[StepResult], language: str, now: datetime) -> Step:
 
 
 def _cancel(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
-    """Take away the one that is meant, when it is plain which one that is."""
+    """Cancel the intended one, when it is clear which one."""
     if not results:
         return Call(TOOL, {"action": "list"})
     if len(results) > 1:

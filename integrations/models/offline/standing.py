@@ -1,4 +1,4 @@
-"""Standing reminders: "when Anna comes up, remind me of …"; set, listed, taken away, and said when they come. Pure."""
+"""Standing reminders: "when Anna comes up, remind me of …"; set, listed, removed, and shown when they come up. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def about_standing(intent: RecognizedIntent, results: Sequence[StepResult], lang
 
 
 def remove_standing(topic: str, results: Sequence[StepResult], language: str, today: date) -> Step:
-    """Take away the one that is meant, when it is plain which one that is."""
+    """Remove the intended one, when it is clear which one."""
     mine = [each for each in results if each.tool == TOOL]
     if not mine:
         return Call(TOOL, {"action": "list"})

@@ -1,7 +1,7 @@
-"""Plain statements: what somebody says of themselves, of what is theirs and of people they know. Pure functions.
+"""Plain statements: people on themselves, their things and people they know. Pure functions.
 
-A sentence is taken apart by word classes: who or what it is about (a possession, a name, the speaker), a verb of being,
-having, liking or doing, and what is said. Moods, opinions and talk about the conversation are no statements.
+A sentence is parsed by word classes: its subject (a possession, a name, the speaker), a verb of being,
+having, liking or doing, and the rest. Moods, opinions and talk about the conversation are not statements.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class PlainStatement(Struct, frozen=True):
 
     Attributes:
         text: As it is kept.
-        subject: The words that name what it is about; none for the speaker.
+        subject: The words that name its subject; none for the speaker.
         about: The same, as it was said.
         is_change: Whether it says that something else held before.
         is_todo: Whether it is something to do.
-        is_explicit: Whether it was asked to be kept.
-        is_correction: Whether it says that what was said was wrong.
-        is_name: Whether it tells how the speaker is called.
-    verb: What sort of thing it says of its subject, a key of the verb classes; none for a place or a change.
+        is_explicit: Whether it was a request to remember.
+        is_correction: Whether it says that an earlier statement was wrong.
+        is_name: Whether it gives the speaker's name.
+    verb: The class of its verb; none for a place or a change.
     """
 
     text: str
@@ -59,7 +59,7 @@ def is_question(text: str, language: str) -> bool:
 
 
 def subject_of(text: str, language: str) -> frozenset[str]:
-    """Return the words that name what an entry is about."""
+    """Return the words that name the subject of an entry."""
     found = statement_in(text.strip(ENDS), language)
     return found.subject if found is not None else frozenset()
 

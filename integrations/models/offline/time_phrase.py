@@ -19,7 +19,7 @@ class ParsedTime(Struct, frozen=True):
         kind: `at`, `every` or `cron`, as the tool `schedule` calls them.
         value: For `at` a delay such as `90s`, or a local time without zone; for `every` seconds as `7200s`; for `cron`
             an expression.
-        morning: The next morning at that clock, where "at 7" was taken for seven in the evening.
+        morning: The next morning at that clock, where "at 7" was read as seven in the evening.
     """
 
     kind: str
@@ -32,7 +32,7 @@ Reading = Callable[[re.Match[str], datetime], ParsedTime | None]
 
 
 def delay(seconds: float) -> ParsedTime | None:
-    """Return the time so many seconds from now."""
+    """Return the time a number of seconds from now."""
     return ParsedTime("at", f"{round(seconds)}s") if 0 < seconds <= AMOUNT_LIMIT_S else None
 
 

@@ -1,4 +1,4 @@
-"""Finds the time in a reminder and takes it out of it, in English and Chinese. Pure functions.
+"""Finds the time in a reminder and removes it from the text, in English and Chinese. Pure functions.
 
 "call Anna in 20 minutes" is the reminder "call Anna" and the time `1200s`; "每天早上七点吃药" is the reminder "吃药"
 and the cron expression `0 7 * * *`.

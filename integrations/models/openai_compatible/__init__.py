@@ -1,4 +1,4 @@
-"""Models behind any server that speaks OpenAI's Chat Completions: our own small streaming client on aiohttp.
+"""Models behind any server of OpenAI's Chat Completions: our own small streaming client on aiohttp.
 
 The format itself is in `hub.models.chat_request` and `hub.models.chat_answer`, which litellm shares.
 """

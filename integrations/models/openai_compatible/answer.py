@@ -1,4 +1,4 @@
-"""Reads an answer from the connection: a stream of events, or one whole JSON object where a stream was asked for."""
+"""Reads an answer from the connection: a stream of events, or one whole JSON object where a stream was requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StreamReader:
 
     Args:
         content: The body of the response.
-        json: Whether the server did not say that it is a stream; then the first byte tells.
+        json: Whether the server did not declare a stream; then the first byte decides.
         timeout_s: Between two events.
         deadline: Until the first event, on the loop's clock.
         who: Names provider and model in errors.

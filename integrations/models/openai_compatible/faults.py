@@ -31,7 +31,7 @@ def read_fault(body: Any) -> tuple[int | None, str, str]:
 
 
 def read_fault_text(raw: bytes) -> tuple[int | None, str, str]:
-    """Like `read_fault`, for the bytes of an error answer; what is no JSON is taken as text."""
+    """Like `read_fault`, for the bytes of an error answer; anything but JSON is treated as text."""
     try:
         return read_fault(orjson.loads(raw))
     except ValueError:

@@ -20,7 +20,7 @@ _WINDOW_MIN = 512
 
 
 def read_models(provider: str, body: Any) -> list[ModelInfo]:
-    """Return the chat models of a `/models` answer; what is no model is left out.
+    """Return the chat models of a `/models` answer; other models are left out.
 
     Args:
         provider: Name of the provider.

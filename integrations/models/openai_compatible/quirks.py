@@ -29,10 +29,10 @@ _NO_TOOLS = re.compile(
 
 
 class Quirks(Struct, frozen=True):
-    """How requests must look for one model of one server.
+    """The quirks of requests for one model of one server.
 
     Attributes:
-        stream_options: Whether usage may be asked for in a stream.
+        stream_options: Whether usage may be requested in a stream.
         limit_field: Name of the bound on the answer; None leaves it out.
         limit_learned: Whether that name was learned from a refusal.
         temperature: Whether a temperature may be given.

@@ -1,6 +1,6 @@
 """Multicast DNS: the hub announces itself in the local network, and shows people what others announce there.
 
-Not here: connecting to what was found. That is for the integration whose configuration a person writes by saying yes.
+Not here: connecting to what was found. That is for the integration whose configuration a person confirms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`homarus discover`: what was found in the local network, and what a person does about it."""
+"""`homarus discover`: services found in the local network, and a person's decisions about them."""
 
 from __future__ import annotations
 

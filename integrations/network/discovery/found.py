@@ -1,4 +1,4 @@
-"""What was found in the local network and waits for a person's word: set up or ignored.
+"""Services found in the local network that wait for a person's decision: set up or ignored.
 
 A name in the network is a claim that anybody there can make. What is found is shown and nothing else: no connection is
 made to it, and nothing is sent, before a person says so. Only its address and port are believed, and only when the
@@ -47,7 +47,7 @@ class FoundService(Struct, frozen=True):
 
     @property
     def at(self) -> str:
-        """Where it is, as people see it."""
+        """Its address, for people."""
         return f"{self.address}:{self.port}" if self.port else "MQTT"
 
     def value(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def found_service(
 
 
 def is_lan_address(address: str) -> bool:
-    """Whether an address is one of another machine in the local network, as far as the address can say."""
+    """Whether an address belongs to another machine in the local network, as far as it shows."""
     ip = ipaddress.ip_address(address)
     return judge(address).reach is Reach.PRIVATE and ip.is_private and not ip.is_loopback
 
@@ -120,13 +120,13 @@ class FoundServices:
         self._ignored = list(await self._storage.load([]))
 
     def put(self, name: str, service: FoundService | None) -> None:
-        """Note a service by its full name, or that it is gone."""
+        """Add, update or remove a service by its full name."""
         self._found.pop(name, None)
         if service is not None and len(self._found) < FOUND_LIMIT:
             self._found[name] = service
 
     def clear(self) -> None:
-        """Forget what was found in the network, which is another one now."""
+        """Forget everything found: the network has changed."""
         self._found = {name: each for name, each in self._found.items() if not each.port}
 
     def all(self) -> list[FoundService]:

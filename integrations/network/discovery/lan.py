@@ -67,7 +67,7 @@ class Lan:
         http: How the gateway is served; on loopback only, it is not announced.
         announcement: The hub's name and TXT record, and its port.
         matchers: The services to look for, by type.
-        found: Is handed what is there.
+        found: Receives the services.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The page Discovered, and the methods about what was found."""
+"""The page Discovered, and the methods about found services."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def follow_topics(host: IntegrationHost, found: FoundServices, catalog: Mapping[str, CatalogEntry]) -> None:
-    """Put an integration among what was found when a message comes on a topic of its manifest."""
+    """Add an integration to the found ones when a message comes on a topic of its manifest."""
     for domain, entry in catalog.items():
         if (manifest := entry.manifest) is None:
             continue

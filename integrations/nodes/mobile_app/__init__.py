@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
-    """Serve what is registered, and the way to register."""
+    """Serve the registrations, and the way to register."""
     from integrations.nodes.mobile_app.registrations import MobileApps
 
     apps = MobileApps(host)

@@ -128,7 +128,7 @@ class AppEntities:
 
 
 def distance_m(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the way between two places in degrees, over the ground."""
+    """Return the distance between two places in degrees, over the ground."""
     (lat, lon), (to_lat, to_lon) = (map(math.radians, each) for each in (one, other))
     half = math.sin((to_lat - lat) / 2) ** 2 + math.cos(lat) * math.cos(to_lat) * math.sin((to_lon - lon) / 2) ** 2
     return 2 * EARTH_RADIUS_M * math.asin(min(1.0, math.sqrt(half)))

@@ -1,4 +1,4 @@
-"""A registered program: what it says of itself, and with whose rights it acts. Pure."""
+"""A registered program: its description of itself, and the rights it acts with. Pure."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class MobileApp(Struct, frozen=True):
     Attributes:
         id: Names it to people; its address is a secret.
         webhook_id: The secret end of its address.
-        said: What it says of itself.
+        said: Its description of itself.
         principal, person, scopes: The rights of the credential that registered it.
         links: The credentials that those rights depend on.
         secret: Hex key of the encryption; empty while there is none.
-        sensors: By unique id, what it registered.
+        sensors: By unique id, its registered sensors.
     """
 
     id: str
@@ -68,7 +68,7 @@ class MobileApp(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call its device."""
+        """People's name for its device."""
         return str(self.said["device_name"])
 
     def caller(self, address: str) -> Caller:

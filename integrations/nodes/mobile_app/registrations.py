@@ -1,4 +1,4 @@
-"""What is registered: kept on disk, each with an address of its own, gone with the credential that registered it."""
+"""The registrations: kept on disk, each with its own address, deleted with the credential that made it."""
 
 from __future__ import annotations
 

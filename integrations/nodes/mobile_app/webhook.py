@@ -41,7 +41,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 class AppStore(Protocol):
-    """What keeps the registrations."""
+    """The store of the registrations."""
 
     def get(self, id: str) -> tuple[MobileApp, AppEntities]:
         """Return a registration, and its entities."""

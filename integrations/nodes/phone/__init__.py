@@ -1,6 +1,6 @@
 """Phones in the browser: a page that pairs as a node and as an operator, and web push for when it is closed.
 
-What a node may be asked is decided in `hub/nodes`; the page speaks the gateway's protocol like every other node.
+What nodes may do is decided in `hub/nodes`; the page speaks the gateway's protocol like every other node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Web push: what a phone's browser shows while the page is closed, encrypted for that browser alone.
+"""Web push: notifications while the page is closed, encrypted for that browser alone.
 
 The push services of the browsers' makers carry it and cannot read it (RFC 8291); each is called through the hub's
 egress client, whose address policy judges the endpoint that a browser named.
@@ -85,7 +85,7 @@ class WebPush:
         self._saving = asyncio.Lock()
 
     async def open(self) -> None:
-        """Read what is kept, and serve.
+        """Load the subscriptions, and serve.
 
         Raises:
             HubError: It cannot be read.

@@ -1,6 +1,6 @@
 """Sandboxes made with bubblewrap: namespaces, a read-only system, and bounds on memory and processes.
 
-Each program has namespaces of its own; what programs of one sandbox share is its directory.
+Each program has its own namespaces; programs of one sandbox share its directory.
 """
 
 from __future__ import annotations

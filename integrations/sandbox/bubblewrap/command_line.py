@@ -1,4 +1,4 @@
-"""The command line of bubblewrap for one program. Pure, but for a look at which system directories there are.
+"""The command line of bubblewrap for one program. Pure, but for a look at the existing system directories.
 
 A fresh set of namespaces for each program, with no network; the system read-only; no privileges; and bounds on what it
 may use, set where the program cannot lift them. Options: bwrap(1), setpriv(1), prlimit(1).
@@ -42,7 +42,7 @@ TMP_SHARE = 2
 
 
 class BubblewrapPrograms(Struct, frozen=True):
-    """Where the programs are that make a sandbox."""
+    """The programs that make a sandbox."""
 
     bwrap: str
     prlimit: str
@@ -139,7 +139,7 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def write_accounts(spec: SandboxSpec) -> None:
-    """Write the users and groups that are seen inside. Blocks."""
+    """Write the users and groups that are visible inside. Blocks."""
     passwd, group = f"sandbox:x:{spec.uid}:{spec.gid}::{WORKSPACE}:/bin/sh\n", f"sandbox:x:{spec.gid}:\n"
     for name, text in zip(ACCOUNTS, (passwd, group), strict=True):
         file = Path(spec.folder / name)

@@ -1,4 +1,4 @@
-"""The engine: sandboxes that are directories and settings; each program gets namespaces of its own."""
+"""The engine: sandboxes that are directories and settings; each program gets its own namespaces."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class BubblewrapSandbox:
         return proxy
 
     async def _watch(self, process: BubblewrapProcess, terminal: int | None, proxy: SandboxProxy | None) -> None:
-        """Kill a program that uses too much memory together with all that it started; clear up at its end."""
+        """Kill a program that uses too much memory together with all that it started; clean up at its end."""
         try:
             end = asyncio.ensure_future(process.wait())
             while not (await asyncio.wait({end}, timeout=WATCHED_EVERY_S))[0]:
@@ -168,7 +168,7 @@ class BubblewrapEngine:
         self._tried: tuple[float, str | None] | None = None
 
     async def available(self, settings: Mapping[str, Any]) -> str | None:
-        """Return why there can be no sandbox; what was found out holds for a minute."""
+        """Return why there can be no sandbox; the result is cached for a minute."""
         missing = [each for each in self._programs.__struct_fields__ if not getattr(self._programs, each)]
         if missing:
             return f"{' and '.join(missing)} not installed here (Debian: apt install bubblewrap util-linux)"

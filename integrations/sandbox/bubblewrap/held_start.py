@@ -1,4 +1,4 @@
-"""A program that waits in its new namespaces until the hub has opened what it needs there; see bwrap(1)."""
+"""A program that waits in its new namespaces until the hub has set them up; see bwrap(1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INFO_LIMIT_BYTES = 65_536
 
 
 class HeldStart(Struct, frozen=True):
-    """The pipes by which bubblewrap says which process it has made, and learns when to go on.
+    """The pipes by which bubblewrap reports the process it made, and learns when to continue.
 
     Attributes:
         told, begins: The hub's ends.
@@ -38,7 +38,7 @@ class HeldStart(Struct, frozen=True):
 
     @property
     def theirs(self) -> tuple[int, int]:
-        """What bubblewrap inherits."""
+        """The descriptors that bubblewrap inherits."""
         return self.tells.fileno(), self.waits.fileno()
 
     @property

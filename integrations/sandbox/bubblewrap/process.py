@@ -48,7 +48,7 @@ class BubblewrapProcess:
 
     @property
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes."""
+        """Its output."""
         return self._read()
 
     @property

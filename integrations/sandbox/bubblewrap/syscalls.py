@@ -1,6 +1,6 @@
 """The filter of system calls: a program for the kernel's classic BPF machine (linux/seccomp.h, linux/filter.h).
 
-What a program in a sandbox never needs and the kernel has had holes in is refused: mounting, namespaces, keys, tracing
+Calls that a sandbox never needs and that had holes in the kernel are refused: mounting, namespaces, keys, tracing
 the kernel, loading into it, and putting input into a terminal. So is memory that counts for no process (memfd, shared
 memory and messages of System V), and sockets that no namespace holds: AF_VSOCK reaches the host of a virtual machine.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
-    """Register the engine; nothing of Docker is imported or asked before the first sandbox."""
+    """Register the engine; nothing of Docker is imported or called before the first sandbox."""
     socket, left = (config or {}).get("socket", SOCKET), host.home.storage / "integrations" / host.domain / "containers"
     engine = DockerEngine(socket, host.sandboxes.registry.places.mark, host.egress, left)
     host.sandboxes.add(engine)

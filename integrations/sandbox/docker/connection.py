@@ -41,7 +41,7 @@ class DockerConnection:
         """Return what `work` returns, called with the package's client in a thread.
 
         Raises:
-            NotFound: The server does not know what was named.
+            NotFound: The server does not know the named object.
             Conflict: What was named is not in a state for this.
             Unavailable: There is no server, no package, or the server fails.
         """

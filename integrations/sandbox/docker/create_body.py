@@ -1,4 +1,4 @@
-"""The call that creates a container: built from what a sandbox is to be like, and checked before it is sent. Pure.
+"""The call that creates a container: built from the specification of a sandbox, and checked before it is sent. Pure.
 
 Fields: `POST /containers/create` of the Docker Engine API, version 1.41.
 """
@@ -93,7 +93,7 @@ def create_body(spec: SandboxSpec) -> dict[str, Any]:
 
 
 def check_body(body: Mapping[str, Any], sources: frozenset[str]) -> None:
-    """Refuse a call that would weaken a sandbox, whatever has built it. An allow-list: what is not known is refused.
+    """Refuse a call that would weaken a sandbox, whatever has built it. An allow-list: unknown keys are refused.
 
     Args:
         body: The whole body of the call.

@@ -128,7 +128,7 @@ class DockerEngine:
         self._images: dict[str, float] = {}
 
     async def available(self, settings: Mapping[str, Any]) -> str | None:
-        """Return why there can be no container; what was found there holds for some seconds."""
+        """Return why there can be no container; the result is cached for some seconds."""
         image = settings["image"]
         if time.monotonic() - self._images.get(image, -ASKED_AGAIN_S) < ASKED_AGAIN_S:
             return None
@@ -151,7 +151,7 @@ class DockerEngine:
         return known
 
     async def make(self, spec: SandboxSpec) -> None:
-        """Make sure that the container of a sandbox runs as it is to be.
+        """Make sure that the container of a sandbox runs as specified.
 
         Raises:
             Unavailable: It cannot be made, or its setup command failed.
@@ -220,7 +220,7 @@ class DockerEngine:
             self._has_any = False
 
     async def _remove_all(self) -> bool:
-        """Remove the containers of this hub; return whether all are gone."""
+        """Remove the containers of this hub; return whether all were removed."""
         try:
             await asyncio.gather(*(self.remove(each.name) for each in await self._all()))
         except HubError as error:

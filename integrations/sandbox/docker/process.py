@@ -48,7 +48,7 @@ class DockerProcess:
 
     @property
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes."""
+        """Its output."""
         return self._read()
 
     @property
@@ -88,7 +88,7 @@ class DockerProcess:
         return 137 if self._code is None else self._code
 
     async def kill(self) -> None:
-        """End it and what it has started; the whole container begins again where that does not help."""
+        """End it and what it has started; the whole container is restarted where that does not help."""
         self._wanted = False
         for by_all_means in (False, True):
             while not self._chunks.empty():
@@ -103,7 +103,7 @@ class DockerProcess:
                 continue
 
     async def pump(self) -> None:
-        """Take over what it writes until it ends."""
+        """Copy its output until it ends."""
         reader = self._stream.reader
         try:
             while data := await (reader.read(CHUNK) if self._terminal else self._frame(reader)):

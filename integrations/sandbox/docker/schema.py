@@ -1,4 +1,4 @@
-"""Where the server of Docker answers. What its containers are like is in `agents[].sandbox.docker`."""
+"""The address of Docker's server. The settings of its containers are in `agents[].sandbox.docker`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Apprise: the tool `notify` and the service `apprise.send`, for notifications through the services that Apprise knows.
 
-Where they go is configured by the owner; a model or an automation chooses among those names.
+Their destinations are configured by the owner; a model or an automation chooses among those names.
 """
 
 from __future__ import annotations

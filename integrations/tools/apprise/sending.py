@@ -16,7 +16,7 @@ LEVELS = ("info", "success", "warning", "failure")
 
 
 class Notification(Struct, frozen=True):
-    """What is sent, and the name of the place."""
+    """A text to send, and the name of its destination."""
 
     target: str
     text: str
@@ -41,7 +41,7 @@ class Notifier:
 
         Raises:
             InvalidRequest: Apprise does not know the URL of the place.
-            Unavailable: The service did not take it.
+            Unavailable: The service refused it.
             TimedOut: It took too long; it may still arrive.
         """
         target = notification.target

@@ -1,4 +1,4 @@
-"""The steps of an act: what is done on a page, one after the other."""
+"""The steps of an act on a page, one after the other."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class BrowserActing:
         self._service = service
 
     async def run(self, call: ToolCall, profile: BrowserProfile, tab: Tab, steps: list[Mapping[str, Any]]) -> list[str]:
-        """Do steps in order; return what they gave.
+        """Carry out steps in order; return their results.
 
         Raises:
-            InvalidRequest: A step lacks what it needs, or its ref is of an earlier page.
+            InvalidRequest: A step lacks a parameter, or its ref is of an earlier page.
             Conflict: A person took over meanwhile.
-            ActFailed: The page did not let it happen.
+            ActFailed: The page did not allow it.
         """
         from playwright.async_api import Error
 
@@ -124,7 +124,7 @@ async def _submit(tab: Tab, step: Mapping[str, Any]) -> None:
 
 
 async def _upload(tab: Tab, target: Locator, files: list[FilePayload]) -> None:
-    """Put files in a file input, or in the one that a button opens."""
+    """Put files into a file input, or into the one that a button opens."""
     if await target.evaluate("e => e instanceof HTMLInputElement && e.type === 'file'"):
         await target.set_input_files(files)
         return

@@ -1,4 +1,4 @@
-"""Which uses of the browser the owner is asked about, and how they are shown."""
+"""Decides which uses of the browser the owner approves, and how they are shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOVES = frozenset({"Escape", "Tab", "PageDown", "PageUp", "ArrowDown", "ArrowUp
 
 
 class BrowserQuestions:
-    """Decides what is asked, and shows it.
+    """Decides what needs approval, and shows it.
 
     Which link is clicked tells a page something, and so does where the pointer goes. So in a conversation with words
     from outside the first such step on a host asks, and the yes holds for that host until the run ends.
@@ -69,7 +69,7 @@ class BrowserQuestions:
         return None
 
     async def unasked(self, call: ToolCall) -> bool:
-        """Whether a call says nothing new to anybody, or was allowed for its host; see `Tool.unasked`."""
+        """Whether a call reveals nothing new to anybody, or was allowed for its host; see `Tool.unasked`."""
         arguments = call.arguments
         if _runs_script(arguments):
             return False

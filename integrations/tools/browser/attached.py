@@ -29,7 +29,7 @@ class AttachedChrome:
         self._said: asyncio.Queue[str | None] = asyncio.Queue(WAITING_LIMIT)
 
     async def read(self) -> None:
-        """Take what it says until it has gone."""
+        """Read its messages until it disconnects."""
         try:
             async for message in self._socket:
                 if message.type is web.WSMsgType.TEXT:
@@ -49,7 +49,7 @@ class AttachedChrome:
             yield message
 
     async def close(self) -> str:
-        """Disconnect; it comes back for the next use."""
+        """Disconnect; it reconnects for the next use."""
         await self._socket.close()
         return ""
 

@@ -1,4 +1,4 @@
-"""The socket on loopback by which Playwright reaches a browser that has none of its own."""
+"""The socket on loopback through which Playwright reaches a browser that has none of its own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CdpSocket:
         return f"ws://127.0.0.1:{self._runner.addresses[0][1]}/", {TOKEN: self._token}
 
     async def close(self) -> str:
-        """Close it and let the browser go; see `FarEnd.close`."""
+        """Close it and release the browser; see `FarEnd.close`."""
         await self._runner.cleanup()
         return await self.far.close()
 

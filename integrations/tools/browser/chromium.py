@@ -1,4 +1,4 @@
-"""Starting a Chromium that has no way out but the proxy, and connecting to a Chrome that runs already."""
+"""Starts a Chromium whose only way out is the proxy, and connects to a Chrome that runs already."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def find_executable(configured: str | None) -> str | None:
 async def start_managed(
     playwright: Playwright, folder: Path, port: int, *, executable: str | None, headless: bool
 ) -> BrowserContext:
-    """Start a Chromium with a user-data directory of its own.
+    """Start a Chromium with its own user-data directory.
 
     Args:
         folder: The user-data directory.

@@ -92,7 +92,7 @@ def add_commands(group: click.Group, use: Callable[..., None], *shared: Callable
     """Add the commands to `homarus browser`.
 
     Args:
-        use: Asks the hub, with what the shared options give, `action` and its parameters.
+        use: Asks the hub, with the shared options, `action` and its parameters.
         shared: Add the options that all have.
     """
     for on_page, table in ((True, _ON_PAGE), (False, _OF_TAB)):

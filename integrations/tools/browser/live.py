@@ -1,4 +1,4 @@
-"""The live view of the dashboard: what a browser shows, and the mouse and keyboard of a person who takes it over."""
+"""The live view of the dashboard: a browser's picture, and the mouse and keyboard of a person who takes it over."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TEXTS = {
 
 
 class LiveView:
-    """Shows profiles to people and takes what they do.
+    """Shows profiles to people and passes on their input.
 
     Args:
         service: The profiles.
@@ -87,7 +87,7 @@ class LiveView:
 
     @property
     def routes(self) -> list[Route]:
-        """What the page calls."""
+        """The routes of the page."""
         return [
             Route("GET", f"{ROUTES}/live.js", self._script, "browser", cookie=True),
             Route("GET", f"{ROUTES}/frame", self._frame, "browser", cookie=True),
@@ -104,7 +104,7 @@ class LiveView:
         return web.FileResponse(Path(__file__).with_name("live.js"), headers={"Cache-Control": "no-cache"})
 
     async def _frame(self, call: HttpCall) -> web.StreamResponse:
-        """Answer with the picture after a given one; without a new one, with how things are after a while."""
+        """Answer with the picture after a given one; without a new one, with the state after a while."""
         profile = self._service.profile(call.request.query.get("profile"))
         after = call.request.query.get("after", "0")
         if not after.isdecimal() or len(after) > 9:
@@ -130,7 +130,7 @@ class LiveView:
         )
 
     async def _input(self, call: HttpCall) -> web.StreamResponse:
-        """Do what a person does; they take over first."""
+        """Pass on a person's input; they must have taken over before."""
         given: Mapping[str, Any] = call.body
         authority = call.known_caller.authority
         who = authority.person or authority.principal

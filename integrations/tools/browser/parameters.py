@@ -1,4 +1,4 @@
-"""What the browser tool takes."""
+"""The parameters of the browser tool."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class BrowserProfile:
         program: executable and headless, as configured.
         egress: Judges where it may go.
         clock: Tells when it is idle.
-        keep: Keeps what a tab downloads.
+        keep: Stores a tab's downloads.
         sandboxes: Where it is, when its mode is sandbox.
     """
 
@@ -168,7 +168,7 @@ class BrowserProfile:
             raise
 
     async def stop(self) -> None:
-        """Stop it; a Chrome that was attached to goes on without us. Not while it starts."""
+        """Stop it; an attached Chrome continues without us. Not while it starts."""
         context, proxy = self._context, self._proxy
         self._closed()
         self._proxy = None
@@ -277,7 +277,7 @@ class BrowserProfile:
         return answer.status if answer is not None else None
 
     def refusal(self, failure: str) -> str | None:
-        """Return why the proxy did not let a page load, when that is why it failed."""
+        """Return why the proxy refused a page, when that is why it failed."""
         if self._proxy is None or "ERR_SOCKS" not in failure or not self._proxy.refused:
             return None
         return list(self._proxy.refused.values())[-1]

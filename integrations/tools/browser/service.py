@@ -42,7 +42,7 @@ class BrowserService:
         home: Where managed profiles are kept.
         egress: Judges where they may go.
         clock: Tells when they are idle.
-        workspaces: Where downloads are kept and uploads come from.
+        workspaces: Store downloads and provide uploads.
         sandboxes: Where profiles in sandboxes are.
         default_agent: Whose they are if the configuration does not say.
     """

@@ -40,7 +40,7 @@ class Element(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """What it is, for people."""
+        """Its description, for people."""
         return f'{self.role} "{self.name[:80]}"'
 
 

@@ -1,6 +1,6 @@
 """The proxy that is a managed Chromium's only way out: SOCKS5 on loopback, each connection judged as the hub's own.
 
-Chromium hands every name and address to it, for pages, frames, workers, sockets, downloads and redirects alike, and
+Chromium passes every name and address to it, for pages, frames, workers, sockets, downloads and redirects alike, and
 looks up nothing by itself. https://www.rfc-editor.org/rfc/rfc1928
 """
 

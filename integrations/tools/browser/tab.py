@@ -1,4 +1,4 @@
-"""A tab: its page, the refs of its last snapshots, and what the page did meanwhile."""
+"""A tab: its page, the refs of its last snapshots, and the events of the page since."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Tab:
         id: `t1`, …; never given twice.
         page: Playwright's.
         next_number: Returns a number that no element had before.
-        on_download: Takes what the page downloads; a coroutine function.
+        on_download: Takes the page's downloads; a coroutine function.
     """
 
     def __init__(self, id: str, page: Page, next_number: Callable[[], int], on_download: OnDownload) -> None:
@@ -78,7 +78,7 @@ class Tab:
         return self.page.url
 
     async def cdp(self) -> CDPSession:
-        """Return the tab's own session of the DevTools protocol; what is set by it stays as long as the tab."""
+        """Return the tab's own session of the DevTools protocol; its settings last as long as the tab."""
         if self._cdp is None:
             self._cdp = await self.page.context.new_cdp_session(self.page)
         return self._cdp
@@ -103,7 +103,7 @@ class Tab:
         return shown
 
     async def _passwords(self, found: Mapping[int, Element]) -> list[int]:
-        """Return which elements are password fields: what a person typed there is not for a model."""
+        """Return which elements are password fields: a person's input there is not for a model."""
         counts = [await frame.locator("input[type=password]").count() for frame in self.page.frames]
         fields = (
             {number: element for number, element in found.items() if element.role == "textbox"} if any(counts) else {}
@@ -135,7 +135,7 @@ class Tab:
         """Return the locator of a ref's element.
 
         Raises:
-            InvalidRequest: The ref is none, of an earlier page, or its element has gone.
+            InvalidRequest: The ref is unknown, of an earlier page, or its element no longer exists.
         """
         found = self.page.locator(f"aria-ref={self.element(ref).ref}")
         if await found.count() != 1:

@@ -1,6 +1,6 @@
 """Calculator: the tool `calculator`, which computes arithmetic and executes nothing else.
 
-What an expression may hold is in `arithmetic.py`.
+The grammar of expressions is in `arithmetic.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calendars: the tool `calendar` and the services `calendar.events` and `calendar.add`.
 
-Events come from an ICS file or a CalDAV server; what they say is words from outside.
+Events come from an ICS file or a CalDAV server; their texts are words from outside.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class CalendarAccounts:
 
     Args:
         egress: Calls their servers.
-        clock: Dates what is new.
+        clock: Dates new events.
         config: The validated section `calendar:`.
     """
 

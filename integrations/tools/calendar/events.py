@@ -1,6 +1,6 @@
 """Events as calendars write them (RFC 5545): those of a time range are read, with repetitions; a new one is written.
 
-Reading is done in the process that reads content from outside: a repetition can be made to take long.
+Reading is done in the process for content from outside: a repetition can be made to take long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_events(body: bytes, since: str, until: str, zone: str) -> list[Calendar
 
     Args:
         since, until: In ISO 8601.
-        zone: The home's time zone, also of events that have none.
+        zone: The home's time zone, also for events without one.
     """
     import icalendar
     import recurring_ical_events  # type: ignore[import-untyped]

@@ -45,7 +45,7 @@ class CalendarTool:
 
     Args:
         accounts: The calendars.
-        zone: Gives the home's time zone.
+        zone: Returns the home's time zone.
         now: Gives the time.
     """
 
@@ -103,7 +103,7 @@ class CalendarTool:
         return ToolResult("\n".join(lines), {"events": events, "missing": missing}, trusted=False)
 
     async def events(self, given: Mapping[str, Any]) -> tuple[list[dict[str, str]], dict[str, str]]:
-        """Return the events that are asked for, at most of `DAYS_LIMIT` days, and why those of others are missing."""
+        """Return the requested events, at most of `DAYS_LIMIT` days, and why those of some calendars are missing."""
         since = self._at(given["start"]) if "start" in given else self._now().astimezone(self._zone())
         until = self._at(given["end"]) if "end" in given else since + timedelta(days=DAYS_DEFAULT)
         if not since < until <= since + timedelta(days=DAYS_LIMIT):
@@ -154,7 +154,7 @@ class CalendarTool:
 
 
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why the owner has to approve a call: whoever sees the calendar sees what is added.
+    """Return why the owner has to approve a call: everyone who sees the calendar sees what is added.
 
     Looking at events sends two dates to the owner's own server, and nothing else.
     """

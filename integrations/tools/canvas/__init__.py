@@ -1,6 +1,6 @@
-"""Canvas: what an agent shows on the dashboard.
+"""Canvas: pages that an agent shows on the dashboard.
 
-Its own files, sandboxed on an origin of their own, and surfaces of A2UI, whose buttons a person presses.
+Its own files, sandboxed on their own origin, and surfaces of A2UI, whose buttons a person presses.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Canvas:
         token: What its files are reached by on the canvas's origin; nobody can guess it, and a restart changes it.
         visible: Whether something is presented.
         path: The file that is shown, relative to the folder.
-        url: The address outside that is offered instead of a file.
+        url: An external address that is shown instead of a file.
         surfaces: A2UI.
         loads: Grows when the file is to be loaded again.
     """

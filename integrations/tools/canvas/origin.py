@@ -1,6 +1,6 @@
 """The canvas's own origin: the files of `workspace/canvas/`, sandboxed, for the frame of the dashboard and for nodes.
 
-A page of it has an opaque origin, so that no cookie and no credential goes with what it asks for; it can reach nothing
+A page of it has an opaque origin, so that no cookie and no credential goes with its requests; it can reach nothing
 but files of the same canvas, open no window and send no form. The frame around it lets it go nowhere else.
 """
 
@@ -130,7 +130,7 @@ class CanvasOrigin:
             self._runner = runner
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
@@ -198,7 +198,7 @@ class CanvasOrigin:
         return client_address(peer, forwarded, proxies, trusted=is_trusted_proxy(peer, proxies))
 
     def _ancestors(self, request: web.BaseRequest) -> str:
-        """Return the origin of the dashboard, which alone may show it; none for what a node shows."""
+        """Return the origin of the dashboard, which alone may show it; none for a node's."""
         if request.path.startswith(f"/{CAPABILITY}"):
             return "'none'"
         if self._url is not None:

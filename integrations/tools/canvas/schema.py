@@ -1,4 +1,4 @@
-"""Where the pages of the canvas are served."""
+"""The address of the canvas's pages."""
 
 from __future__ import annotations
 

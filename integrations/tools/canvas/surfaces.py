@@ -86,7 +86,7 @@ class Surface:
     Attributes:
         session: The conversation that shows it, to which presses go.
         tainted: Whether words from outside were in that conversation when it was pushed.
-        data_version: Grows when the agent sets data, which then replaces what the person has typed.
+        data_version: Grows when the agent sets data, which then replaces a person's input.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The tabs of the dashboard that show a canvas: the hub sends them what to show, and asks what is there."""
+"""The tabs of the dashboard that show a canvas: the hub sends them what to show, and queries its content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLOSE_LIMIT_S = 1.0
 
 
 class TabAnswer(Struct):
-    """What a tab answers: a value as JSON or text, and a picture as a data URL."""
+    """A tab's answer: a value as JSON or text, and a picture as a data URL."""
 
     id: Annotated[str, Meta(max_length=64)]
     ok: bool
@@ -90,12 +90,12 @@ class CanvasTabs:
         return socket
 
     async def close(self) -> None:
-        """Close all sockets; the tabs come back by themselves."""
+        """Close all sockets; the tabs reconnect by themselves."""
         for tab in list(self._tabs):
             await tab.socket.close(code=CLOSE_GOING_AWAY)
 
     def send(self, agent: str, frame: Mapping[str, Any]) -> None:
-        """Send a frame to those who look at the canvas of an agent; who cannot keep up begins again."""
+        """Send a frame to the viewers of an agent's canvas; those who cannot keep up start over."""
         text = orjson.dumps(frame).decode()
         for tab in [each for each in self._tabs if each.agent == agent]:
             try:

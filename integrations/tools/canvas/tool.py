@@ -207,7 +207,7 @@ class CanvasTool:
 def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why a call needs the owner's approval: words from outside may mislead the person who sees them.
 
-    A script can name a host that a browser connects to before it is told that it may not.
+    A script can name a host that a browser connects to before it learns that it may not.
     """
     if not authority.tainted or (arguments.get("action") in WITHIN and "node" not in arguments):
         return None

@@ -1,6 +1,6 @@
 """`code_run`: Python in a sandbox, for sums, tables and texts.
 
-Never in the hub, whoever asks: so nobody has to be asked.
+Never in the hub, whoever asks: so it needs no approval.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def code_run_tool(open_sandbox: Open, agents: Agents) -> Tool:
 
     Args:
         open_sandbox: Returns the sandbox of a call's conversation.
-        agents: Their settings say whether a sandbox has a network.
+        agents: Their settings decide whether a sandbox has a network.
     """
 
     async def run(call: ToolCall) -> ToolResult:

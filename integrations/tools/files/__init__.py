@@ -1,6 +1,6 @@
 """Files: tools to read, write, edit, patch, list and search the workspace, within the view that a session has of it.
 
-What a session may see of the workspace is decided in `hub/agent`; who may use these tools at all, in `hub/tools`.
+A session's view of the workspace is decided in `hub/agent`; who may use these tools at all, in `hub/tools`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
-    """Register the tools, and the command that takes back what they changed."""
+    """Register the tools, and the command that undoes their changes."""
     workspaces = host.workspaces
     undo = UndoStore(host.home.storage / "integrations" / host.domain / "undo")
     host.tools.add(*file_tools(SessionFiles(workspaces.view, workspaces.outside, undo, host.egress.reader)))

@@ -103,7 +103,7 @@ def carry_out(root: Root, wanted: Sequence[FileState], *, executable: bool = Tru
         executable: Whether an executable file may stay one.
 
     Raises:
-        Conflict: A file is no longer as it was.
+        Conflict: A file has changed.
     """
     for each in wanted:
         if not unchanged(root, each.path, each.before):

@@ -1,4 +1,4 @@
-"""What changed between two states of a file, for people and models: a unified diff of bounded length."""
+"""Differences between two states of a file, for people and models: a unified diff of bounded length."""
 
 from __future__ import annotations
 

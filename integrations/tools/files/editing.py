@@ -1,6 +1,6 @@
 """Edits a text by its present content: pure rules, with errors that show the caller's mistake.
 
-What does not fit exactly may differ in spaces and quotes, in nothing else.
+An inexact match may differ in spaces and quotes, in nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Replacement(Struct, frozen=True):
     """A piece of text and what takes its place.
 
     Attributes:
-        everywhere: Whether each of several such pieces is meant.
+        everywhere: Whether all of several such pieces are replaced.
     """
 
     old: str
@@ -45,7 +45,7 @@ class Edited(Struct, frozen=True):
 
     Attributes:
         count: Places that were replaced.
-        loosely: How many of them differed in spaces or quotes from what was given.
+        loosely: How many of them differed in spaces or quotes from the given text.
     """
 
     text: str
@@ -65,7 +65,7 @@ def apply_edits(text: str, edits: Sequence[Replacement], path: str, *, quoting: 
         quoting: Whether an error may quote the text.
 
     Raises:
-        InvalidRequest: A piece is not there, or more than once while one place was meant, or two of them overlap.
+        InvalidRequest: A piece does not occur, or more than once while one place was expected, or two of them overlap.
     """
     crlf = "\r\n" in text
     folded = cache(lambda: fold(text))
@@ -121,7 +121,7 @@ class FoldedText(Struct, frozen=True):
     """A text with runs of spaces as one space, none at ends of lines, and plain quotes.
 
     Attributes:
-        starts: Where pieces of it begin that are as long as in the original.
+        starts: The starts of its pieces that are as long as in the original.
         places: Where these begin in the original.
     """
 
@@ -136,7 +136,7 @@ class FoldedText(Struct, frozen=True):
 
 
 def fold(text: str) -> FoldedText:
-    """Return a text in which differences of spaces and quotes are gone."""
+    """Return a text without differences of spaces and quotes."""
     plain = text.translate(_SAME)
     pieces, starts, places = [], [0], [0]
     length = at = 0

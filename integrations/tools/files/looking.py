@@ -1,4 +1,4 @@
-"""The tools that look at files: read, ls, find, grep."""
+"""The tools that read files: read, ls, find, grep."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _check(sections: Sequence[PatchSection]) -> None:
 
 
 def apply_hunks(text: str, section: PatchSection, *, quoting: bool = True) -> str:
-    """Return a file's text with the hunks of a section applied, each behind the one before.
+    """Return a file's text with the hunks of a section applied, each after the one before.
 
     Args:
         quoting: Whether an error may quote the text.
@@ -193,7 +193,7 @@ class _SearchedLines:
 
     @cached_property
     def _text(self) -> str:
-        """All lines, with a line break before each and behind the last."""
+        """All lines, with a line break before each and after the last."""
         return "\n" + "".join(f"{self._form(line)}\n" for line in self._lines)
 
     def find(self, wanted: Sequence[str], start: int) -> int:

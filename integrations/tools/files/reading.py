@@ -1,4 +1,4 @@
-"""Reading a file for a model: some lines of text, or an image; anything else is named for what it is."""
+"""Reads a file for a model: some lines of text, or an image; for anything else, its kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def show_file(data: bytes, path: str, offset: int, limit: int) -> ToolResult:
         limit: Lines at most.
 
     Raises:
-        InvalidRequest: It is neither text nor an image, or `offset` is behind its end.
+        InvalidRequest: It is neither text nor an image, or `offset` is past its end.
     """
     if mime_type := image_type(data):
         return _image(path, data, mime_type)
@@ -58,7 +58,7 @@ def decode(data: bytes, path: str) -> str:
     """Return a file's text.
 
     Raises:
-        InvalidRequest: It is no text.
+        InvalidRequest: It is not text.
     """
     if b"\x00" in data[:SNIFFED_BYTES]:
         raise InvalidRequest(f"{path} is no text ({len(data)} bytes of binary data)", details={"path": path})

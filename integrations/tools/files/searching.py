@@ -1,6 +1,6 @@
 """Searches files by a pattern, which cannot hang the hub.
 
-A plain text is looked for here. A regular expression runs in a process of its own that has neither files nor network
+A plain text is searched for here. A regular expression runs in a separate process that has neither files nor network
 to touch, gets the texts through a pipe, and is killed when it takes too long: Python's `re` cannot be interrupted, and
 some patterns take longer than a life.
 """
@@ -59,7 +59,7 @@ class FileMatch(Struct, frozen=True):
 
 
 def gather(root: Root, path: str, glob: str | None, is_outside: Callable[[bytes], bool]) -> Corpus:
-    """Read what is to be searched; blocks.
+    """Read the files to search; blocks.
 
     Args:
         is_outside: Whether a content came from outside.

@@ -24,10 +24,10 @@ class SessionFiles:
     """The dependencies of the file tools.
 
     Args:
-        view: Gives what a session sees.
+        view: Returns a session's view.
         outside: Knows which files hold words from outside.
         undo: Keeps what files held before they were changed.
-        reader: Reads what may be hostile.
+        reader: Reads files that may be hostile.
     """
 
     def __init__(self, view: View, outside: OutsideFiles, undo: UndoStore, reader: OutsideReader) -> None:

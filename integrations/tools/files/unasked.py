@@ -1,4 +1,4 @@
-"""Which files are written without asking the owner by a turn with words from outside, and by anyone but the owner.
+"""The files that may be written without approval in a tainted turn, and by anyone but the owner.
 
 An allow-list: text and data below `inbox/`, with names that no program acts on. All else is asked about.
 """
@@ -43,7 +43,7 @@ def approval_to_write(arguments: Mapping[str, Any], authority: Authority) -> str
 def approval_to_patch(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why a patch needs the owner's approval; None when it does not.
 
-    What is deleted or moved is always asked about.
+    Deleting or moving always needs approval.
 
     Raises:
         InvalidRequest: It is not a patch.

@@ -18,7 +18,7 @@ def undo_command(store: UndoStore, view: View, language: Callable[[], str]) -> C
     """Return the command.
 
     Args:
-        view: Gives what a session sees of a workspace.
+        view: Returns a session's view of a workspace.
     """
 
     async def undo(call: CommandCall) -> str | CommandReply:

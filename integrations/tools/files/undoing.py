@@ -76,7 +76,7 @@ class UndoStore:
         return file
 
     def drop(self, file: Path | None) -> None:
-        """Drop what was kept of a change."""
+        """Drop the stored versions of a change."""
         if file is not None:
             file.unlink(missing_ok=True)
 
@@ -127,7 +127,7 @@ def _back(root: Root, state: KeptState) -> FileState | None:
     """Return the change that undoes another; None if the file is unchanged.
 
     Raises:
-        Conflict: The file holds neither what it held after the change nor what it held before.
+        Conflict: The file holds neither its content after the change nor its content before.
     """
     if unchanged(root, state.path, state.before):
         return None

@@ -127,7 +127,7 @@ def _plan_write(root: Root, call: ToolCall) -> PlannedCall:
 
 
 def _present(root: Root, path: str, target: str) -> tuple[PlannedChange, bytes]:
-    """Return the change that keeps a file as it is, and what it holds."""
+    """Return the change that keeps a file as it is, and its content."""
     try:
         root.stat(path)
         before = held(root, path, READ_LIMIT_BYTES)
@@ -145,7 +145,7 @@ def _added(root: Root, section: PatchSection) -> PlannedChange:
 
 
 def _replacements(arguments: Mapping[str, Any]) -> list[Replacement]:
-    """Return what an edit replaces: its `edits`, or the one that its own keys say.
+    """Return the replacements of an edit: its `edits`, or the one of its own keys.
 
     Raises:
         InvalidRequest: It has none, or both.

@@ -1,6 +1,6 @@
-"""Home: tools to look at the states of this home, to call its services, and to look at the hub itself.
+"""Home: tools to read the states of this home, to call its services, and to inspect the hub itself.
 
-Which services a model may call is said by each service itself; states and services are in `hub/core`.
+Each service itself decides whether a model may call it; states and services are in `hub/core`.
 """
 
 from __future__ import annotations

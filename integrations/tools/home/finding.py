@@ -1,4 +1,4 @@
-"""Which entities a person means by words such as "the kitchen lights" or 客厅的灯. Pure functions over plain data."""
+"""Finds the entities that a person means by words such as "the kitchen lights" or 客厅的灯. Pure functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _KIND_WORDS: Mapping[str, str] = {
 
 
 class NamedEntity(Struct, frozen=True):
-    """An entity that may be meant: its names, and the names of its area and floor."""
+    """An entity that may be named: its names, and the names of its area and floor."""
 
     entity_id: str
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class NamedEntity(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """Its kind."""
+        """Its domain."""
         return self.entity_id.partition(".")[0]
 
 

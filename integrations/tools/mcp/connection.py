@@ -59,7 +59,7 @@ class McpNeeds(Struct, frozen=True):
 
     Attributes:
         folder: Where its program is started.
-        questions: Asks people what a server wants to know.
+        questions: Asks people a server's questions.
         signed: Returns what signs its requests, for a server with `oauth`.
     """
 

@@ -27,7 +27,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
 
 
 class McpQuestions:
-    """Asks the person of a conversation what a server wants to know.
+    """Asks the person of a conversation a server's questions.
 
     Args:
         ask: Puts a question to people and waits for the answer.
@@ -43,7 +43,7 @@ class McpQuestions:
         """Return the fields that are required, or all when none is; None when not all were answered.
 
         Raises:
-            ValueError: It asks for what cannot be asked, or an answer is not of the kind that it wants.
+            ValueError: It asks for something unsupported, or an answer has the wrong type.
         """
         fields: Mapping[str, Any] = schema.get("properties") or {}
         wanted = [name for name in fields if name in schema.get("required", ())] or list(fields)

@@ -1,4 +1,4 @@
-"""`mcp.list`, `mcp.tools`, `mcp.accept`, `mcp.sign_in`: the servers, their tools, and what a person does about them."""
+"""`mcp.list`, `mcp.tools`, `mcp.accept`, `mcp.sign_in`: the servers, their tools, and decisions about them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ EVENTS = "text/event-stream"
 
 
 class McpAddress:
-    """Where a server is.
+    """The address of a server.
 
     Args:
         url: As configured; its own host and port may be private, no other may.

@@ -1,6 +1,6 @@
-"""The tools for what a server has besides tools: its resources and its prompts.
+"""The tools for a server's resources and prompts.
 
-Each server has tools of its own for them, so that a rule for `mcp_NAME_*` covers everything of that server.
+Each server has its own tools for them, so that a rule for `mcp_NAME_*` covers everything of that server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PROMPTS = Schema(
 
 
 def reading_tools(connection: McpConnection, name: Callable[[str], str]) -> Iterator[Tool]:
-    """Yield the tools for what a server says that it offers."""
+    """Yield the tools for what a server offers."""
     notes = Annotations(
         read_only=True,
         destructive=False,

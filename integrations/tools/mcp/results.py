@@ -22,7 +22,7 @@ def answer(blocks: Iterable[Mapping[str, Any]], structured: Any = None, *, is_er
     Args:
         blocks: As they are written in JSON: text, image, audio, resource, resource_link.
         structured: The same as data, shown when there is no text.
-        is_error: Whether the server says that it failed.
+        is_error: Whether the server reports a failure.
     """
     texts: list[str] = []
     images: list[Image] = []
@@ -68,7 +68,7 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def contents(resource: Mapping[str, Any]) -> str:
-    """Return a resource's text; what is not text is named."""
+    """Return a resource's text; anything but text is described."""
     text = resource.get("text")
     if isinstance(text, str):
         return f"[resource {resource.get('uri')}]\n{text}"

@@ -1,4 +1,4 @@
-"""The servers of the configuration and their tools, which come and go with them."""
+"""The servers of the configuration and their tools, which appear and disappear with them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OfferedTool(Struct, frozen=True):
         said: Its server's description, cleaned.
         own: The server's name for it.
         mark: The hash of its definition.
-        changed: Whether that is another than when it was first seen.
+        changed: Whether its definition differs from when it was first seen.
         remove: Takes it from the agents.
     """
 
@@ -116,7 +116,7 @@ class McpServers:
         return self.connections[name]
 
     def changed(self, name: str) -> list[OfferedTool]:
-        """Return the tools of a server that have another definition than when they were first seen."""
+        """Return the tools of a server whose definition differs from when they were first seen."""
         return [each for each in self.tools[name].values() if each.changed]
 
     async def accept(self, name: str) -> list[str]:

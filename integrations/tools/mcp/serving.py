@@ -1,6 +1,6 @@
 """The hub as an MCP server: its tools for other programs, through every policy and approval, at `POST /mcp`.
 
-Streamable HTTP without sessions: each message is a request of its own, and nothing is pushed. Format:
+Streamable HTTP without sessions: each message is a separate request, and nothing is pushed. Format:
 https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
 """
 

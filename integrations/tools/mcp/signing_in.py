@@ -1,6 +1,6 @@
 """Signing in to a server by OAuth: the authorization code with PKCE, as the protocol's SDK does it.
 
-What is kept is one file of `.storage`, readable by the hub alone. Format:
+The tokens are one file of `.storage`, readable by the hub alone. Format:
 https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
 """
 
@@ -30,8 +30,8 @@ class McpTokens:
     Args:
         storage: One file for all servers.
         configured: `oauth` of the server: its `client_id` and `client_secret`, where these are given.
-        redirect: Where a browser comes back.
-        hide: Has a value taken out of whatever is shown.
+        redirect: The address that a browser returns to.
+        hide: Has a value removed from everything that is shown.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class McpProgram:
 
     Args:
         argv: McpProgram and arguments.
-        variables: What it sees beside `INHERITED`.
+        variables: Its variables beside `INHERITED`.
         folder: Where it is started; nothing else is kept there.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The tool `message`: sending to the conversation of a run or to another chat, and what is done to messages."""
+"""The tool `message`: sends to the conversation of a run or to another chat, and acts on messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Feeds: a tool and a service that read one, and a trigger that watches one.
 
-Their items are read in a process of its own, which imports this package: what it does not need is imported by `setup`.
+Their items are read in a separate process, which imports this package: what it does not need is imported by `setup`.
 """
 
 from __future__ import annotations

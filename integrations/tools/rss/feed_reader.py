@@ -1,6 +1,6 @@
 """Parses a feed into its metadata and items.
 
-It is called in a process of its own (`hub.security.outside_reader`): a feed can be made to take minutes.
+It is called in a separate process (`hub.security.outside_reader`): a feed can be made to take minutes.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Seen(Struct):
     Attributes:
         ids: Of items that were there, the newest last.
         etag: What the server gave, to be asked with the next time.
-        looked: Whether it was ever read: what is there the first time is not new.
+        looked: Whether it was ever read: the items of the first time are not new.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ async def look(url: str, egress: Egress, seen: Seen) -> Feed | None:
     """Fetch and parse a feed; None if unchanged since `seen`, which is updated with the server's validators.
 
     Raises:
-        HubError: It cannot be fetched, or is no feed. Cancelling it ends both.
+        HubError: It cannot be fetched, or is not a feed. Cancelling it ends both.
     """
     headers = {"Accept": _ACCEPT}
     if seen.etag:
@@ -134,7 +134,7 @@ async def read_feed(body: bytes, reader: OutsideReader) -> Feed:
     """Read a feed.
 
     Raises:
-        InvalidRequest: It is no feed, or takes too much to read.
+        InvalidRequest: It is not a feed, or takes too much to read.
         TimedOut: It takes too long.
     """
     found = await reader.read("the feed", read_items, body, returns=dict[str, Any])

@@ -65,7 +65,7 @@ async def newest(egress: Egress, data: Mapping[str, Any]) -> tuple[Feed, list[Ma
     """Return a feed and its newest items, the newest first.
 
     Raises:
-        HubError: It cannot be fetched, or is no feed.
+        HubError: It cannot be fetched, or is not a feed.
     """
     feed = await look(data["url"], egress, Seen())
     if feed is None:

@@ -1,6 +1,6 @@
 """Schedule: the tool with which an agent sets reminders and does things later.
 
-What is allowed is decided in `hub/automation/editing/schedule_editor.py`; automations are in `hub/automation`.
+The rules are in `hub/automation/editing/schedule_editor.py`; automations are in `hub/automation`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tools that look at sessions and agents: sessions_list, sessions_history, agents_list."""
+"""The tools that read sessions and agents: sessions_list, sessions_history, agents_list."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _HISTORY = Schema(
 
 
 class SessionReaders:
-    """The tools that look at sessions and agents.
+    """The tools that read sessions and agents.
 
     Args:
         sessions: The sessions.

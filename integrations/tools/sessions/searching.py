@@ -1,4 +1,4 @@
-"""The tool that searches in what was said in other conversations: sessions_search."""
+"""The tool that searches other conversations: sessions_search."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SEARCH = Schema(
 
 
 class SearchTool:
-    """Searches in what was said.
+    """Searches conversations.
 
     Args:
-        search: The index of what was said.
+        search: The index of conversations.
         sessions: The sessions.
         people: The people of this home, as configured now.
     """

@@ -1,4 +1,4 @@
-"""Which sessions a call may see: an owner those of its agent but for what others say in private, a subagent those below
+"""The sessions that a call may see: an owner those of its agent but for others' private ones, a subagent those below
 it, anybody else their own. In a room others read along: it sees itself alone, as it has a memory of its own.
 """
 

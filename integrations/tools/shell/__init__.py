@@ -1,6 +1,6 @@
-"""Commands: tools to run them, on the hub's machine or in a sandbox, and to look after those in the background.
+"""Commands: tools to run them, on the hub's machine or in a sandbox, and to manage those in the background.
 
-What may run where without asking is decided here; who must use a sandbox, in `hub/sandbox`.
+What may run where without approval is decided here; who must use a sandbox, in `hub/sandbox`.
 Reading the schema or the trigger imports this package: what only its tools need is imported by `setup`.
 """
 

@@ -26,7 +26,7 @@ class AllowedCommands:
         self._rules: list[dict[str, Any]] = []
 
     async def open(self) -> None:
-        """Read what is kept.
+        """Load the rules.
 
         Raises:
             HubError: It cannot be read.
@@ -38,7 +38,7 @@ class AllowedCommands:
         return list(self._rules)
 
     def has(self, agent_id: str) -> Callable[[BoundCommand], bool]:
-        """Return a function that tells whether an agent's command is allowed."""
+        """Return a function that reports whether an agent's command is allowed."""
         rules = [each for each in self._rules if each["agent"] == agent_id]
         return lambda bound: any(each["exactly"] == _exactly(bound) for each in rules)
 

@@ -1,7 +1,7 @@
-"""What a command is bound to: the program, its files and its working directory, by descriptor and by what they contain.
+"""The binding of a command: the program, its files and its working directory, by descriptor and content.
 
 A `BoundCommand` is made before the owner is asked, and once more before the start: it runs only when both say the same.
-It starts what was hashed and nothing else: a program of the system by the descriptor that was read, anything else, and
+It starts exactly what was hashed: a program of the system by the descriptor that was read, anything else, and
 every script, as a sealed copy in memory that no process can change.
 """
 
@@ -106,7 +106,7 @@ class BoundCommand:
 
 
 def bind(command: WrittenCommand, workdir: str, *, seals: bool = True) -> BoundCommand:
-    """Open and hash all that a command uses. Blocks; the caller closes what it returns.
+    """Open and hash all that a command uses. Blocks; the caller closes the result.
 
     Args:
         workdir: An absolute path.
@@ -252,7 +252,7 @@ def _copy_of(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
     """Return the path of a sealed copy of a file that a word names in a folder of the command.
 
     Raises:
-        InvalidRequest: It names more than one, so that nobody can say which is run.
+        InvalidRequest: It names more than one, so that it is unclear which is run.
     """
     found = dict.fromkeys(os.path.join(place, word) for place in entered(bound.command))
     named = [each for each in found if each in bound.files]

@@ -24,7 +24,7 @@ def command() -> None:
 @verb(command, columns=("when", "who", "where", "verdict", "exit", "command"))
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True, help="How many.")
 def log(client: HubClient, limit: int) -> Answer:
-    """List the latest commands: who had them run where, what was decided, and how they ended.
+    """List the latest commands: who had them run where, the decision, and how they ended.
 
     Example:
       homarus exec log --limit 100

@@ -55,8 +55,8 @@ class CommandProcess:
     """Runs one command, again and again if configured.
 
     Args:
-        on_line: None when nobody reads what it writes.
-        fail: Told why it cannot be started, once until it could.
+        on_line: None when nobody reads its output.
+        fail: Called with why it cannot be started, once until it could.
     """
 
     def __init__(

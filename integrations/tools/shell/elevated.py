@@ -36,7 +36,7 @@ class Elevated:
         return self._levels.get(call.session_key, "off")
 
     def forget(self, session_key: str) -> None:
-        """Go back to what the configuration says."""
+        """Return to the configured setting."""
         self._levels.pop(session_key, None)
 
     def command(self) -> ChatCommand:

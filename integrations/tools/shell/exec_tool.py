@@ -47,10 +47,10 @@ class ExecNeeds(Struct, frozen=True):
     """The dependencies of the tool.
 
     Attributes:
-        rules: Returns what the configuration, and `/elevated`, say of a call's commands.
+        rules: Returns the rules for a call's commands, by the configuration and `/elevated`.
         ask: Asks the owner.
         writes_inside: Whether programs in a sandbox write in the workspace of a call.
-        refused: Returns why a call may not go on, by what the configuration says now.
+        refused: Returns why a call may not continue, by the present configuration.
         secrets: Returns the secrets that a call names in some of its arguments.
         ended: Tells the conversation that a command in the background has ended.
     """
@@ -195,10 +195,10 @@ class ExecTool:
         return await FILES.run(bind, command, workdir, seals=seals)
 
     async def _bind_again(self, call: ToolCall, bound: BoundCommand) -> BoundCommand:
-        """Return the command bound anew; the caller closes both.
+        """Return the command with a fresh binding; the caller closes both.
 
         Raises:
-            Forbidden: It is not what was approved.
+            Forbidden: It is not the approved one.
         """
         shown = bound.shown()
         if self._needs.rules(call).mode not in ("ask", "full"):
@@ -368,7 +368,7 @@ class ExecTool:
 
 
 def refuse_on_hub(call: ToolCall) -> None:
-    """Refuse whatever does not come from an owner alone.
+    """Refuse a call that does not come from an owner alone.
 
     Raises:
         Forbidden: It does not.

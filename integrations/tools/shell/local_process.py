@@ -51,7 +51,7 @@ class LocalStdin:
         self._turn = asyncio.Lock()
 
     async def write(self, data: bytes) -> None:
-        """Write, and wait until there is room; what a program that has ended does not read is dropped."""
+        """Write, and wait until there is room; data for a program that has ended is dropped."""
         loop = asyncio.get_running_loop()
         async with self._turn:
             while data and self._descriptor >= 0:
@@ -102,7 +102,7 @@ class LocalProcess:
 
     @property
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes to its standard output and error, merged, as it comes."""
+        """Its standard output and error, merged, as they come."""
         return self._output()
 
     async def wait(self) -> int:
@@ -190,7 +190,7 @@ async def start_local(
     terminal: bool,
     home: str,
 ) -> LocalProcess:
-    """Start a program in a directory by its descriptor, as a group of its own.
+    """Start a program in a directory by its descriptor, in its own process group.
 
     Args:
         executable: Its path, which may be that of a descriptor of this process.
@@ -249,7 +249,7 @@ def kill_left(home: str) -> None:
 def kill_marked(mark: str) -> None:
     """Kill every process with such a variable in its environment, until there is none; each may start more meanwhile.
 
-    A program that wants to be missed can take the variable away: whoever lets it run on this machine trusts it. Blocks.
+    A program can hide by removing the variable: whoever lets it run on this machine trusts it. Blocks.
     """
     for _ in range(KILL_ROUNDS):
         found = False

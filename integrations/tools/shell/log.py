@@ -25,7 +25,7 @@ class CommandLog:
     Args:
         db: The hub database.
         wall_time: Seconds since the epoch.
-        redact: Takes secrets out of what is kept.
+        redact: Removes secrets from what is stored.
     """
 
     def __init__(self, db: Database, wall_time: Callable[[], float], redact: Callable[[str], str]) -> None:

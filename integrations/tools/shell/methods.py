@@ -1,4 +1,4 @@
-"""`exec.rules.list`, `exec.rules.remove`, `exec.log`: what was allowed for good, and what ran."""
+"""`exec.rules.list`, `exec.rules.remove`, `exec.log`: the permanent rules, and the commands that ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on a node: prepared there, approved here, and run only if what was prepared is still the same."""
+"""Commands on a node: prepared there, approved here, and run only if the prepared plan is still the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NodeCommands:
 
     Args:
         nodes: All nodes.
-        log: Keeps what was run.
+        log: Records the commands.
     """
 
     def __init__(self, nodes: NodeRegistry, log: CommandLog) -> None:
@@ -52,7 +52,7 @@ class NodeCommands:
             ask: Asks the owner and waits for a yes.
 
         Raises:
-            Forbidden: It may not run, the owner said no, or it is not what was approved any more.
+            Forbidden: It may not run, the owner said no, or it is no longer the approved one.
             InvalidRequest: A node cannot run it so.
             HubError: The node refused, or is away.
         """

@@ -1,4 +1,4 @@
-"""The tool `process`: looks after the commands that a conversation left in the background."""
+"""The tool `process`: manages the commands that a conversation left in the background."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ProcessTool:
         }
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Do what the call says; see the tool's parameters.
+        """Carry out the call; see the tool's parameters.
 
         Raises:
             InvalidRequest: An argument is missing.

@@ -28,7 +28,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Output:
-    """The end of what a command printed, by positions that count from its beginning."""
+    """The end of a command's output, by positions that count from its beginning."""
 
     def __init__(self) -> None:
         self._data = bytearray()

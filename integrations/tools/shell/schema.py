@@ -1,4 +1,4 @@
-"""The tools of commands take no settings here: what may run is said in `exec:`. The key may be left empty."""
+"""The tools of commands take no settings here: `exec:` has them. The key may be left empty."""
 
 from __future__ import annotations
 

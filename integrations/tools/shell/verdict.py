@@ -1,4 +1,4 @@
-"""Whether a command runs on the hub's machine without asking, and why not. Pure but for a look at the workspace."""
+"""Decides whether a command runs on the hub's machine without asking, and why not. Pure but for workspace checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CommandJudgement(Struct, frozen=True):
 
     Attributes:
         why: Why it is asked about, for people.
-        lists: Whether it prints nothing of what files contain.
+        lists: Whether it prints nothing of the content of files.
         may_persist: Whether exactly this command can be allowed for good.
     """
 
@@ -70,10 +70,10 @@ def judge(
     """Return the decision about an owner's command.
 
     Args:
-        plain: Whether it has no environment and no terminal of its own.
+        plain: Whether it sets no environment and no terminal.
         view: The workspace as the conversation sees it.
         has_rule: Whether the owner allowed exactly this for good.
-        shared: Whether programs in a sandbox write there: they can put a link in the place of a file that was judged.
+        shared: Whether programs in a sandbox write there: they can replace a judged file with a link.
     """
     words = bound.command.words
     base = posixpath.relpath(bound.workdir, posixpath.realpath(view.path))

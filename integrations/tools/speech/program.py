@@ -77,7 +77,7 @@ async def speak_by_program(
 def with_sizes(data: bytes) -> bytes:
     """Return a recording with its sizes filled in, which a program writing WAV to a pipe does not know at first.
 
-    The format is that of RIFF: chunks of four letters, a size in little-endian, and so many bytes.
+    The format is that of RIFF: chunks of four letters, a size in little-endian, and that many bytes.
     """
     if not data.startswith(b"RIFF"):
         return data

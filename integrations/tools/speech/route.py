@@ -1,4 +1,4 @@
-"""`POST /v1/audio/speech`: a recording of a text, by what speaks in voice messages."""
+"""`POST /v1/audio/speech`: a recording of a text, in the voice of voice messages."""
 
 from __future__ import annotations
 

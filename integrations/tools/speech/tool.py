@@ -42,7 +42,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
     Args:
         messages: Sends the recording.
         workspaces: Where it is kept, among the attachments of the conversation.
-        speak: Makes it.
+        speak: Makes the recording.
     """
 
     async def run(call: ToolCall) -> ToolResult:

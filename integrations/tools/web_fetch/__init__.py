@@ -1,6 +1,6 @@
 """Web pages: the tool `web_fetch`, with which an agent reads a page, a PDF or data of the web.
 
-Which addresses may be called is decided in `hub/security`; what is fetched is read in a process of its own.
+Which addresses may be called is decided in `hub/security`; fetched content is read in a separate process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is readable of an answer: the article of an HTML page as Markdown, the text of a PDF, other text as it is.
+"""The readable part of an answer: the article of an HTML page as Markdown, the text of a PDF, other text as it is.
 
 It is called in the process that reads content from outside: a page can be made to take long.
 """
@@ -37,7 +37,7 @@ def read(body: bytes, headers: Mapping[str, str], url: str, mode: str, text_byte
         headers: With lower-case names.
         url: Where it came from; links are made absolute by it.
         mode: Of HTML: `markdown` for its article, `text` for all its words.
-        text_bytes: How much of a text is read.
+        text_bytes: The limit on a text.
 
     Raises:
         InvalidRequest: It is a damaged or protected PDF.

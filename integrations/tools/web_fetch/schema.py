@@ -1,4 +1,4 @@
-"""Configuration of `web_fetch`: how much of a page is taken and shown, and how long it is kept."""
+"""Configuration of `web_fetch`: how much of a page is read and shown, and how long it is cached."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class WebFetch:
 
     Args:
         egress: Fetches.
-        recent: Keeps what was read, with the status and the last URL.
+        recent: Caches pages, with the status and the last URL.
         known: The URLs that conversations know.
         secrets: Returns the secrets that a call names in some of its arguments.
         settings: The validated section `web_fetch:`.
@@ -128,7 +128,7 @@ class WebFetch:
 
 
 def why_ask_headers(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why the owner has to approve a call: headers may hold secrets, or what is in the conversation."""
+    """Return why the owner has to approve a call: headers may hold secrets, or leak the conversation."""
     if headers := arguments.get("headers"):
         shown = ", ".join(f"{name}: {value}" for name, value in headers.items())
         return phrase("it sends headers to {url}: {headers}", url=str(parse_url(arguments["url"])), headers=shown)

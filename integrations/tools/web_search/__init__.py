@@ -1,6 +1,6 @@
 """Web search: the tool `web_search` and the service `web_search.search`, with one of several providers.
 
-Providers are asked through the hub's egress client; what they answer is words from outside.
+Providers are asked through the hub's egress client; their answers are words from outside.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class SearchQuery(Struct, frozen=True):
 
     @property
     def text_with_sites(self) -> str:
-        """The text, with the domains in the way that search engines read in it."""
+        """The text, with the domains in the syntax of search engines."""
         sites = " OR ".join(f"site:{each}" for each in self.domains)
         return f"{self.text} ({sites})" if len(self.domains) > 1 else f"{self.text} {sites}".strip()
 
@@ -61,7 +61,7 @@ class SearchRequest(Struct, frozen=True):
 
 
 class WebResult(Struct, frozen=True):
-    """One page that was found; `published` as the provider says it."""
+    """One found page; `published` in the provider's words."""
 
     title: str
     url: str
@@ -74,7 +74,7 @@ class SearchProvider(Struct, frozen=True):
 
     Attributes:
         label: Its name, for people.
-        url: Where it answers unless the configuration says so; empty when it has to say.
+        url: Its default address; empty when it must be configured.
         needs_key: Whether it answers only with an API key.
         filters: The filters of a query that it has: freshness, country, language.
         request: Makes the request, given the query, the URL and the key.

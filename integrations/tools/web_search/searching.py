@@ -1,4 +1,4 @@
-"""One search: the provider is asked through the egress client, and its answer is read in a process of its own."""
+"""One search: the provider is asked through the egress client, and its answer is read in a separate process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Searching:
         self._not_before = 0.0
 
     async def search(self, query: SearchQuery) -> list[WebResult]:
-        """Return what was found, at most `query.count`.
+        """Return the results, at most `query.count`.
 
         Raises:
             LimitExceeded: The provider was asked too often.

@@ -92,7 +92,7 @@ class WebSearch:
 
 
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why the owner has to approve a search: in a tainted conversation its words may carry out what is in it."""
+    """Return why the owner has to approve a search: in a tainted conversation its words may leak data."""
     if not authority.tainted:
         return None
     return phrase(

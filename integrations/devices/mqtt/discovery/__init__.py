@@ -1,4 +1,4 @@
-"""Devices that announce themselves as Home Assistant expects: what their messages mean, and the entities made of them.
+"""Devices that announce themselves as Home Assistant expects: their messages, and the entities made of them.
 
-Not here: families with a way of their own (`native/`), which are translated into the same.
+Not here: families with their own format (`native/`), which are translated into the same.
 """

@@ -1,4 +1,4 @@
-"""Discovery messages: what a device says that it has, checked before anything is made of it.
+"""Discovery messages: a device's claims, checked before anything is made of them.
 
 The single form announces one component, the device form a device with all of its components. Keys that are not known
 are ignored. Source: https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery
@@ -59,7 +59,7 @@ class Announced(Struct, frozen=True):
 
     Attributes:
         component: Its kind: `sensor`, `switch`, …
-        unique_id: What tells it from the others of its kind.
+        unique_id: Distinguishes it from the others of its kind.
         config: Its keys written out, with topics complete.
         device: What it is a part of.
         origin: The program that announced it.
@@ -73,7 +73,7 @@ class Announced(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is known by."""
+        """Its identity."""
         return self.component, self.unique_id
 
     def topics(self, *, commands: bool) -> list[tuple[str, str]]:
@@ -86,7 +86,7 @@ class Announced(Struct, frozen=True):
 
 
 class Announcement(Struct, frozen=True):
-    """What one message says.
+    """The content of one message.
 
     Attributes:
         components: What there is.

@@ -1,4 +1,4 @@
-"""What whoever announces a device may make the hub do: nothing that they may not do at the broker themselves."""
+"""The rights of an announcer: its devices may make the hub do nothing that it may not do at the broker itself."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class AnnouncerRights:
 
     @property
     def knows_writers(self) -> bool:
-        """Whether it is known who wrote a message."""
+        """Whether the writer of a message is known."""
         return self._broker is not None
 
     def check(self, message: MqttMessage, announced: Announced) -> None:
-        """Check that whoever wrote a message may use the topics that it names.
+        """Check that the writer of a message may use the topics that it names.
 
         Raises:
             InvalidRequest: They may not, or nobody knows who it was.
@@ -44,7 +44,7 @@ class AnnouncerRights:
                 raise InvalidRequest(f"{key}: {name} may not read {topic}; mqtt: clients: {name}: subscribe: allows it")
 
     def is_known(self, message: MqttMessage) -> bool:
-        """Whether the owner gave whoever wrote a message a name at the broker."""
+        """Whether the owner gave the writer of a message a name at the broker."""
         if self._broker is None:
             return False
         from integrations.devices.mqtt.broker import HUB
@@ -53,7 +53,7 @@ class AnnouncerRights:
         return bool(name) and name != HUB and name in self._broker.clients
 
     def may_ask(self, message: MqttMessage, topic: str) -> bool:
-        """Whether whoever wrote a message may write a topic."""
+        """Whether the writer of a message may write a topic."""
         return self._broker is None or self._writer(self._broker, message)[1].may_publish(topic)
 
     def _writer(self, broker: EmbeddedBroker, message: MqttMessage) -> tuple[str, BrokerClient]:

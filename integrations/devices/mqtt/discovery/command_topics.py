@@ -1,4 +1,4 @@
-"""Which devices take commands on a topic: a stranger who names the topic of a lock has the hub write to the lock."""
+"""Decides which devices take commands on a topic: a stranger who names a lock's topic has the hub write to the lock."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Discovery:
     Args:
         prefix: The topic of announcements.
         own: The topic of the hub's own announcement.
-        rights: Know what whoever wrote a message may do at the broker; another broker tells nobody who wrote.
+        rights: Knows the broker's rights of a message's writer; another broker does not reveal writers.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Discovery:
                 self._bridge.listen(f"{self._prefix}/{component}/{shape}/config", self._came, large=True)
 
     def announce(self, message: MqttMessage, announcement: Announcement) -> None:
-        """Take over what a topic announces; what it announced before and no longer does is removed.
+        """Apply what a topic announces; what it announced before and no longer does is removed.
 
         Args:
             message: What announced it: no other topic changes these components.

@@ -27,7 +27,7 @@ SOURCE = "mqtt"
 
 
 class EntityParts(Struct, frozen=True):
-    """What entities need of the others."""
+    """The shared dependencies of entities."""
 
     host: IntegrationHost
     bridge: MqttBridge
@@ -70,7 +70,7 @@ class MqttEntity:
         self._listen()
 
     def remove(self) -> None:
-        """Remove it, and what people decided about it."""
+        """Remove it, and people's decisions about it."""
         self._stop()
         self.handle.remove(forget=True)
 

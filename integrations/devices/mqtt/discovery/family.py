@@ -1,4 +1,4 @@
-"""How a kind of component is described: the topics it reads and writes, and what becomes of the values."""
+"""Descriptions of kinds of components: the topics they read and write, and the conversion of values."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class TopicWriting(Struct, frozen=True):
         field: The key of the data that is sent; nothing when the payload is always the same.
         payload: The key of the payload that is always the same, and its default; None in it means no such service.
         convert: Makes of the value what is sent.
-        into: What is set when nothing says how it went.
-        state: The key of the topic that says how it went.
+        into: The attributes set when nothing confirms a command.
+        state: The key of the topic that confirms a command.
         shown: What `into` is set to, when that is not the value.
     """
 
@@ -85,7 +85,7 @@ def setting(
     read: Callable[[str, Config], Any] | None = None,
     sent: Callable[[Any, Config], Any] = lambda value, _: value,
 ) -> tuple[TopicReading, TopicWriting]:
-    """Return how a value is read and written that has topics of its own: `fan_mode`, `percentage`, …
+    """Return how a value with topics of its own is read and written: `fan_mode`, `percentage`, …
 
     Args:
         name: The beginning of its keys.
@@ -120,7 +120,7 @@ def json_object(value: str, key: str = "") -> dict[str, Any]:
     """Read a JSON object; with `key`, what is none is the value of that key.
 
     Raises:
-        ValueError: It is none, and there is no key.
+        ValueError: It is not one, and there is no key.
     """
     try:
         said = json.loads(value)

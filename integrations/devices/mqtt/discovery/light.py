@@ -33,7 +33,7 @@ _MIRED = 1_000_000
 
 
 def _kelvin(value: Any, config: Config) -> int:
-    """Turn what the device says into kelvin, or the other way round."""
+    """Convert the device's value into kelvin, or back."""
     return round(float(value) if config.get("color_temp_kelvin") else _MIRED / float(value))
 
 

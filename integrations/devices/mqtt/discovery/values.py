@@ -1,4 +1,4 @@
-"""What a payload says: read as the templates of a device want it, which see this payload and nothing else of the home.
+"""Reads payloads by the templates of a device, which see this payload and nothing else of the home.
 
 They come from outside: their engine has no states, no functions of the hub and narrow limits.
 """
@@ -43,11 +43,11 @@ class PayloadTemplates:
     def reader(self, text: str | None, name: str, encoding: str = "utf-8", **variables: Any) -> Read:
         """Return a reader of payloads: with a template, or unchanged without one.
 
-        The reader raises `TemplateFailed`, or `UnicodeDecodeError` for a payload that is no text.
+        The reader raises `TemplateFailed`, or `UnicodeDecodeError` for a payload that is not text.
 
         Args:
             name: Where the template is, for errors.
-            variables: What the template sees beside `value` and `value_json`.
+            variables: Further variables of the template beside `value` and `value_json`.
         """
         if not text:
             return lambda payload: payload.decode(encoding)

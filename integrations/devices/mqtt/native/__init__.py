@@ -1,4 +1,4 @@
-"""Families that announce themselves in a way of their own, translated into what discovery understands.
+"""Families with an announcement format of their own, translated into discovery.
 
 Not here: the entities (`discovery/`).
 """

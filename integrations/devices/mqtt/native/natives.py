@@ -1,4 +1,4 @@
-"""Follows the families that have a way of their own, and hands what they announce to discovery."""
+"""Follows the families with an announcement format of their own, and translates them for discovery."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEVICES_LIMIT = 1_000
 
 
 class Natives:
-    """Knows what the families said that concerns several messages."""
+    """Keeps the state of families whose announcements span several messages."""
 
     def __init__(
         self, host: IntegrationHost, bridge: MqttBridge, discovery: Discovery, rights: AnnouncerRights

@@ -1,4 +1,4 @@
-"""OwnTracks: a phone that says where it is. Source: https://owntracks.org/booklet/tech/json/"""
+"""OwnTracks: a phone that reports where it is. Source: https://owntracks.org/booklet/tech/json/"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def components(said: Mapping[str, Any]) -> list[Announced]:
 
 
 def sensors(said: Mapping[str, Any], sensor: Mapping[str, Any]) -> list[Announced]:
-    """Return the sensors of a device by what it measures."""
+    """Return the sensors of a device by their measurements."""
     found: list[Announced] = []
     measured = sensor.get("sn")
     if not isinstance(measured, dict):

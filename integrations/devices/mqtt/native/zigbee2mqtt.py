@@ -40,7 +40,7 @@ def announces_itself(info: Any) -> bool:
 
 
 def tells_availability(info: Any) -> bool:
-    """Whether the bridge says of each device whether it is there."""
+    """Whether the bridge publishes the availability of each device."""
     config = info.get("config") if isinstance(info, dict) else None
     said = config.get("availability") if isinstance(config, dict) else None
     return said is True or (isinstance(said, dict) and said.get("enabled", True) is not False)
@@ -50,7 +50,7 @@ def components(devices: list[Any], *, available: bool = False) -> list[Announced
     """Return the components that the bridge's devices expose.
 
     Args:
-        available: Whether the bridge says of each whether it is there.
+        available: Whether the bridge publishes the availability of each.
     """
     found: list[Announced] = []
     for device in devices[:DEVICES_LIMIT]:
@@ -171,7 +171,7 @@ def _climate(features: Mapping[Any, Mapping[str, Any]], topic: str, command: str
 
 
 def _fan(features: Mapping[Any, Mapping[str, Any]], topic: str, command: str) -> dict[str, Any]:
-    """Return a fan: switched by its state or its mode, with speeds of its own, by number or by mode, and presets."""
+    """Return a fan: switched by its state or its mode, with its own speeds, by number or by mode, and presets."""
     state, mode, speed = (features.get(each, {}) for each in ("state", "mode", "speed"))
     config: dict[str, Any] = {"name": None}
     if state:

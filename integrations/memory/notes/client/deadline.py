@@ -26,7 +26,7 @@ async def within_deadline(
 
     Args:
         index: Its answer, or None and why there is none. It is left alone when it is late: so a sleeping index wakes.
-        files: Looks through the files for so many seconds, and says why that was done.
+        files: Searches the files for a number of seconds, and reports why.
         within_s: The time.
         awake: Whether the index may answer at once; one that starts is not waited for when the files have told.
     """

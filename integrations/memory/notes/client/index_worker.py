@@ -52,7 +52,7 @@ class IndexWorker:
 
     Every call raises `Unavailable` when the worker cannot be had, ends while it answers, or takes too long; the next
     one starts it again, after a wait that grows with each death. Cancelling a call gives up the wait; what it began
-    in the index goes on.
+    in the index continues.
 
     Args:
         cache_dir: Where vectors that were paid for are kept; made when it is missing.
@@ -118,7 +118,7 @@ class IndexWorker:
             within_s: After which it answers by words alone when vectors are late; the process has to be there for that.
 
         Raises:
-            Unavailable: See the class; whoever asks looks through the files instead.
+            Unavailable: See the class; the caller searches the files instead.
         """
         args = {
             "query": query,

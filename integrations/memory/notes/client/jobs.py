@@ -24,7 +24,7 @@ class Jobs:
     """Makes jobs; every search and every write asks for one.
 
     Args:
-        ground: What they are made from.
+        ground: Their inputs.
         configuration: Gives what is configured now: another object after each change.
     """
 

@@ -39,7 +39,7 @@ class WorkerProcess:
 
     Args:
         process: The child.
-        on_end: Told once that it has ended, and how.
+        on_end: Called once it has ended, with the reason.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, on_end: Callable[[str], None]) -> None:

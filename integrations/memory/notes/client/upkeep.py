@@ -57,11 +57,11 @@ class Upkeep:
 
     Args:
         agents: Ids of the agents there are now.
-        job: Makes what the worker has to know of one.
+        job: Makes the worker's job for an agent.
         sync: Brings the index of one up to date.
         has_files: Whether there is anything to index; may block, called in a thread.
         clock: Time.
-        repairs: Told what keeps an index from being complete.
+        repairs: Lists what keeps an index from being complete.
         tasks: The owner of the background tasks.
     """
 

@@ -1,4 +1,4 @@
 """The files of a memory: read, changed together, kept in a history, and undone.
 
-What lies beside the workspace is read here too, and never written. Nothing here asks an index.
+Files beside the workspace are read here too, and never written. Nothing here queries an index.
 """

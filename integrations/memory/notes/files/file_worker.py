@@ -33,7 +33,7 @@ class FileWorkers:
         root_of: Gives the whole workspace of an agent.
         history_of: Gives the directory in which the changes of its memory are kept.
         now: Seconds since the epoch.
-        changed: Told the agent and the paths after each change.
+        changed: Called with the agent and the paths after each change.
     """
 
     def __init__(

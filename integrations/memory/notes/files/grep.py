@@ -1,6 +1,6 @@
 """The fallback search: reads the files themselves, in English and Chinese, within limits of time and size.
 
-No index is kept. A file is taken apart only when one of the words that are asked for may be in it.
+No index is kept. A file is parsed only when one of the requested words may be in it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def search(
 ) -> tuple[list[Hit], bool]:
     """Return the passages with the most informative words, best first, and whether all files were read.
 
-    The score is the share of what was asked that is there, weighed by how rare each word is, a little less for long and
+    The score is the share of the query that is there, weighted by how rare each word is, a little less for long and
     for old passages. Without terms, the newest entries are given.
 
     Args:

@@ -1,6 +1,6 @@
 """The history of an agent's memory files: a record for each change, written before the files are.
 
-A record whose change was not finished is called `.pending`; all of it blocks, and one change goes on at a time.
+A record whose change was not finished is called `.pending`; all of it blocks, one change at a time.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Journal:
         """Change files together: all or none.
 
         Raises:
-            StaleWrite: A file is not what it was; nothing was written.
+            StaleWrite: A file has changed; nothing was written.
             HubError, OSError: They cannot be written; nothing was.
         """
         self.heal()
@@ -124,7 +124,7 @@ def text_before(file: FileChange, now: str | None) -> str | None:
     """Return a file's exact text before a change; `now` is its text after it.
 
     Raises:
-        PatchConflict: It is not, or what the change was is not kept any more.
+        PatchConflict: It is not, or the change is no longer kept.
     """
     if file.before is None:
         return None

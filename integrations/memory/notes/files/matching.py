@@ -1,4 +1,4 @@
-"""Finds the entry that is meant: by all words of a query, its exact words, or an equal meaning. Pure."""
+"""Finds the intended entry: by all words of a query, its exact words, or an equal meaning. Pure."""
 
 from __future__ import annotations
 

@@ -127,14 +127,14 @@ class MemoryFiles:
         """Replace files, all or none.
 
         All new texts are on the disk beside their files before the first of them takes its name; when the system stops
-        between two names, `Journal` goes on from there.
+        between two names, `Journal` continues from there.
 
         Args:
             drafts: The files.
             id: Names what is being written; see `clear`.
 
         Raises:
-            StaleWrite: A file is not what it was.
+            StaleWrite: A file has changed.
             LimitExceeded, PathRefused, OSError: They cannot be written.
         """
         done: list[Draft] = []

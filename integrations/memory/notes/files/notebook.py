@@ -52,7 +52,7 @@ class NotesNotebook:
 
     Args:
         workers: Where the files are worked on.
-        sources: Gives what an agent's memory has beside its workspace.
+        sources: Gives the parts of an agent's memory outside its workspace.
         zone: The time zone of this home, in which days begin.
     """
 
@@ -182,7 +182,7 @@ class NotesNotebook:
         Raises:
             NotFound: There is no such change within `scope`.
             Forbidden: Its files may be read, not written.
-            Conflict: What it changed was changed again since, or it cannot be taken back.
+            Conflict: Its files were changed again since, or it cannot be undone.
             Unavailable: The disk cannot be written.
         """
 
@@ -214,12 +214,12 @@ class NotesNotebook:
     ) -> list[str]:
         """Write files of another assistant below `memory/imported/<origin>/`; return the paths written.
 
-        What is there already, word for word, is not written again; what is there and differs is replaced, and the
-        history has what it was.
+        What exists already, word for word, is not written again; what differs is replaced, and the
+        history has the old version.
 
         Raises:
-            Forbidden: It is not the owner who asks.
-            InvalidRequest: It is too much, or no text.
+            Forbidden: The requester is not the owner.
+            InvalidRequest: It is too large, or not text.
             Unavailable: The disk cannot be written.
         """
         if not scope.private:

@@ -1,6 +1,6 @@
 """The forgotten parts of conversations, which memory leaves out for good: ids alone, no words.
 
-The transcripts stay as they are: they are the record of what was said. Kept beside them, so that a backup has both.
+The transcripts stay as they are: they are the record of the conversation. Kept beside them, so that a backup has both.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Omissions:
         """Store omissions; on disk when this returns.
 
         Raises:
-            StorageError: It cannot be written; what was left out before still is.
+            StorageError: It cannot be written; earlier omissions still hold.
         """
         path = self._path(agent_id)
         with self._lock:

@@ -33,7 +33,7 @@ class Hunk(Struct, frozen=True):
 
 
 class PatchConflict(Exception):
-    """The change to undo is gone, or ambiguous."""
+    """The change to undo no longer exists, or is ambiguous."""
 
 
 def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:

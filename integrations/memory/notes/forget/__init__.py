@@ -1,4 +1,4 @@
 """Forgetting: plans deletions from files and conversations, and carries them out.
 
-Not here: what the index and its cache hold of it; the worker drops that when `notes/memory.py` asks.
+Not here: the content of the index and its cache; the worker drops that when `notes/memory.py` asks.
 """

@@ -64,7 +64,7 @@ class Deletion(Struct, frozen=True):
         what: The request.
         terms: The terms of its query.
         scope: The scope of the caller.
-        spoken: The conversations; None when they are no part of the memory.
+        spoken: The conversations; None when they are not part of the memory.
     """
 
     agent_id: str

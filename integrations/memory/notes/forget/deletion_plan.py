@@ -33,7 +33,7 @@ class DeletionPlan(Struct, frozen=True):
         text: All of it.
         passages: Those that go; None: all of the file.
         is_seen: Whether the session sees it; if not, only its existence is reported.
-        older: How many of the passages go along as older versions of others.
+        older: How many of the passages are deleted as older versions of others.
     """
 
     path: str
@@ -70,7 +70,7 @@ def areas_searched(what: Forget, scope: MemoryScope) -> tuple[str, ...] | None:
     """Return the areas to search for deletions; None for all.
 
     Forgetting needs no reading: an owner may have forgotten all that came from a person or a session, wherever it is.
-    By words only what is seen is looked through, or the answer would tell whether somebody else's memory has them.
+    By words only visible areas are searched, or the answer would reveal whether somebody else's memory has them.
     """
     return None if scope.private and not what.query else areas_of(scope)
 

@@ -29,7 +29,7 @@ class Redaction(Struct, frozen=True):
 
     Attributes:
         file: The conversation.
-        said: What goes; None: all of it, and what is said in it from now on.
+        said: The deleted parts; None: all of it, and its future messages.
         hits: It as results; without a text when the session does not see it.
     """
 
@@ -51,16 +51,16 @@ class Redaction(Struct, frozen=True):
 def redactions(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, runs: Runs) -> Iterator[Redaction]:
     """Yield the planned deletions, by conversation.
 
-    All of a conversation goes when it is named, or is that person's. Where others speak too, what a person said goes.
-    As with files, an owner may have forgotten what came from a person or a session wherever it is; by words only what
-    is seen is looked through.
+    All of a conversation is deleted when it is named, or is that person's. Where others speak too, only their words.
+    As with files, an owner may have everything of a person or a session forgotten wherever it is; by words only the
+    visible ones are searched.
 
     Args:
         source: The conversations.
         what: The request.
         terms: The terms of its query.
         scope: The scope of the caller.
-        runs: Those in which the person spoke that is asked for.
+        runs: Those in which the requested person spoke.
     """
     seen = areas_of(scope)
     for file in source.files:

@@ -73,7 +73,7 @@ class AgentIndex:
 
     Attributes:
         version: The current one, None while there is none.
-        synced_ms: When all files were last looked through, milliseconds since the epoch.
+        synced_ms: When all files were last checked, milliseconds since the epoch.
         leaving_out: What is left out of conversations, by path (`scan.leaving_out`).
         building: How far a new index is, None when none is being built.
         first_look: Ends when the files were looked through for the first time.
@@ -137,7 +137,7 @@ class AgentIndex:
     async def in_version(self, call: Callable[[IndexVersion], T]) -> T | None:
         """Run blocking work on the version that is current when its turn comes; return None when there is none.
 
-        Another may take the place of the one that was current when it was asked.
+        Another may replace the one that was current when it was asked.
         """
 
         def work() -> T | None:
@@ -160,7 +160,7 @@ class AgentIndex:
     async def sync(self, paths: Sequence[str] | None = None, *, force: bool = False) -> Tally:
         """Bring the index in line with all files, or some; `force` rebuilds it. What fails is in `problems`.
 
-        Cancelling gives up the wait; the work goes on.
+        Cancelling gives up the wait; the work continues.
 
         Raises:
             IndexUnavailable: It cannot be opened.

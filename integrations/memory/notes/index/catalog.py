@@ -82,9 +82,9 @@ class Portion(msgspec.Struct):
     """The effect of a catalog change on the engines, and the rest for the next change.
 
     Attributes:
-        removed, added: Passages the engines have to take out and put in.
+        removed, added: Passages for the engines to remove and to add.
         withdrawn: What those that were removed had been embedded as; of many, some.
-        left, left_gone: Files, and paths of files that are gone, that did not fit into the budget.
+        left, left_gone: Files, and paths of deleted files, that did not fit into the budget.
     """
 
     removed: list[int] = []
@@ -106,7 +106,7 @@ class Catalog:
         file: Where its tables are; created if they do not exist.
 
     Raises:
-        IndexDamaged: What is there is not what was written.
+        IndexDamaged: The content is not as written.
         OSError: They cannot be created.
     """
 
@@ -174,7 +174,7 @@ class Catalog:
         Args:
             files: What was read.
             gone: Paths of files that no longer exist.
-            budget: Passages that are put in or taken out at most.
+            budget: Passages that are added or removed at most.
         """
         portion = Portion()
         with self._file.changing() as connection:
@@ -230,7 +230,7 @@ class Catalog:
         """Return passages by id, without those that do not exist.
 
         Raises:
-            IndexDamaged: One is not what was written.
+            IndexDamaged: A row is not as written.
         """
         wanted = list(ids)
         parts = (wanted[at : at + _SLICE] for at in range(0, len(wanted), _SLICE))
@@ -244,7 +244,7 @@ class Catalog:
         """Return the ranking fields of passages; they are checked less closely than shown ones.
 
         Raises:
-            IndexDamaged: One cannot be what was written.
+            IndexDamaged: A row cannot be as written.
         """
         query = f"SELECT id, path, day, words, {_BEFORE}, {_AFTER} FROM chunks AS it WHERE id IN ({_marks(ids)})"  # noqa: S608
         with self._file.reading() as connection:

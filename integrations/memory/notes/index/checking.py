@@ -22,7 +22,7 @@ FILES_AT_ONCE = 16
 
 
 async def verify(index: AgentIndex) -> Verified:
-    """Compare an agent's files with its index; differences are put right afterwards.
+    """Compare an agent's files with its index; differences are repaired afterwards.
 
     Raises:
         IndexUnavailable: The index cannot be opened.

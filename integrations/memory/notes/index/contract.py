@@ -53,7 +53,7 @@ class Spent:
 
 
 class EmbeddingFailed(Exception):
-    """Vectors could not be made; `text` says why and what to do, for people; never holds a key."""
+    """Vectors could not be made; `text` explains it to people, and never holds a key."""
 
     def __init__(self, text: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Which version of an index is current: a small file names it, replaced in one step; other versions are removed."""
+"""The current version of an index: a small file names it, replaced in one step; other versions are removed."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _NAME = re.compile(r"g\d{6,12}")
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The current version, and what it was made from."""
+    """The current version, and its inputs."""
 
     version: str
     fingerprint: str
 
 
 def read_current(directory: Path) -> Current | None:
-    """Return the current version, None when there is none or the file is not what was written; blocks."""
+    """Return the current version, None when there is none or the file is not as written; blocks."""
     try:
         stored = orjson.loads(Root(directory).read_bytes(CURRENT, READ_LIMIT_BYTES))
         found = Current(stored["version"], stored["fingerprint"])

@@ -1,4 +1,4 @@
-"""Deletes what was forgotten from the cache of vectors, by the texts that passages were embedded as."""
+"""Deletes forgotten texts from the cache of vectors, by the texts that passages were embedded as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thread in which engines and catalogs are used: searches go before background work."""
+"""The thread for engines and catalogs: searches go before background work."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EngineThread:
     async def run(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
         """Return what `call` returns, or raise what it raises.
 
-        Cancelling gives up the wait; a call that has begun runs to its end, one that has not is let go.
+        Cancelling gives up the wait; a call that has begun runs to its end, one that has not is dropped.
 
         Raises:
             RuntimeError: The thread was closed.

@@ -1,4 +1,4 @@
-"""The engines an index is made with: our own two, or those of other integrations that are configured instead."""
+"""The engines of an index: our own two, or the configured ones of other integrations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Engines:
         settings: Which are configured.
 
     Attributes:
-        notes: Why an engine that is configured is not used, by what it is for.
+        notes: Why a configured engine is not used, by its purpose.
     """
 
     def __init__(self, settings: IndexSettings) -> None:

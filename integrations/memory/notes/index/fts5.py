@@ -31,7 +31,7 @@ _TAKE = f"INSERT INTO words (words, rowid, {', '.join(FIELDS)}) VALUES ('delete'
 class Fts5Index:
     """See `KeywordIndex`.
 
-    What a passage was indexed by is kept, packed: an index without its text needs it to take a passage out again, and
+    The indexed form of a passage is kept, packed: an index without its text needs it to remove a passage, and
     SQLite before 3.43 knows no other way.
 
     Args:
@@ -57,7 +57,7 @@ class Fts5Index:
             connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
 
     def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
-        """Take passages out and put others in, in one transaction."""
+        """Remove passages and add others, in one transaction."""
         documents = {document.id: document for document in added}
         rows = [(document.id, document.area, _columns(document)) for document in documents.values()]
         with self._file.changing() as connection:

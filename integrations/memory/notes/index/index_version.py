@@ -42,7 +42,7 @@ UNSOUND = (IndexDamaged, sqlite3.DatabaseError)
 
 
 class Embedded(msgspec.Struct):
-    """Passages that were embedded: with their vectors, and those of which no vector could be made."""
+    """Embedded passages: with their vectors, and those without one."""
 
     vectors: list[tuple[int, str, Vector]] = []
     refused: list[int] = []
@@ -62,8 +62,8 @@ class IndexVersion:
         OSError: It cannot be opened or created.
 
     Attributes:
-        damage: What was found damaged; it is not searched any more, and is to be built again.
-        outdated: Why it is to be built again, though it can be searched until then.
+        damage: The found damage; it is no longer searched, and must be rebuilt.
+        outdated: Why it must be rebuilt, though it can be searched until then.
         away: Why the engine for vectors cannot be used now.
     """
 

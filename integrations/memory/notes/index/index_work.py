@@ -31,7 +31,7 @@ class IndexWork:
 
     Attributes:
         problems: What is wrong, by what it concerns.
-        closed: Whether another index took this one's place, or the worker ends.
+        closed: Whether another index replaced it, or the worker ends.
     """
 
     def __init__(self, agent_id: str, retry: Callable[[], Coroutine[Any, Any, Any]]) -> None:
@@ -54,7 +54,7 @@ class IndexWork:
         return RETRY_AFTER_S[min(self._failures, len(RETRY_AFTER_S) - 1)]
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that goes on until it is done or the index is closed; none begins after that."""
+        """Start work that continues until it is done or the index is closed; none begins after that."""
         task = asyncio.get_running_loop().create_task(work)
         if self.closed:
             task.cancel()

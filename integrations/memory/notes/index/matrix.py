@@ -41,7 +41,7 @@ class Matrix:
         return id_ in self._at
 
     def put(self, id_: int, vector: Vector) -> None:
-        """Put a vector in, in place of the one it replaces."""
+        """Store a vector, replacing an earlier one."""
         at = self._at.get(id_)
         if at is None:
             at = len(self._at)

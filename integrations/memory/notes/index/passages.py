@@ -37,7 +37,7 @@ class Present:
         source: Name of its source.
         rel: Its path below the source's root.
         stamp: As it is now.
-        trusted: What holds for what says nothing itself.
+        trusted: The default for passages that say nothing themselves.
         person: Whose conversation it is.
         left_out: Ids of entries of it that were forgotten.
     """
@@ -77,7 +77,7 @@ class Outline(NamedTuple):
     after: int | None
 
     def is_sound(self) -> bool:
-        """Whether each part is of the kind that was written."""
+        """Whether each part has the type that was written."""
         return all(map(isinstance, self, _KINDS_OF_OUTLINE))
 
 
@@ -89,8 +89,8 @@ class ReadFile:
     """A file after reading.
 
     Attributes:
-        present: The file; its stamp is that of what was read.
-        hash: Of its bytes and of what else its passages depend on.
+        present: The file; its stamp is that of the content read.
+        hash: Of its bytes and of the further inputs of its passages.
         passages: In order.
         problem: Why it could not be read; it has no passages then.
         warning: What of it cannot be found though it was read.

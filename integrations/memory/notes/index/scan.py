@@ -46,8 +46,8 @@ class Listing:
 
     Attributes:
         files: By path.
-        unread: Names of sources that could not be looked through; what is known of them stays.
-        problems: Why, and what else is amiss, a sentence each.
+        unread: Names of sources that could not be read; what is known of them stays.
+        problems: Why, and further problems, a sentence each.
     """
 
     files: dict[str, Present]
@@ -107,13 +107,13 @@ def leaving_out(sources: Sequence[Source]) -> dict[str, str]:
 def read(
     present: Present, sources: Sequence[Source], settings: IndexSettings, known_hash: str | None = None
 ) -> ReadFile | None:
-    """Read a file and cut it into passages; None when it is gone. What cannot be read has a problem. Blocks.
+    """Read a file and cut it into passages; None when it no longer exists. An unreadable one has a problem. Blocks.
 
     Args:
         present: The file.
         sources: Where files are.
         settings: How it is cut.
-        known_hash: Of what is known of it; a file that is still the same is not cut.
+        known_hash: Of the known content; a file that is still the same is not cut.
     """
     source = next((each for each in sources if each.name == present.source), None)
     if source is None:

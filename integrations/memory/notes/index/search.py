@@ -38,7 +38,7 @@ class Asked:
     Attributes:
         text: The question without its dates.
         words: What is looked for by word.
-        dates: For each date that was named, the marks of which one must be there.
+        dates: For each named date, the marks of which one must be there.
         areas, filters: What may be looked at.
         limit: Passages wanted.
         today: The day on which it is asked.
@@ -121,7 +121,7 @@ class Search:
         """Search the vector engine, combine both and rank.
 
         Args:
-            vector: Of what is asked; None when there is none.
+            vector: Of the query; None when there is none.
             why_not: Why there should be one and is none.
             rules: How passages are ranked.
 

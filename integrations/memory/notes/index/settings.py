@@ -14,7 +14,7 @@ FTS5, EXACT = "fts5", "exact"
 
 
 class IndexSettings(Struct, frozen=True):
-    """How an index is made and searched; see `hub/memory/schema.py` for what each means.
+    """The settings for making and searching an index; see `hub/memory/schema.py` for each.
 
     Attributes:
         vectors, keywords: Names of the engines.

@@ -59,7 +59,7 @@ class SqliteFile:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection, and raise what the contract names."""
+        """Lend the connection, and raise the contract's errors."""
         try:
             yield self._connection
         except sqlite3.ProgrammingError:
@@ -93,7 +93,7 @@ class SqliteFile:
             call()
 
     def on_commit(self, call: Callable[[], None]) -> None:
-        """Call this once the transaction that is under way is committed; never if it is rolled back."""
+        """Call this once the active transaction is committed; never if it is rolled back."""
         self._on_commit.append(call)
 
     def create(self, schema: str) -> None:
@@ -110,7 +110,7 @@ class SqliteFile:
             raise self.damaged(found)
 
     def fold(self) -> None:
-        """Write the log back into the file, so that what was deleted is in neither."""
+        """Write the log back into the file, so that deleted content is in neither."""
         with self.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

@@ -49,7 +49,7 @@ def passage_of(row: Sequence[object]) -> StoredPassage:
     """Return the passage of a row of COLUMNS.
 
     Raises:
-        IndexDamaged: The row is not what was written.
+        IndexDamaged: The row is not as written.
     """
     id_, path, start_line, end_line, area, title, headings, text, *rest = row
     kind, person, session, day, trusted, marks, words, digest, kept = rest

@@ -1,4 +1,4 @@
-"""Conversations as passages: what was said on both sides, by line of the transcript; results of tools are left out."""
+"""Conversations as passages: both sides, by line of the transcript; results of tools are left out."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Conversation(Struct):
         session: Its key.
         said: In order.
         lines: Of the file.
-        trusted: Whether no words from outside stand anywhere in it.
+        trusted: Whether it has no words from outside.
     """
 
     session: str | None = None
@@ -70,16 +70,16 @@ def transcript_chunks(
 ) -> list[Chunk]:
     """Cut a transcript into passages of about the usual length; whatever its bytes are, nothing is raised.
 
-    A passage holds what one day and one trust have in common: a question stands with its answer. What the assistant
+    A passage holds the lines of one day and one trust: a question stays with its answer. What the assistant
     says once words from outside were before it may be theirs; only what people said themselves is trusted after that.
 
     Args:
         data: Its lines.
         settings: How long a passage is.
-        person: Who speaks in it.
+        person: Its speaker.
         trusted: False when none of it came from this home's people.
         left_out: Ids of entries that were forgotten.
-        grown: Whether to return also what the passages were while the conversation grew.
+        grown: Whether to return also the earlier passages from while the conversation grew.
     """
     conversation = said_in(data, left_out)
     found: list[Chunk] = []
@@ -106,11 +106,11 @@ def transcript_chunks(
 def said_in(data: bytes, left_out: Collection[str] = ()) -> Conversation:
     """Return the words of a transcript; never raises, whatever its bytes are.
 
-    Nothing without an id is taken for something that was said: it could not be left out.
+    A line without an id is not treated as said: it could not be left out.
 
     Args:
         data: Its lines.
-        left_out: Ids of entries that were forgotten; what they brought from outside is remembered all the same.
+        left_out: Ids of forgotten entries; the taint of their words from outside is kept.
     """
     found = Conversation()
     seen: set[str] = set()
@@ -165,7 +165,7 @@ def _said(stored: dict[str, object], number: int) -> Said | None:
 
 
 def is_of_the_hub(stored: Mapping[str, object]) -> bool:
-    """Whether a line of a transcript holds what the hub put before a message."""
+    """Whether a line of a transcript holds the hub's insertion before a message."""
     data = stored.get("data")
     return isinstance(data, dict) and data.get("channel") in HUB_CHANNELS
 
@@ -191,7 +191,7 @@ def _groups(said: list[Said], tokens: int) -> Iterator[list[Said]]:
 
 
 def _cut(whole: Chunk, settings: IndexSettings) -> Iterator[Chunk]:
-    """Cut one long thing that was said as other text is cut; all pieces are on its lines."""
+    """Cut one long message like other text; all pieces are on its lines."""
     pieces = chunk("conversation.md", whole.text, tokens=settings.tokens, overlap=settings.overlap)
     if not pieces:
         yield whole

@@ -32,13 +32,13 @@ class Tally:
     requests: int = 0
 
     def plus(self, other: Tally) -> Tally:
-        """Return both together."""
+        """Return the sum of both."""
         return Tally(self.embedded + other.embedded, self.requests + other.requests)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it ended: why passages still wait, when to try again, and whether the index cannot hold these vectors."""
+    """The outcome: why passages still wait, when to try again, and whether the index cannot hold these vectors."""
 
     problem: str | None = None
     retry_after_s: float | None = None
@@ -46,7 +46,7 @@ class Outcome:
 
 
 async def vectorize(thread: EngineThread, version: IndexVersion, chosen: Chosen, tally: Tally) -> Outcome:
-    """Embed what waits in an index until nothing does, or it fails; what was made is kept. May be cancelled."""
+    """Embed the waiting passages of an index until none is left, or it fails; finished ones stay. May be cancelled."""
     embedder, fingerprint = chosen.embedder, chosen.fingerprint
     if embedder is None or fingerprint is None:
         return Outcome()

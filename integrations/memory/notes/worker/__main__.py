@@ -18,7 +18,7 @@ LINE_BYTES = 1 << 20
 
 
 def main() -> None:
-    """Serve until standard input ends, which it does when the hub is gone, however it went."""
+    """Serve until standard input ends, which it does when the hub has ended, in whatever way."""
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")

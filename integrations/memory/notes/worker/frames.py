@@ -15,7 +15,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class FrameError(Exception):
-    """What came is no frame; nothing after it on this pipe can be understood."""
+    """The input is not a frame; nothing after it on this pipe can be understood."""
 
 
 def encode(message: Any) -> bytes:
@@ -34,7 +34,7 @@ def encode(message: Any) -> bytes:
 
 
 async def read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Return the next message, None at the end of the pipe; a frame that was cut off by the end is no message.
+    """Return the next message, None at the end of the pipe; a frame cut off by the end is not a message.
 
     Raises:
         FrameError: It is too large, or no JSON object.

@@ -1,4 +1,4 @@
-"""The worker's side of the pipe: reads requests, lets each be answered on its own, and ends when the pipe does."""
+"""The worker's side of the pipe: reads requests, answers each concurrently, and ends when the pipe does."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class Server:
-    """Keeps the indexes of all agents, and answers what is asked of them.
+    """Keeps the indexes of all agents, and answers requests about them.
 
     Args:
         cache_dir: Where the vectors that were paid for are kept.

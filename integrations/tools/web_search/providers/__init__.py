@@ -1,6 +1,6 @@
 """The search engines, one in each file: how they are asked, and how their answers are read.
 
-What they have in common is in `contract.py` beside this folder.
+Their common parts are in `contract.py` beside this folder.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def results(body: bytes) -> list[WebResult]:
 
 
 def _target(link: str) -> str:
-    """Return where a link of the page leads: it goes by way of `/l/?uddg=URL`; what is bought has no such URL."""
+    """Return the target of a link of the page: it goes through `/l/?uddg=URL`; an advertisement has no such URL."""
     parts = urlsplit(link)
     if parts.path == "/l/":
         return parse_qs(parts.query).get("uddg", [""])[0]

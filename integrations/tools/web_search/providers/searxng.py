@@ -1,4 +1,4 @@
-"""SearXNG, on a server of one's own: https://docs.searxng.org/dev/search_api.html."""
+"""SearXNG, on your own server: https://docs.searxng.org/dev/search_api.html."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from integrations.tools.web_search.contract import (
 
 
 def request(query: SearchQuery, url: str, key: str) -> SearchRequest:
-    """Return the request for a query; a key is for a server behind a proxy that asks for one."""
+    """Return the request for a query; a key is for a server behind a proxy that requires one."""
     parameters = {
         "q": query.text_with_sites,
         "format": "json",

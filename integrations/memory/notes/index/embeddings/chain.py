@@ -1,7 +1,7 @@
 """Chooses the embedding provider: the first usable one of the chain, with a reason for each skipped one.
 
-A server of one's own (`base_url`) without `model` is asked which it has: its only one, or the first whose name says
-that it is for embeddings; what was found is kept, so that a server that is away does not change the choice. With
+A server of your own (`base_url`) without `model` is asked for its models: its only one, or the first whose name says
+that it is for embeddings; the choice is stored, so that a server that is down does not change it. With
 `auto`, `model` and `api_key` belong to the server at `base_url`; without one, to whomever their form names.
 """
 
@@ -66,7 +66,7 @@ class EmbeddingSettings:
         provider: `auto`, `openai`, `gemini`, `voyage`, `local`, `none`, or an integration.
         base_url, model, api_key, dimensions: As configured; None without.
         timeout_s: Of a request.
-        parallel: Requests at a time.
+        parallel: Concurrent requests.
         cache: Vectors kept; 0 keeps none.
         keys: Keys found elsewhere, by provider.
         urls: The addresses that those keys are for, where it is not the provider's usual one.
@@ -92,7 +92,7 @@ async def choose(
     """Return the embedder, and why earlier ones were skipped; None for words alone.
 
     Args:
-        settings: What the owner wants.
+        settings: The owner's settings.
         cache_path: Database of cache and costs; made when it is missing.
         retries: After temporary failures.
 

@@ -61,7 +61,7 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, body: Mapping[str, Any]) -> Any:
-        """Send JSON and return the JSON that comes back; see `call`."""
+        """Send JSON and return the JSON of the answer; see `call`."""
         try:
             data = orjson.dumps(body)
         except (TypeError, ValueError) as error:  # a lone surrogate is no text
@@ -76,13 +76,13 @@ class Client:
         data: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the JSON that comes back.
+        """Send a request and return the JSON of the answer.
 
         Args:
             method, url, data, headers: Of the request.
 
         Raises:
-            ProviderFailed: With a text for people; `Fault.NONSENSE` when what comes is no JSON or too long.
+            ProviderFailed: With a text for people; `Fault.NONSENSE` when the answer is not JSON or too long.
         """
         raw = await self._whole(method, url, data, {**self._headers, **(headers or {})})
         try:

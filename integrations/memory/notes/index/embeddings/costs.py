@@ -99,9 +99,9 @@ class Costs:
 
 
 def spent(cache_path: Path) -> list[dict[str, Any]]:
-    """Return what was spent, the newest day first: `provider`, `model`, `day`, `requests`, `texts`, `tokens`, `usd`.
+    """Return the spending, the newest day first: `provider`, `model`, `day`, `requests`, `texts`, `tokens`, `usd`.
 
-    `usd` is None where the price is not known, or nothing is to be paid; the whole is empty when it cannot be read.
+    `usd` is None where the price is not known, or it is free; the whole is empty when it cannot be read.
     """
     if not cache_path.exists():
         return []

@@ -37,7 +37,7 @@ class CachingEmbedder:
         provider: Who makes vectors.
         store: Of cache and costs; closed with this.
         cache: Of the provider's model.
-        parallel: Requests at a time.
+        parallel: Concurrent requests.
         retries: After temporary failures.
         notes: Why those before it in the chain are not used.
     """

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class ModelDamaged(Exception):
-    """The model's files are missing or not what they should be."""
+    """The model's files are missing or damaged."""
 
 
 class Encoder(Protocol):
@@ -81,7 +81,7 @@ def version() -> str:
 
 
 class Local:
-    """Runs the model in threads of its own: one for documents, one for queries, so that no question waits for a job.
+    """Runs the model in its own threads: one for documents, one for queries, so that no question waits for a job.
 
     Args:
         model: The loaded model.

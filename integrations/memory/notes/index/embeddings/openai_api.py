@@ -1,4 +1,4 @@
-"""OpenAI's API for embeddings, as OpenAI and those who imitate it speak it: Ollama, llama.cpp, vLLM, LM Studio."""
+"""OpenAI's API for embeddings, as OpenAI and its imitators implement it: Ollama, llama.cpp, vLLM, LM Studio."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OpenAI:
     Args:
         name: As people know it.
         where: Its address, usually ending in `/v1`; without that, `/v1` is tried when the server knows nothing else.
-        model: What is asked for.
+        model: The requested model.
         key: Sent as a bearer token when there is one.
         dimensions: Sent when it is given.
         timeout_s: Of a request.
@@ -149,10 +149,10 @@ def bearer(key: Secret | None) -> dict[str, str]:
 
 
 def rows_of(client: Client, answer: Any, count: int) -> list[Any]:
-    """Return the rows of an answer in the order in which they were asked for, by their `index`.
+    """Return the rows of an answer in the order of the request, by their `index`.
 
     Raises:
-        ProviderFailed: There are more or fewer than was asked for, or some twice.
+        ProviderFailed: There are more or fewer than requested, or some twice.
     """
     entries = answer.get("data") if isinstance(answer, dict) else answer
     if isinstance(answer, dict) and entries is None:

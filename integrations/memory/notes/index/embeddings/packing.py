@@ -12,9 +12,9 @@ def pack(texts: Sequence[str], limits: Limits, lanes: int = 1) -> Iterator[list[
     """Give the places of texts in groups that each fit into a request, in order, none empty.
 
     Args:
-        texts: What is to be sent.
+        texts: The texts to send.
         limits: Of one request; a text that is over the tokens alone goes alone.
-        lanes: Requests under way at a time; many texts are shared out so that each lane gets about the same.
+        lanes: Concurrent requests; many texts are divided so that each lane gets about the same.
     """
     weights = [tokens_in(text) for text in texts]
     ceiling = min(limits.tokens, max(_LEAST_TOKENS, -(-sum(weights) // max(1, lanes))))

@@ -1,4 +1,4 @@
-"""The seam under the embedder: one request to one provider, and the ways in which it can fail."""
+"""The seam under the embedder: one request to one provider, and its failures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ProviderFailed(EmbeddingFailed):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much goes into one request.
+    """The limits of one request.
 
     Attributes:
         texts: Texts at most.

@@ -33,12 +33,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to retry after temporary failures.
+    """The policy for retries after temporary failures.
 
     Attributes:
         tries: Of one request, in all.
         first_s, most_s: Between tries; it doubles, and a random part of it is waited.
-        asked_s: The longest wait that a provider may ask for; a longer one is a failure that says when to come back.
+        asked_s: The longest wait that a provider may ask for; a longer one is a failure that says when to try again.
     """
 
     tries: int = 5
@@ -69,7 +69,7 @@ class Sender:
 
     Args:
         provider: Whom.
-        parallel: Requests at a time.
+        parallel: Concurrent requests.
         retries: After temporary failures.
     """
 
@@ -85,11 +85,11 @@ class Sender:
         self._any_taken = False
 
     async def send(self, texts: Sequence[str], done: Callable[[Part], Awaitable[None]]) -> None:
-        """Send documents, and hand over each group as soon as its vectors are there.
+        """Send documents, and report each group as soon as its vectors are there.
 
         Args:
             texts: None of them blank.
-            done: Gets each part; what it was given is not lost when a later group fails.
+            done: Gets each part; its parts are not lost when a later group fails.
 
         Raises:
             EmbeddingFailed: A group failed for good; the others under way are cancelled. Cancelling ends all requests.
@@ -111,7 +111,7 @@ class Sender:
             raise _first(failures) from failures
 
     async def ask(self, text: str) -> Part:
-        """Send one query, once; a connection that had gone stale gets a second chance.
+        """Send one query, once; a stale connection gets a second chance.
 
         Raises:
             EmbeddingFailed: It has no vector.

@@ -54,7 +54,7 @@ class Store:
 
         Raises:
             sqlite3.Error, OSError: It cannot be read or written (a full disk, …); nothing changed. Cancelling does not
-                stop what is under way.
+                stop the active one.
         """
         return await asyncio.to_thread(self.run_here, work)
 
@@ -143,7 +143,7 @@ class Store:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error means that the file is not what it should be, and not that it is busy or the disk full."""
+    """Whether an error means that the file is damaged, and not that it is busy or the disk full."""
     text = str(error)
     if isinstance(error, sqlite3.OperationalError):
         return "no such table" in text or "no such column" in text or "malformed" in text
