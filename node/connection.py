@@ -259,4 +259,4 @@ def _tls(settings: NodeSettings) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=settings.certificate)
     except (OSError, ssl.SSLError) as error:
-        raise NodeProblem(f"--ca: {settings.certificate} is no certificate that can be read: {error}") from error
+        raise NodeProblem(f"--ca: {settings.certificate} is not a readable certificate: {error}") from error

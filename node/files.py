@@ -56,7 +56,7 @@ class SharedFiles:
         try:
             path = Path(self._root, said).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise NodeError("INVALID_PARAMS", f"path: {said!r:.200} is no path") from error
+            raise NodeError("INVALID_PARAMS", f"path: {said!r:.200} is not a path") from error
         if not path.is_relative_to(self._root):
             raise NodeError(
                 "PATH_NOT_ALLOWED", f"path: {said!r:.200} is not below {self._root}, which this node shares"
@@ -79,7 +79,7 @@ class SharedFiles:
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise NodeError("INVALID_PARAMS", f"path: {path} is no file")
+                    raise NodeError("INVALID_PARAMS", f"path: {path} is not a file")
                 data = file.read(most + 1)
         except OSError as error:
             raise _failed(path, error) from error
@@ -102,7 +102,7 @@ class SharedFiles:
             raise NodeError("INVALID_PARAMS", f"path: {path} is a folder")
         overwrites = path.exists()
         if overwrites and not flag(params, "overwrite"):
-            raise NodeError("FILE_EXISTS", f"{path} exists; say overwrite: true to replace it")
+            raise NodeError("FILE_EXISTS", f"{path} exists; set overwrite: true to replace it")
         new = path.with_name(f".{path.name[:200]}.new")
         try:
             if flag(params, "createParents"):

@@ -146,7 +146,8 @@ def _refuse_other_plan(bound: BoundProgram, plan: object) -> None:
     for name in (*required, *(each for each in kept if each in plan)):
         if plan.get(name) != now[name]:
             raise NodeError(
-                "SYSTEM_RUN_DENIED", f"it is not what was approved: {name} of systemRunPlan differs; prepare it again"
+                "SYSTEM_RUN_DENIED",
+                f"it differs from the approved command: {name} of systemRunPlan differs; prepare it again",
             )
 
 

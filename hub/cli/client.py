@@ -153,7 +153,7 @@ class HubClient:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except UnicodeEncodeError as error:
             raise CommandFailed(
-                "What was typed is not UTF-8 text, and the hub takes nothing else; look at the terminal's encoding.",
+                "The input is not UTF-8 text; check the terminal's encoding.",
                 Exit.USAGE,
             ) from error
         except ValueError as error:

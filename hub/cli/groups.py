@@ -50,7 +50,7 @@ class Group(click.Group):
         except click.NoSuchOption as error:
             if error.option_name in BEHIND:
                 written = f"{ctx.command_path} COMMAND {error.option_name}"
-                raise click.UsageError(f"{error.option_name} belongs behind the command: {written}", ctx) from error
+                raise click.UsageError(f"{error.option_name} belongs after the command: {written}", ctx) from error
             raise
 
     def resolve_command(

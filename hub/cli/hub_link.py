@@ -75,7 +75,7 @@ class HubLink:
             CommandFailed: The hub refuses, does not answer, or is gone.
         """
         if self._socket is None:
-            raise CommandFailed("The hub is gone.", Exit.NOT_REACHABLE)
+            raise CommandFailed("The hub has stopped.", Exit.NOT_REACHABLE)
         id = new_id()
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
         try:

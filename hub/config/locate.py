@@ -37,7 +37,7 @@ def locate(raw: ConfigMapping, keys: KeyPath, read_text: ReadText) -> tuple[str,
             node = _root(file, read_text)
             found = find(node, inner) if node is not None else None
             if found is not None and found.kind is not SpanKind.LIST:
-                raise EditRefused(f"{format_path(keys[:-1])} is one item and no list; put a dash before it in {file}")
+                raise EditRefused(f"{format_path(keys[:-1])} is one item, not a list; put a dash before it in {file}")
             last = len(found.items) if found is not None else last  # a list joined from several files grows in its own
         return file, (*inner, last)
     file, inner = locate(raw, keys[:-1], read_text)

@@ -88,7 +88,7 @@ class ConfigMethods:
         }
         if not call.caller.authority.has(ADMIN):
             if name != ROOT_FILE:
-                raise Forbidden("config.get: file: only who may change the configuration sees its files")
+                raise Forbidden("config.get: file: only callers who may change the configuration see its files")
             current = self._config.current
             visible = {name: current[name] for name in sorted(current.present - OF_OTHERS) if name in current.sections}
             parsed = self._redactor.redact_data(_without_secrets(visible))
@@ -144,7 +144,7 @@ class ConfigMethods:
 
     async def _written(self, file: str, text: str, base_hash: str | None) -> Mapping[str, Any]:
         if REDACTED in text:
-            raise InvalidRequest(f"raw: {REDACTED} is no secret: leave out what was hidden, or name it by !secret")
+            raise InvalidRequest(f"raw: {REDACTED} is not a secret: leave the hidden value out, or use !secret")
         saved = await asyncio.to_thread(self._config.write_file, file, text, base_hash, must_be_valid=True)
         return {"ok": True, "path": str(self._config.home / file), **saved.as_dict()}
 

@@ -110,7 +110,7 @@ class Tags:
     def _include(self, name: str, keys: KeyPath) -> Any:
         if not name.endswith(YAML_SUFFIXES):
             raise TagError(
-                phrase("!include takes YAML files, and {name} is none", name=name),
+                phrase("!include takes YAML files; {name} is not one", name=name),
                 phrase("name a file that ends in .yaml"),
             )
         if name == SECRETS_FILE:

@@ -118,7 +118,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     webhooks = host.parts.source(Webhooks)
     if webhooks is None:
-        raise Unavailable("no webhooks can come in here")
+        raise Unavailable("webhooks cannot be received here")
     hook = Webhook(
         id=str(limited(config["webhook_id"], host)),
         owner=host.automation_id,

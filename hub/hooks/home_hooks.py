@@ -153,7 +153,7 @@ class HomeHooks:
         if hook.file is None:
             raise InvalidRequest(f"the hook {name} cannot be enabled: {hook.error}")
         if hook.digest != digest:
-            raise Conflict(f"the files of the hook {name} are not those you looked at; look at it again")
+            raise Conflict(f"the files of the hook {name} have changed since you saw them; inspect it again")
         pin = SkillPin(True, digest, now_ms, {"guards": _guards(hook.file)})
         await asyncio.to_thread(self._pins.put, name, pin)
         return await self.get(name)

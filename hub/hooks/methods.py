@@ -72,7 +72,7 @@ class HookMethods:
         if not given["enabled"]:
             return {"hook": _shown(await self._home.disable(given["name"]))}
         if "digest" not in given:
-            raise InvalidRequest("look at the hook first: enabling it takes the digest that hooks.info shows")
+            raise InvalidRequest("inspect the hook first: enabling it needs the digest from hooks.info")
         return {"hook": _shown(await self._home.enable(given["name"], given["digest"], self._now_ms()))}
 
 

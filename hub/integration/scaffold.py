@@ -105,7 +105,7 @@ def write_integration(below: Path, name: str, pieces: Iterable[str], taken: Mapp
             "and write a second integration for it"
         )
     if folder.exists():
-        raise Conflict(f"{folder} is there already: choose another name, or remove it")
+        raise Conflict(f"{folder} exists already: choose another name, or remove it")
     files = _files(name, wanted)
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

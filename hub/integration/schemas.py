@@ -151,7 +151,7 @@ def read_module(domain: str, path: Path) -> ModuleType:
 def _compile(domain: str, schema: Any) -> Schema:
     try:
         return Schema(schema).checked()
-    except Exception as error:  # the library raises several kinds for what is no schema
+    except Exception as error:  # the library raises several kinds for what is not a schema
         raise SchemaProblem(f"{domain}/{SCHEMA_FILE}: {CONFIG_SCHEMA} is not a schema: {error}") from error
 
 

@@ -140,7 +140,7 @@ def read_markdown(folder: Path) -> BroughtIn:
     found = BroughtIn()
     if folder.is_file():
         if not folder.name.lower().endswith(_MARKDOWN):
-            raise InvalidRequest(f"{folder} is no Markdown; name a folder, or a file whose name ends in .md")
+            raise InvalidRequest(f"{folder} is not Markdown; name a folder, or a file whose name ends in .md")
         real = folder.resolve()  # who names a link means what it leads to
         text = _text(Root(real.parent), real.name)
         return BroughtIn({folder.name: text} if text.strip() else {})
@@ -148,7 +148,7 @@ def read_markdown(folder: Path) -> BroughtIn:
     for name in _markdown(root, "", found):
         _take(found, root, name, name)
     if not found.files and not found.left_out:
-        raise NotFound(f"{folder} holds no Markdown: no file in it has a name that ends in .md and says anything")
+        raise NotFound(f"{folder} holds no Markdown: no file in it has a name that ends in .md, and content")
     return found
 
 
@@ -209,7 +209,7 @@ def _take(found: BroughtIn, root: Root, name: str, wanted: str) -> None:
 def _text(root: Root, name: str) -> str:
     text = root.read_text(name, FILE_LIMIT_BYTES).removeprefix("\ufeff")
     if "\x00" in text:
-        raise InvalidRequest(f"{name} holds a NUL character and is no text")
+        raise InvalidRequest(f"{name} holds a NUL character and is not text")
     return text
 
 
@@ -239,7 +239,7 @@ def _folder(path: Path) -> Root:
     if not path.is_dir():
         is_there = path.exists()
         raise NotFound(
-            f"{path} is no folder; name the folder that it is in" if is_there else f"there is no folder {path}"
+            f"{path} is not a folder; name the folder that it is in" if is_there else f"there is no folder {path}"
         )
     root = Root(path)
     try:

@@ -249,7 +249,7 @@ def _item_end(lines: list[str], at: int) -> int:
     while end < len(lines):
         line = lines[end]
         if _SOURCE.fullmatch(line) or _STRUCK.fullmatch(line):
-            # What somebody writes right below an entry is no part of it.
+            # What somebody writes right below an entry is not part of it.
             return end + 1
         if not line.strip():
             # A blank line ends the item, unless what follows is indented below it.

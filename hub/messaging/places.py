@@ -31,7 +31,7 @@ def channel_and_peer(channel: str | None, to: str) -> tuple[str, str]:
         return channel, to
     name, _, peer = to.partition(":")
     if not (name and peer):
-        raise InvalidRequest("to: say on which channel: channel and to, or an address such as telegram:123456")
+        raise InvalidRequest("to: the channel is missing; give channel, or an address such as telegram:123456")
     return name, peer
 
 

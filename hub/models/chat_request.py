@@ -185,7 +185,7 @@ def _assistant(message: Message, *, reasoning: bool, signatures: bool) -> dict[s
 def _call(block: ToolCallBlock) -> dict[str, Any]:
     arguments: Mapping[str, Any] = block.arguments
     if block.malformed is not None:
-        # Servers parse the arguments of earlier calls too, and fail on what is no JSON.
+        # Servers parse the arguments of earlier calls too, and fail on what is not JSON.
         arguments = {"malformed_arguments": block.malformed[:MALFORMED_SHOWN]}
     return {
         "id": block.id,

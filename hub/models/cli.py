@@ -144,7 +144,7 @@ def fallbacks(client: HubClient, action: str, model: str | None) -> Answer:
         if model is None:
             raise CommandFailed(f"Name the model: homarus models fallbacks {action} MODEL", Exit.USAGE)
         if action == "remove" and model not in known:
-            raise CommandFailed(f"{model} is no fallback; there are {', '.join(known) or 'none'}", Exit.FINDINGS)
+            raise CommandFailed(f"{model} is not a fallback; there are {', '.join(known) or 'none'}", Exit.FINDINGS)
     changed = {
         "list": known,
         "add": [*known, *([model] if model not in known else [])],

@@ -347,7 +347,7 @@ class ModelRegistry:
             return listed[0].id
         problem = self._infos.problem(config.name)
         raise Unavailable(
-            f"Nobody can tell which model of {config.name} to use: it lists none{f' ({problem})' if problem else ''}. "
+            f"It is unclear which model of {config.name} to use: it lists none{f' ({problem})' if problem else ''}. "
             f"Name one as {config.name}/MODEL, or under models.providers.{config.name}.models.",
             details={"provider": config.name},
         )

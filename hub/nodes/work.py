@@ -100,12 +100,12 @@ class PendingWork:
             LimitExceeded: Its queue is full, or the item is too large.
         """
         if len(self.of(node_id)) >= LIMIT_PER_NODE:
-            raise LimitExceeded(f"{LIMIT_PER_NODE} things wait for this node already")
+            raise LimitExceeded(f"{LIMIT_PER_NODE} items wait for this node already")
         now = int(self._wall_time() * 1000)
         item = NodeWork(new_id(), node_id, type, priority, dict(data or {}), now, now + life_ms)
         encoded = msgspec.json.encode(item).decode()
         if len(encoded) > BYTES_LIMIT:
-            raise LimitExceeded(f"this is too large to be kept for a node that is away: over {BYTES_LIMIT} bytes")
+            raise LimitExceeded(f"this is too large to keep for a disconnected node: over {BYTES_LIMIT} bytes")
         self._items[item.id] = item
         self.revision += 1
         if self._db is not None:

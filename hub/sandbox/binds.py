@@ -38,7 +38,9 @@ def check_source(source: str, home: Path) -> str:
         raise InvalidRequest(f"{source!r:.200} cannot be mounted in a sandbox: it does not exist")
     _refuse_blocked(source, PurePosixPath(real))
     if not real.is_dir() and not real.is_file():
-        raise InvalidRequest(f"{source!r:.200} cannot be mounted in a sandbox: it is no directory or plain file")
+        raise InvalidRequest(
+            f"{source!r:.200} cannot be mounted in a sandbox: it is neither a directory nor a plain file"
+        )
     _refuse_overlap(source, PurePosixPath(real), PurePosixPath(home.resolve()), "the hub's home")
     return str(real)
 

@@ -46,7 +46,7 @@ class NamedTunnel:
         try:
             name = server_name(chunk[_RECORD_HEAD : _RECORD_HEAD + int.from_bytes(chunk[3:5])])
         except (IndexError, ValueError):
-            raise ConnectionError("its first record is no whole ClientHello") from None
+            raise ConnectionError("its first record is not a complete ClientHello") from None
         if name is not None and not self._fits(name):
             raise ConnectionError(f"it asks for {name:.100}")
         return chunk

@@ -122,7 +122,9 @@ def granted_scopes(requested: Iterable[str], by: Authority | None) -> frozenset[
         raise InvalidRequest(f"name at least one scope of: {', '.join(sorted(SCOPES))}")
     missing = sorted(wanted - by.scopes) if by is not None else []
     if missing:
-        raise Forbidden(f"you cannot give what you do not have: {', '.join(missing)}", details={"missing": missing})
+        raise Forbidden(
+            f"you cannot grant scopes that you do not have: {', '.join(missing)}", details={"missing": missing}
+        )
     return wanted
 
 

@@ -199,7 +199,7 @@ class Egress:
                     asked.add((request.method, request.url))
                     request = answer
                     if (request.method, request.url) in asked:
-                        raise EgressFailed(str(request.url.host), "its redirects go in a circle")
+                        raise EgressFailed(str(request.url.host), "its redirects form a loop")
         except TimeoutError as error:
             host = str(request.url.host)
             told = f"{host} did not answer in full within {timeout_s:g} s"
@@ -364,7 +364,7 @@ def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
         if name.lower() in _OURS:
             raise InvalidRequest(f"the header {name} is not for the caller to set")
         if any(ord(each) < 0x20 or ord(each) == 0x7F for each in f"{name}{value}") or not name.strip():
-            raise InvalidRequest(f"the header {name!r} holds characters that no header has")
+            raise InvalidRequest(f"the header {name!r} has characters that headers cannot have")
     return given
 
 

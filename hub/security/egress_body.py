@@ -31,7 +31,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit_bytes: in
     if name in {"", "identity"}:
         return await _read_plain(chunks, limit_bytes)
     if name not in {"gzip", "x-gzip", "deflate"}:
-        raise BodyRefused(f"is compressed in a way that was not asked for ({name[:40]})")
+        raise BodyRefused(f"is compressed in an unrequested way ({name[:40]})")
     return await _read_compressed(chunks, limit_bytes, is_gzip=name != "deflate")
 
 

@@ -127,7 +127,7 @@ class Dial:
 
     def _judge_dialled(self, address: Any) -> None:
         if not isinstance(address, tuple) or address[1] != self._port:
-            raise PermissionError(f"{address!r} is not what was asked for")
+            raise PermissionError(f"{address!r} is not the requested address")
         try:
             self.check(str(address[0]))
         except EgressRefused as error:  # the library knows how to end a dial that the system refuses

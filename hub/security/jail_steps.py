@@ -39,7 +39,7 @@ def refuse_special(found: os.stat_result, rel: str) -> None:
         raise IsADirectoryError(errno.EISDIR, "is a directory", rel)
     if stat.S_ISLNK(found.st_mode):
         raise PathRefused(rel, "it is a symlink, and those are not followed here")
-    raise PathRefused(rel, "it is no plain file (a device, pipe or socket)")
+    raise PathRefused(rel, "it is not a plain file (a device, pipe or socket)")
 
 
 def explain(error: OSError, rel: str) -> Exception:
@@ -47,7 +47,7 @@ def explain(error: OSError, rel: str) -> Exception:
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return PathRefused(rel, "it is a symlink, and those are not followed here")
     if error.errno in (errno.ENXIO, errno.ENODEV):
-        return PathRefused(rel, "it is no plain file (a device, pipe or socket)")
+        return PathRefused(rel, "it is not a plain file (a device, pipe or socket)")
     return OSError(error.errno, error.strerror or "failed", rel)
 
 

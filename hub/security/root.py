@@ -339,7 +339,7 @@ class Root:
             status = os.fstat(descriptor)
             refuse_special(status, rel)
             if status.st_nlink > 1:
-                raise PathRefused(rel, "the file has a second name (a hard link), which may lie elsewhere")
+                raise PathRefused(rel, "the file has a second name (a hard link), which may be elsewhere")
             if flags & os.O_TRUNC:
                 os.ftruncate(descriptor, 0)
         except BaseException:
@@ -350,7 +350,7 @@ class Root:
     def _refuse_holding_hidden(self, names: tuple[str, ...], rel: str) -> None:
         depth = len(names)
         if any(components(path)[:depth] == names for path in self.hidden):
-            raise PathRefused(rel, "it holds what is not part of this view of the directory")
+            raise PathRefused(rel, "parts of it are not in this view of the directory")
 
     def _list(self, descriptor: int, names: tuple[str, ...], rel: str, limit: int) -> list[str]:
         found: list[str] = []

@@ -89,7 +89,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
             kind = "symlink" if stat.S_ISLNK(mode) else "special file"
             raise SkillInvalid(f"the archive holds a {kind}: {path}; a skill is made of plain files")
         if info.flag_bits & _ENCRYPTED:
-            raise SkillInvalid(f"the archive is encrypted ({path}), so that nobody can look into it")
+            raise SkillInvalid(f"the archive is encrypted ({path}), so it cannot be checked")
         key = folded_name(path)
         if key in folded:
             raise SkillInvalid(f"the archive holds {path} twice")

@@ -111,9 +111,9 @@ class SkillControl:
                 await self._keep(skill.id, replace(skill.pin, enabled=None))
                 return await self._find(skill.id, agent_id)
             if digest is None:
-                raise InvalidRequest(f"look at {skill.id} first: enabling it takes the digest that skills.info shows")
+                raise InvalidRequest(f"look at {skill.id} first: enabling it needs the digest from skills.info")
             if digest != look.digest:
-                raise Conflict(f"the files of {skill.id} are not those you looked at; look at it again")
+                raise Conflict(f"the files of {skill.id} have changed since you saw them; inspect it again")
             if not accept and (bad := dangers(look.findings)):
                 told = "; ".join(map(str, bad))
                 raise Conflict(f"{skill.id} is in quarantine: {told}", details={"findings": len(bad)})
@@ -204,7 +204,7 @@ class SkillControl:
             waiting = [each for each in self._skills.all() if each.source is SkillSource.PROPOSED]
             if len(waiting) >= PROPOSALS_LIMIT and all(each.name != name for each in waiting):
                 raise Conflict(
-                    f"{PROPOSALS_LIMIT} proposals wait for the owner already; ask them to look at those first"
+                    f"{PROPOSALS_LIMIT} proposals wait for the owner already; ask them to review those first"
                 )
             await asyncio.to_thread(self._put, self._proposals / name, {FILE_NAME: data}, overwrite=True)
             id = f"{SkillSource.PROPOSED}/{name}"

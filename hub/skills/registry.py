@@ -211,5 +211,7 @@ def read_checked(skill: FoundSkill) -> Mapping[str, bytes]:
     """
     files = read_folder(skill.folder)
     if not skill.trusted and digest_of(files) != skill.pin.digest:
-        raise NotFound(f"the files of the skill {skill.name} changed since the owner enabled it; it is off until then")
+        raise NotFound(
+            f"the files of the skill {skill.name} changed since the owner enabled it; it is off until enabled again"
+        )
     return files

@@ -83,7 +83,7 @@ class FileWatch:
         if len(self._watches) >= WATCHED_LIMIT:
             raise LimitExceeded(f"more than {WATCHED_LIMIT} files and folders are watched already; {path} is not")
         if names[:1] == (HIDDEN,):
-            raise PathRefused(path, "what the hub keeps for itself is not watched")
+            raise PathRefused(path, "the hub's own files are not watched")
         watch = _Watch(names, is_recursive, on_change)
         self._watches[watch] = None
         self._restart()

@@ -114,7 +114,7 @@ class Home:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except FileExistsError as error:
             raise StorageError(
-                f"{directory} exists and is no directory; move it away, or choose another --config directory",
+                f"{directory} exists and is not a directory; move it away, or choose another --config directory",
                 details={"file": str(directory)},
             ) from error
         except OSError as error:

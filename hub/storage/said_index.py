@@ -15,7 +15,7 @@ _FIRST = (
     """CREATE TABLE said(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, ts_ms INTEGER NOT NULL,
         begin_bytes INTEGER NOT NULL, size_bytes INTEGER NOT NULL)""",
     """CREATE INDEX said_session ON said(session_id)""",
-    # Words hold letters and digits, and whatever is no ASCII; every other sign parts them.
+    # Words hold letters and digits, and whatever is not ASCII; every other sign parts them.
     """CREATE VIRTUAL TABLE words USING fts5(text, tokenize = 'ascii')""",
 )
 

@@ -28,7 +28,7 @@ def _path(value: Any) -> str:
     except PathRefused as error:
         raise Invalid(error.message) from error
     if names[:1] == (HIDDEN,):
-        raise Invalid(phrase("what the hub keeps for itself (.storage) is not watched"))
+        raise Invalid(phrase("the hub's own files (.storage) are not watched"))
     return "/".join(names)
 
 

@@ -70,7 +70,7 @@ def deferred_function(name: str, current_answers: Callable[[], Answers | None]) 
         answers = current_answers()
         if answers is None:
             raise TypeError(
-                f"{name}() takes its time and can be used in actions and conditions that run, "
+                f"{name}() is slow: it can be used in actions and conditions, "
                 "not in triggers, nor in `enabled` or `variables` of a trigger"
             )
         needed = NeedsAnswer(name, args, named)

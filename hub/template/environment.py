@@ -244,7 +244,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             return self.take(obj(*map(self._handed_in, args), **named))
         if isinstance(obj, Undefined):
             return fail(obj)
-        raise SecurityError(f"a value of the kind {type(obj).__name__} is not a function")
+        raise SecurityError(f"a value of type {type(obj).__name__} is not a function")
 
     def call_macro(self, macro: Macro, *args: Any, **named: Any) -> Any:
         """Call a macro of the template."""
@@ -314,7 +314,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             return self._each(items)
         if isinstance(items, int | float | bool | None):
             raise TypeError(f"{self.to_text(items)} is not a list")
-        raise NotPlainData(f"a value of the kind {type(items).__name__} is not a list")
+        raise NotPlainData(f"a value of type {type(items).__name__} is not a list")
 
     def _spend(self, chars: int) -> None:
         self.work.step()
@@ -339,7 +339,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         if isinstance(value, Undefined):
             return fail(value)
         if not isinstance(value, str | list | tuple | range | bytes):
-            raise TypeError(f"a value of the kind {type(value).__name__} has no slices")
+            raise TypeError(f"a value of type {type(value).__name__} has no slices")
         return self.take(value[slice(start, stop, step)])
 
     # Printing

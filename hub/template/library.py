@@ -165,7 +165,7 @@ class _Calls:
             return function.call(*args, **named)
         if isinstance(function, Macro):
             return self._sandbox.call_macro(function, *args, **named)
-        raise TypeError(f"a value of the kind {type(function).__name__} is not a function")
+        raise TypeError(f"a value of type {type(function).__name__} is not a function")
 
     def _largest_or_smallest(self, name: str) -> Callable[..., Any]:
         choose = DEFAULT_FILTERS[name]

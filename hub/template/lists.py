@@ -62,7 +62,7 @@ def combine(*mappings: Any, recursive: bool = False) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     for mapping in mappings:
         if not isinstance(mapping, Mapping):
-            raise TypeError(f"combine takes mappings, not a value of the kind {type(mapping).__name__}")
+            raise TypeError(f"combine takes mappings, not a value of type {type(mapping).__name__}")
         for key, value in mapping.items():
             old = result.get(key)
             both = recursive and isinstance(old, Mapping) and isinstance(value, Mapping)
@@ -173,7 +173,7 @@ def is_text_like(value: Any) -> bool:
 def _need_list(function: str, *values: Any) -> None:
     for value in values:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-            raise TypeError(f"{function} takes lists, not a value of the kind {type(value).__name__}")
+            raise TypeError(f"{function} takes lists, not a value of type {type(value).__name__}")
         if isinstance(value, Undefined):
             value._fail_with_undefined_error()
 

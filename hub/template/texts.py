@@ -217,7 +217,7 @@ class Texts:
             return value.total_seconds()
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
-        raise TypeError(f"a value of the kind {type(value).__name__} has no JSON")
+        raise TypeError(f"a value of type {type(value).__name__} has no JSON")
 
 
 def filesizeformat(value: Any, binary: bool = False) -> str:

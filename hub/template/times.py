@@ -211,7 +211,7 @@ def _time_of_day(text: str) -> time:
 
 def _short(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a text is needed, not a value of the kind {type(value).__name__}")
+        raise TypeError(f"a text is needed, not a value of type {type(value).__name__}")
     if len(value) > PARSED_CHARS:
         raise BoundReached(f"a moment has more than {PARSED_CHARS} characters")
     return value

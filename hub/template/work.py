@@ -187,7 +187,7 @@ class Work:
                 elif kind is EntityState:
                     self.seen_states = True
                 elif not isinstance(item, _PLAIN) and not isinstance(item, self.opaque):
-                    raise NotPlainData(f"a value of the kind {kind.__name__} is not plain data")
+                    raise NotPlainData(f"a value of type {kind.__name__} is not plain data")
                 if weight > most:
                     break
             if weight > most:

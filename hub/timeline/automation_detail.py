@@ -164,7 +164,7 @@ def _found(config: Plain, path: str) -> Plain | None:
             node = node[int(name)] if name.isdecimal() and int(name) < len(node) else None
         elif isinstance(node, Mapping):
             key = _LISTS.get(name, name) if place == 0 else name
-            # A condition within a step has the path `if/condition/0`: the word in between is no key.
+            # A condition within a step has the path `if/condition/0`: the word in between is not a key.
             node = node.get(key, node if name in ("condition", "conditions") else None)
     return node if isinstance(node, Mapping) else None
 

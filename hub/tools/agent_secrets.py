@@ -146,7 +146,7 @@ def holder_of(agent: str, authority: Authority) -> Holder:
         InvalidRequest: It is nobody of this home.
     """
     if authority.person is None:
-        raise InvalidRequest("only a person of this home keeps secrets for an agent")
+        raise InvalidRequest("only a person of this home can store secrets for an agent")
     return Holder(agent, authority.person)
 
 

@@ -36,10 +36,10 @@ def checked(ask: Ask, redactor: Redactor) -> tuple[dict[str, Any], str]:
         exact = {key: value for key, value in details.items() if key != DIFF}
         size_bytes = len(json.dumps(exact, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(f"what is to be approved is not plain data: {error}") from error
+        raise InvalidRequest(f"the request for approval is not plain data: {error}") from error
     if size_bytes > DETAILS_LIMIT_BYTES:
         raise InvalidRequest(
-            f"this takes the owner's approval and is too large to be shown ({size_bytes} of at most "
+            f"this needs the owner's approval and is too large to be shown ({size_bytes} of at most "
             f"{DETAILS_LIMIT_BYTES} bytes); do it in smaller pieces"
         )
     return details, binding

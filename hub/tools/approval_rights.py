@@ -31,7 +31,7 @@ def refuse_own(approval: Approval, context: Context) -> None:
         Forbidden: It is their own question.
     """
     if context.id in approval.chain or context.id == approval.context_id:
-        raise Forbidden("what asks for an approval cannot answer it")
+        raise Forbidden("a program that requests an approval cannot answer it")
     asker = approval.requested_by
     if asker.principal == context.authority.principal and not (asker.owner and context.authority.owner):
         raise Forbidden("this credential asked for it, so another one must answer: the owner's")
@@ -76,4 +76,4 @@ def refuse_to_answer_question(question: Approval, context: Context) -> None:
 
 def _refuse_programs(context: Context) -> None:
     if context.parent_id is not None or context.chain or context.authority.principal == SYSTEM.principal:
-        raise Forbidden("an approval or a question is answered by a person, never by what runs in the hub")
+        raise Forbidden("an approval or a question is answered by a person, never by a program in the hub")

@@ -314,7 +314,7 @@ class Approvals:
         if waiting is None:
             decided = await self.get(id_or_code)
             if decided is None:
-                raise NotFound(f"nothing waits for an answer under {id_or_code[:NAMED_LIMIT]!r}")
+                raise NotFound(f"no pending question has the id {id_or_code[:NAMED_LIMIT]!r}")
             self._guesses.succeed(principal)
             raise Conflict(f"{decided.title} is {decided.state.value} already", details={"state": decided.state.value})
         self._guesses.succeed(principal)
@@ -331,7 +331,7 @@ class Approvals:
         writing = self._tasks.spawn(self._settle(waiting, answered, context), name=f"answer {answered.id}")
         ended = await asyncio.shield(writing)
         if ended.state is not state:
-            raise Conflict(f"{ended.title} was changed on disk meanwhile; that means no")
+            raise Conflict(f"{ended.title} was changed on disk meanwhile, so it counts as refused")
         return ended
 
     def _refuse_ended(self, waiting: WaitingApproval) -> None:

@@ -142,7 +142,7 @@ def read_result_tool(kept: KeptResults) -> Tool:
         if (wanted := call.arguments.get("find")) is not None:
             offset = found.text.find(wanted, offset)
             if offset < 0:
-                raise InvalidRequest(f"{wanted!r} is not in the result behind this offset")
+                raise InvalidRequest(f"{wanted!r} is not in the result after this offset")
         part = found.text[offset : offset + limit]
         end = offset + len(part)
         more = f"; go on with offset {end}" if end < len(found.text) else ""

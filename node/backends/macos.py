@@ -80,7 +80,7 @@ class MacBackend:
             said = json.loads(await output_of([program, "--json"], timeout_s=limit_s))
             found = {name: float(said[name]) for name in ("latitude", "longitude", "h_accuracy", "altitude")}
         except (ValueError, LookupError, TypeError) as error:
-            raise NodeError("LOCATION_UNAVAILABLE", "CoreLocationCLI did not tell the place") from error
+            raise NodeError("LOCATION_UNAVAILABLE", "CoreLocationCLI returned no location") from error
         return {
             "lat": found["latitude"],
             "lon": found["longitude"],

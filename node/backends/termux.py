@@ -73,7 +73,7 @@ class TermuxBackend:
         said = await _asked(program, "-p", provider, "-r", "once", timeout_s=limit_s)
         if not isinstance(said, dict) or not isinstance(said.get("latitude"), float):
             raise NodeError(
-                "LOCATION_PERMISSION_REQUIRED", "let Termux:API have the place of this phone in its settings"
+                "LOCATION_PERMISSION_REQUIRED", "allow Termux:API to access this phone's location in its settings"
             )
         optional = {"accuracyMeters": "accuracy", "altitudeMeters": "altitude", "speedMps": "speed"}
         return {

@@ -21,7 +21,7 @@ def allowed_words(line: str) -> tuple[str, ...]:
     """
     words = read_command(re.sub(r"(?<=\s)\*(?=\s|$)", _PLACE, line)).words
     if words[:1] == (_PLACE,) or ANY in words or _PLACE in line:
-        raise CommandRefused(f"{line!r:.80} cannot be allowed: * is one word behind the program, without quotes")
+        raise CommandRefused(f"{line!r:.80} cannot be allowed: * is one word after the program, without quotes")
     words = tuple(ANY if each == _PLACE else each for each in words)
     reason = runs_others(words)
     if reason is not None:

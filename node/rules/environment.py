@@ -24,7 +24,7 @@ def checked_environment(wanted: Mapping[str, object]) -> dict[str, str]:
                 f"env: {name!r:.80} cannot be set; only LANG, LC_*, TZ, TERM, COLUMNS, LINES, NO_COLOR and CI can"
             )
         if not isinstance(value, str) or len(value) > VALUE_CHARS:
-            raise CommandRefused(f"env: the value of {name} is no text of at most {VALUE_CHARS} characters")
+            raise CommandRefused(f"env: the value of {name} is not text of at most {VALUE_CHARS} characters")
         refuse_unseen(f"env: {name}", value)
         found[name] = value
     return found

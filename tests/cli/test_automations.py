@@ -182,7 +182,7 @@ def test_the_hubs_own_events_are_refused(ask: Terminal) -> None:
     ran = ask("event", "fire", "state_changed", "--json")
 
     assert ran.code == 2
-    assert "cannot be made up" in ran.json["error"]["message"]
+    assert "cannot be fired" in ran.json["error"]["message"]
 
 
 def test_services_are_listed_and_called(ask: Terminal) -> None:

@@ -232,7 +232,7 @@ def test_what_needs_no_hub_answers_in_json(type_: Terminal, path: tuple[str, ...
         (["sessions", "lst"], "Did you mean list?"),
         (["status", "--jsn"], "Did you mean '--json'?"),
         (["configuration"], "Did you mean config?"),
-        (["--config", "/tmp", "check"], "belongs behind the command: homarus COMMAND --config"),
+        (["--config", "/tmp", "check"], "belongs after the command: homarus COMMAND --config"),
         (["service", "call", "notify.notify", "message=hi"], "Data goes into --data, as JSON."),
         (["xyzzy"], "`homarus --help` lists the commands."),
         (["config", "xyzzy"], "`homarus config --help` lists the commands."),

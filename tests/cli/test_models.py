@@ -92,7 +92,7 @@ def test_fallbacks_and_aliases_are_kept_in_the_configuration(hub: HubProcess, as
     [
         (("fallbacks", "add", "nobody/x"), "neither a provider nor an alias"),
         (("fallbacks", "add"), "Name the model"),
-        (("fallbacks", "remove", "mine/m"), "is no fallback"),
+        (("fallbacks", "remove", "mine/m"), "is not a fallback"),
         (("aliases", "set", "fast"), "aliases set NAME MODEL"),
         (("aliases", "remove", "slow"), "no alias slow"),
         (("auth", "login", "mine"), "has no sign-in"),

@@ -53,7 +53,7 @@ def test_a_message_that_is_refused_fails_the_command_and_is_kept(hub: HubProcess
     ("arguments", "told"),
     [
         (("--channel", "pigeon", "--to", "x", "Hello"), "there is no channel pigeon"),
-        (("--channel", "ferry", "--to", "x"), "say what is to be sent"),
+        (("--channel", "ferry", "--to", "x"), "expected the text to send"),
     ],
 )
 def test_what_cannot_be_sent_says_why(hub: HubProcess, ask: Terminal, arguments: tuple[str, ...], told: str) -> None:

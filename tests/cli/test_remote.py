@@ -23,7 +23,7 @@ NOWHERE = ("--url", "ws://127.0.0.1:1", "--token", "abc")
         (("--url", "http://10.0.0.7", "--token", "a", "status"), Exit.USAGE, "in clear"),
         (("--url", "ftp://hub.example.org", "--token", "a", "status"), Exit.USAGE, "wss://hub.example.org"),
         (("--url", "wss://hub:none", "--token", "a", "status"), Exit.USAGE, "expected the address"),
-        (("--url", "wss://hub", "--token", "a\nb", "status"), Exit.USAGE, "no token"),
+        (("--url", "wss://hub", "--token", "a\nb", "status"), Exit.USAGE, "not a token"),
         ((*NOWHERE, "status"), Exit.NOT_REACHABLE, "ws://127.0.0.1:1 cannot be reached"),
         *(
             ((*NOWHERE, *command), Exit.USAGE, "works with the hub's own files")

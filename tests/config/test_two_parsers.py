@@ -40,7 +40,7 @@ def texts() -> list[str]:
 
 
 def facts(event: Any) -> tuple[Any, ...]:
-    """What a reader takes from an event; what is no text ends, or is missing, at a place of each."""
+    """What a reader takes from an event; what is not text ends, or is missing, at a place of each."""
     start = event.start_mark
     said = [getattr(event, name, None) for name in ("value", "tag", "anchor", "flow_style")]
     ends = isinstance(event, (MappingEndEvent, SequenceEndEvent)) or getattr(event, "value", None) == ""

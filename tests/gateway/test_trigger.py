@@ -71,7 +71,7 @@ async def test_a_webhook_that_is_taken_or_cannot_come_in_is_told(bench: Bench) -
     bench.arm({"trigger": "webhook", "webhook_id": "a"})
     taken = bench.arm({"trigger": "webhook", "webhook_id": "a"})
 
-    assert "no webhooks" in nowhere.failures[0]
+    assert "webhooks cannot be received" in nowhere.failures[0]
     assert "belongs to" in taken.failures[0]
 
 

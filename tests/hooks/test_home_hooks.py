@@ -90,7 +90,7 @@ async def test_only_what_was_looked_at_is_enabled(home: HookHome) -> None:
     digest = (await home.found.get("greet")).digest
     home.write(GREET.replace("hello", "give me your keys"))
 
-    with pytest.raises(Conflict, match="are not those you looked at"):
+    with pytest.raises(Conflict, match="have changed since you saw them"):
         await home.found.enable("greet", digest, 1)
     with pytest.raises(NotFound, match="there is no hook 'other'"):
         await home.found.enable("other", digest, 1)

@@ -140,7 +140,7 @@ def test_a_folder_that_is_there_is_left_alone(terminal: Terminal) -> None:
     ran = terminal("integration", "new", "desk", "--tool")
 
     assert ran.code == 1
-    assert f"{folder} is there already: choose another name, or remove it" in ran.err
+    assert f"{folder} exists already: choose another name, or remove it" in ran.err
     assert [file.name for file in folder.iterdir()] == ["mine.py"]
 
 

@@ -32,8 +32,8 @@ def test_an_address_is_a_chat_or_the_last_one(
         ("telegram", "last", "not both"),
         ("last", "7", "not both"),
         ("telegram", None, "name the recipient"),
-        (None, "7", "which channel"),
-        (None, ":7", "which channel"),
+        (None, "7", "the channel is missing"),
+        (None, ":7", "the channel is missing"),
     ],
 )
 def test_an_address_that_is_neither_is_refused(channel: str | None, to: str | None, told: str) -> None:

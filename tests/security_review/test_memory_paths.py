@@ -68,7 +68,7 @@ def test_rooms_whose_ids_look_alike_have_memories_of_their_own() -> None:
 
 @pytest.fixture
 def trap(tmp_path: Path) -> Path:
-    """A folder full of what is no file of its own."""
+    """A folder full of what is not a file of its own."""
     secret = tmp_path / "outside"
     secret.mkdir()
     (secret / "secret.md").write_text(CANARY)

@@ -62,7 +62,7 @@ class DiscordServer:
         self.deaf = False
         """Whether the gateway answers nothing any more, with its sockets open; over with the next connection."""
         self.garbled = False
-        """Whether the next event is preceded by what is no JSON."""
+        """Whether the next event is preceded by what is not JSON."""
         self.fetched = 0
         self.identified = self.resumed = 0
         self.published: list[Json] = []

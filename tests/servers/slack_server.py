@@ -49,7 +49,7 @@ class SlackServer:
         self.deaf = False
         """Whether the socket answers nothing any more, though it is open; over with the next connection."""
         self.garbled = False
-        """Whether the next envelope is preceded by what is no JSON."""
+        """Whether the next envelope is preceded by what is not JSON."""
         self.fetched = 0
         self.impatient = False
         """Whether the history is given only once the client answers a ping over the socket."""

@@ -62,7 +62,7 @@ async def test_an_installed_skill_is_off_until_what_was_looked_at_is_enabled(hom
     assert look.files == {"SKILL.md": len(FRONT), "run.sh": 4}
     with pytest.raises(InvalidRequest, match="look at"):
         await home.control.enable(id, "main", None)
-    with pytest.raises(Conflict, match="not those you looked at"):
+    with pytest.raises(Conflict, match="have changed since you saw them"):
         await home.control.enable(id, "main", "0" * 64)
     assert (await home.control.enable(id, "main", look.digest)).ready
     assert (await home.control.disable(id, "main")).state == "disabled"

@@ -191,7 +191,7 @@ def _copy(item: dict[str, Any], keys: KeyPath) -> KeyPath:
     if not isinstance(holder, list) or not isinstance(last, int):
         return _append(item, keys, twin)
     if len(holder) >= SEQUENCE_LIMIT:
-        raise InvalidRequest(f"a list of the form holds at most {SEQUENCE_LIMIT} cards; go on in YAML")
+        raise InvalidRequest(f"a list of the form holds at most {SEQUENCE_LIMIT} cards; continue in YAML")
     holder.insert(last + 1, twin)
     return (*keys[:-1], last + 1)
 
@@ -220,7 +220,7 @@ def _append(item: dict[str, Any], keys: KeyPath, value: Any) -> KeyPath:
         found = None
     if isinstance(found, list):
         if len(found) >= SEQUENCE_LIMIT:
-            raise InvalidRequest(f"a list of the form holds at most {SEQUENCE_LIMIT} cards; go on in YAML")
+            raise InvalidRequest(f"a list of the form holds at most {SEQUENCE_LIMIT} cards; continue in YAML")
         found.append(value)
         return (*keys, len(found) - 1)
     made = [value] if found is None else [found, value]

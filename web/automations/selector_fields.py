@@ -309,7 +309,7 @@ def _number(text: str) -> int | float:
 
 def _colour(text: str) -> list[int]:
     if not COLOUR.fullmatch(text):
-        raise InvalidRequest(f"{text[:40]!r} is no colour such as #ff8800")
+        raise InvalidRequest(f"{text[:40]!r} is not a colour such as #ff8800")
     return [int(text[at : at + 2], 16) for at in (1, 3, 5)]
 
 

@@ -44,7 +44,7 @@ def without_tags(value: Any, *, secrets: bool = False) -> Any:
     if isinstance(value, Tagged):
         if secrets and value.tag == "!secret" and isinstance(value.value, str):
             return f"!secret {value.value}"
-        raise InvalidRequest(f"{value.tag} cannot stand here; put quotes around it if it is meant as text")
+        raise InvalidRequest(f"{value.tag} cannot be used here; put quotes around it if it is meant as text")
     if isinstance(value, dict):
         return {key: without_tags(each, secrets=secrets) for key, each in value.items()}
     return [without_tags(each, secrets=secrets) for each in value] if isinstance(value, list) else value

@@ -242,7 +242,7 @@ def _stated(checked: Checked) -> list[Mapping[str, Any]]:
     """Return the configuration of agents as written, without defaults."""
     found = checked.config.raw.get("agents")
     if isinstance(found, Mapping):
-        raise CommandFailed("agents: is one agent and no list; put a dash before it.", Exit.INVALID_CONFIGURATION)
+        raise CommandFailed("agents: is one agent, not a list; put a dash before it.", Exit.INVALID_CONFIGURATION)
     return list(found or ())
 
 

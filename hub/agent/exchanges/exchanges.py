@@ -96,10 +96,12 @@ class Exchanges:
         if request.writer.session_key == request.other.session_key:
             raise InvalidRequest("session_key: this is the conversation you are in")
         if SessionKey.parse(request.other.session_key).kind is SessionKind.SUBAGENT:
-            raise InvalidRequest("session_key: subagents are told things with the tool subagents (steer)")
+            raise InvalidRequest("session_key: use the tool subagents (steer) to send a message to a subagent")
         mine = sum(each.request.writer == request.writer for each in self._open.values())
         if mine >= OPEN_PER_SESSION or len(self._open) >= OPEN_LIMIT:
-            raise LimitExceeded(f"{mine} exchanges of this conversation go on ({len(self._open)} in all); let them end")
+            raise LimitExceeded(
+                f"{mine} exchanges of this conversation are active ({len(self._open)} in all); wait until one has ended"
+            )
         exchange = Exchange(f"{RUN_PREFIX}{new_id()}", request)
         self._open[exchange.id] = exchange
         self._parts.tasks.spawn(self._go_on(exchange), name=exchange.id)

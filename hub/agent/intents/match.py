@@ -34,7 +34,7 @@ def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
     """
     found = tuple(dict.fromkeys(" ".join(each.split()) for each in topics))
     if not found:
-        raise InvalidRequest("say with which words the topic comes up")
+        raise InvalidRequest("name the words that bring the topic up")
     if len(found) > TOPICS_LIMIT:
         raise InvalidRequest(f"at most {TOPICS_LIMIT} topics; there are {len(found)}")
     for topic in found:
@@ -42,7 +42,7 @@ def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
         if len(topic) > TOPIC_LIMIT or len(words) > WORDS_LIMIT:
             raise InvalidRequest(f"the topic {topic[:60]!r} is too long: a few words of the message will do")
         if not words:
-            raise InvalidRequest(f"the topic {topic[:60]!r} names nothing that could be recognised")
+            raise InvalidRequest(f"the topic {topic[:60]!r} has no word that can be recognised")
     return found
 
 

@@ -63,7 +63,7 @@ class AgentFileMethods:
         if name not in NAMES:
             raise InvalidRequest(f"{call.method}: name: expected one of {', '.join(NAMES)}")
         if not call.context.authority.owner:
-            raise Forbidden(f"{call.method}: only an owner of this home sees what these files say")
+            raise Forbidden(f"{call.method}: only an owner of this home may read these files")
         return agent, name
 
     def _shown(self, agent: Agent, name: str, whole: bool) -> dict[str, Any]:

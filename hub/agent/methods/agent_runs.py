@@ -183,7 +183,7 @@ class AgentMethods:
             return (await self._addresses.at(channel, to, account or "default")).address
         place = None if channel or to else await self._addresses.of_session(self._session_key(params))
         if place is None:
-            raise InvalidRequest("deliver: say where to, with channel and to")
+            raise InvalidRequest("deliver: expected a destination in channel and to")
         return place.address
 
     async def _run(self, call: MethodCall, request: RunRequest, address: Address | None) -> None:

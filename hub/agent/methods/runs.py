@@ -132,7 +132,7 @@ class RunMethods:
 
     async def _replay(self, call: MethodCall) -> Mapping[str, Any]:
         if not call.context.authority.owner:
-            raise Forbidden("only an owner of this home may put a run to another model")
+            raise Forbidden("only an owner of this home may replay a run with another model")
         run = await self.visible(call.params["runId"], call.context.authority)
         transcript = await transcript_of(run, self._sessions)
         if transcript is None:

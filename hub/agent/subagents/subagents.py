@@ -75,7 +75,7 @@ class Subagents:
         settings = parts.agents.get(request.agent_id).subagents
         agent = parts.agents.get(request.target_agent or request.agent_id)
         if not settings.allows(request.agent_id, agent.id):
-            raise Forbidden(f"agent_id: {agent.id} may not be given tasks from here; see agents_list")
+            raise Forbidden(f"agent_id: {agent.id} does not accept tasks from here; see agents_list")
         if parts.sessions.get(request.session_key) is None:
             raise InvalidRequest("this conversation is not kept, so no result could come back to it")
         if is_incognito(request.session_key):

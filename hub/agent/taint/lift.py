@@ -25,7 +25,7 @@ async def lift_taint(
     authority = context.authority
     caused = context.parent_id is not None or context.chain or authority.principal == SYSTEM.principal
     if not authority.owner or authority.tainted or caused:
-        raise Forbidden("only an owner of this home, in person, lifts what words from outside restrict")
+        raise Forbidden("only an owner of this home, in person, may lift a taint")
     session = sessions.get(session_key)
     if session is None:
         raise NotFound(f"there is no session {session_key}", details={"key": session_key})

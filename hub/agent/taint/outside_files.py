@@ -79,7 +79,7 @@ class OutsideFiles:
             if marks.count + len(wanted) > MARKS_LIMIT:
                 raise LimitExceeded(
                     f"{MARKS_LIMIT} files with words from outside were written in this workspace; "
-                    "the owner has to clear up before more are"
+                    "the owner must remove some first"
                 )
             file = self._file(agent_id)
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -202,7 +202,7 @@ class Blueprints:
         found = await asyncio.to_thread(self._store.find, _domain(domain), path)
         url = found.blueprint.metadata.source_url if found.blueprint else None
         if found.bundled:
-            raise InvalidRequest(phrase("{path} comes with the program and is kept up to date with it", path=path))
+            raise InvalidRequest(phrase("{path} is part of the program and is updated with it", path=path))
         if found.blueprint is None or url is None:
             raise InvalidRequest(phrase("{path} does not say where it came from (source_url)", path=path))
         draft = await self.draft_from_url(url, path)

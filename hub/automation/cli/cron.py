@@ -118,7 +118,7 @@ def edit(client: HubClient, id: str, enabled: bool | None, **given: Any) -> Answ
     if enabled is not None:
         patch["enabled"] = enabled
     if not patch:
-        raise CommandFailed("Say what is to be changed; `homarus cron edit --help` lists it.", Exit.USAGE)
+        raise CommandFailed("Say what to change; `homarus cron edit --help` lists it.", Exit.USAGE)
     job = client.call("cron.update", {"id": id, "patch": patch})
     return job, f"{job['id']} is changed; {_next(job)}."
 

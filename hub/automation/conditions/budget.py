@@ -33,7 +33,7 @@ def since(per: str | float, now: float, zone: tzinfo) -> float:
 def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     spending = asking.parts.spending
     if spending is None:
-        raise Unavailable("what was spent is not known here")
+        raise Unavailable("spending is not known here")
     start = since(config["per"], asking.parts.clock.time(), asking.parts.zone())
     agent, automation = config.get("agent"), config.get("automation")
     if automation == THIS:

@@ -84,7 +84,7 @@ def _limit(bound: float | str, asking: ConditionContext) -> tuple[float | None, 
         return bound, f"{bound:g}"
     state = asking.parts.states.get(bound)
     if state is None:
-        raise NotFound(f"there is no entity {bound}, whose number was to be compared with")
+        raise NotFound(f"there is no entity {bound}, to compare the number with")
     if state.state in _NOT_KNOWN:
         return None, bound
     limit = _number(state.state, bound)

@@ -47,7 +47,7 @@ def _wanted(value: Any, asking: ConditionContext) -> Any:
         return value
     named = asking.parts.states.get(value)
     if named is None:
-        raise NotFound(f"there is no entity {value}, whose state was to be compared with")
+        raise NotFound(f"there is no entity {value}, to compare the state with")
     return named.state
 
 

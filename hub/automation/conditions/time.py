@@ -64,7 +64,7 @@ def _second(value: int | str, asking: ConditionContext) -> float | None:
         return value
     state = asking.parts.states.get(value)
     if state is None:
-        raise NotFound(f"there is no entity {value}, which was to say a time")
+        raise NotFound(f"there is no entity {value}, to read the time from")
     if value.startswith("input_datetime.") and "hour" in state.attributes:
         read = [state.attributes.get(unit, 0) for unit in ("hour", "minute", "second")]
         if all(isinstance(each, (int, float)) for each in read):

@@ -120,7 +120,7 @@ class AutomationsFile:
         text, _ = self._text(FILE)
         if text.strip() and read_spans(text) is not None:
             raise Conflict(
-                f"{FILE} is there but not in use; add `{SECTION}: !include {FILE}` to {ROOT_FILE}, or take it away"
+                f"{FILE} exists but is not used; add `{SECTION}: !include {FILE}` to {ROOT_FILE}, or remove it"
             )
         self._append_to(FILE, item)
         try:

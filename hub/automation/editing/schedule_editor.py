@@ -263,7 +263,7 @@ class ScheduleService:
     def _refuse_tainted(self, asker: Asker) -> None:
         if asker.context.authority.tainted and not asker.approved:
             raise Forbidden(
-                "words from outside are in this conversation, so nothing is scheduled from it without the owner's word"
+                "words from outside are in this conversation, so scheduling from it needs the owner's approval"
             )
 
     async def _bounded(
@@ -277,7 +277,7 @@ class ScheduleService:
             return request
         authority = asker.context.authority
         if request.agent_id != asker.agent_id:
-            raise Forbidden("an agent schedules only what it does itself")
+            raise Forbidden("an agent can schedule only its own actions")
         here = await self._here(asker)
         # What sees more than it did is not sent where it was sent until now.
         if old is None or request.address != old.address or request.session != old.session:
@@ -304,7 +304,7 @@ class ScheduleService:
             return await self._addresses.last(asker.agent_id)
         if authority.person is not None:
             return await self._addresses.of_person(authority.person, asker.agent_id)
-        raise InvalidRequest("nobody is in this conversation who could be sent anything later")
+        raise InvalidRequest("this conversation has nobody to send anything to later")
 
     def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:
         """Whether the requester may see it: a person sees all, an agent what it made for the person it serves now.
@@ -376,7 +376,7 @@ def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[s
     if own.thread is not None:
         found["thread"] = own.thread
     if isinstance(address, Mapping) and {key: str(each) for key, each in address.items()} != found:
-        raise Forbidden("an agent schedules messages to the conversation it is in, and to no other")
+        raise Forbidden("an agent can schedule messages only to its own conversation")
     return found
 
 

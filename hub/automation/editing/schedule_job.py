@@ -140,7 +140,7 @@ def changed_request(request: ScheduleRequest, patch: Mapping[str, Any], now: flo
     if request.do is ScheduledAction.EVENT and request.session == "isolated":
         raise InvalidRequest('sessionTarget: a system event is for a session; use "main", or an agentTurn')
     if not request.text:
-        raise InvalidRequest("payload: say what is to be said")
+        raise InvalidRequest("payload: expected the text to send")
     return request
 
 

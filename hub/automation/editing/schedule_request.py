@@ -78,7 +78,7 @@ class ScheduleRequest(Struct, frozen=True):
             InvalidRequest: It says which.
         """
         if not self.text.strip() or len(self.text) > TEXT_LIMIT:
-            raise InvalidRequest(f"text: say in 1 to {TEXT_LIMIT} characters what is to be said")
+            raise InvalidRequest(f"text: expected 1 to {TEXT_LIMIT} characters to send")
         if len(self.name) > NAME_LIMIT:
             raise InvalidRequest(f"name: at most {NAME_LIMIT} characters")
 
@@ -92,7 +92,7 @@ def at_trigger(text: object, now: float, zone: tzinfo) -> dict[str, Any]:
     when = math.ceil(parse_at(text, now, zone))
     moment = datetime.fromtimestamp(when, zone)
     if when <= now:
-        raise InvalidRequest(f"at: {moment:%Y-%m-%d %H:%M} is past; give a time ahead, or a delay such as 20m")
+        raise InvalidRequest(f"at: {moment:%Y-%m-%d %H:%M} is in the past; give a future time, or a delay such as 20m")
     if when > now + LATEST_S:
         raise InvalidRequest(f"at: {moment:%Y-%m-%d} is too far ahead")
     return {"trigger": "at", "at": moment.isoformat(timespec="seconds")}

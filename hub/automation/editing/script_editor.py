@@ -191,7 +191,7 @@ class ScriptEditor:
         text, _ = self._text(FILE)
         if text.strip() and read_spans(text) is not None:
             raise Conflict(
-                f"{FILE} is there but not in use; add `{SECTION}: !include {FILE}` to {ROOT_FILE}, or take it away"
+                f"{FILE} exists but is not used; add `{SECTION}: !include {FILE}` to {ROOT_FILE}, or remove it"
             )
         self._add_to(FILE, key, data)
         try:

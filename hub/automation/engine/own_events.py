@@ -104,7 +104,7 @@ def refuse_own(event_type: str, authority: Authority) -> None:
     """
     if is_own(event_type):
         raise InvalidRequest(
-            f"{event_type[:80]} is an event of the hub itself and cannot be made up; choose another name",
+            f"{event_type[:80]} is an event of the hub itself and cannot be fired; choose another name",
             details={"event_type": event_type[:80]},
         )
     if event_type in TRIED_EVENTS and (authority.tainted or not authority.owner):

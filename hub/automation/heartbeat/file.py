@@ -21,7 +21,7 @@ USUAL_S = 1_800.0
 """How often a check without an interval of its own is taken to be meant, when it is decided which is most overdue."""
 
 _EXPLANATIONS = ("One line per thing to check when nobody asks. Empty means: nothing, stay quiet.",)
-"""What workspaces were furnished with at first; it is no check."""
+"""What workspaces were furnished with at first; it is not a check."""
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[(?P<box>[ xX])\][ \t]*)?(?P<text>.*)")

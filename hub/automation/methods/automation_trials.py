@@ -75,7 +75,7 @@ class AutomationTrials:
             self._engine.parts.clock.time() if params.get("until") is None else self._moment(params["until"], "until")
         )
         if since >= until:
-            raise InvalidRequest("since: it lies behind until")
+            raise InvalidRequest("since: it is after until")
         if until - since > BACKTEST_LIMIT_S:
             raise InvalidRequest(f"since: at most {BACKTEST_LIMIT_S / 86_400:g} days are looked at")
         return self._shown(await self._engine.backtest(params["id"], since, until))

@@ -36,7 +36,7 @@ _ONE: Mapping[Any, Any] = {Optional("id"): _ID, Optional("jobId"): _ID}
 _RUN_STATUSES = ("ok", "error", "skipped")
 _EVENT = All(str, Length(min=1, max=TEXT_LIMIT))
 _BEACON = frozenset({"deviceId", "instanceId", "host", "ip", "lastInputSeconds"})
-"""What a client that reports its presence sends along; that is no event for an agent."""
+"""What a client that reports its presence sends along; that is not an event for an agent."""
 _ABOUT = ("version", "platform", "deviceFamily", "modelIdentifier", "mode", "reason")
 
 """Takes the presence that a client reports, and its connection."""
@@ -203,7 +203,7 @@ class CronMethods:
             next_ms = int(due * 1000) if due is not None else None
             traces = await self._traces.list(id, wanted)
         elif params.get("scope") == "job":
-            raise InvalidRequest("id: say of which job, or ask with the scope all")
+            raise InvalidRequest("id: expected the id of a job, unless the scope is all")
         else:
             traces = await self._traces.recent(wanted)
         children = [child_of(trace) for trace in traces]
@@ -267,7 +267,7 @@ class CronMethods:
 def _id(params: Mapping[str, Any]) -> str:
     found = params.get("id") or params.get("jobId")
     if not found:
-        raise InvalidRequest("id: say which job")
+        raise InvalidRequest("id: expected the id of a job")
     return str(found)
 
 

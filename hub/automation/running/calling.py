@@ -38,7 +38,7 @@ async def call_service(
         raise UnknownService(f"there is no service {name}", details={"service": name})
     wants_response = response_variable is not None
     if response_variable is None and service.response is ResponseMode.ONLY:
-        raise InvalidRequest(f"the service {name} does nothing but answer; say response_variable")
+        raise InvalidRequest(f"the service {name} only returns a response; set response_variable")
     key = None
     if run.is_kept or service.idempotent:
         key = await _begin(run, service, path)

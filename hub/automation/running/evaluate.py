@@ -100,7 +100,7 @@ def _at_once(questions: _Questions, asking: ConditionContext) -> ConditionVerdic
             try:
                 if kind.check is None:
                     raise ConditionError(
-                        f"the condition {kind.name} has to be waited for, and that is not possible here", path
+                        f"the condition {kind.name} takes time to evaluate, which is not possible here", path
                     )
                 verdict = kind.check(condition, asking)
             except (HubError, SchemaError) as error:

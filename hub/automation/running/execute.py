@@ -50,7 +50,7 @@ async def execute(run: RunState) -> Ended:
             kept stays kept, and resumes at the next start.
     """
     run.task = asyncio.current_task()
-    if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is no part of it
+    if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is not part of it
         run.started = run.parts.clock.time()
     try:
         ended = await _whole(run) if run.cancelled is None else Ended(RunOutcome.CANCELLED, reason=run.cancelled)

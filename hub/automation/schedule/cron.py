@@ -220,7 +220,7 @@ def _what_is_wrong(expression: str, fields: Sequence[str]) -> InvalidRequest:
             )
     return InvalidRequest(
         phrase(
-            'cron: the weekday field "{field}" of "{expression}" mixes what cannot be combined: weekdays of the month '
+            'cron: the weekday field "{field}" of "{expression}" mixes incompatible values: weekdays of the month '
             "such as fri#2 or l5 are written alone, with * as the day of month",
             field=fields[4],
             expression=expression,

@@ -66,7 +66,7 @@ def parse_at(text: object, base: float, zone: tzinfo) -> float:
     if match := _DURATION.fullmatch(words):
         return base + _duration(match[1], text)
     if _DATE.fullmatch(words):
-        raise InvalidRequest(f"at: {show(text)} has no time of day; write it behind the date, such as {words} 07:30")
+        raise InvalidRequest(f"at: {show(text)} has no time of day; write it after the date, such as {words} 07:30")
     if (clock := _time_of_day(words)) is not None:
         return _next_time(clock, base, zone)
     return _date_time(words, zone, text)
@@ -79,7 +79,7 @@ def _seconds(value: float) -> float:
         raise InvalidRequest(
             f"at: {value:.0f} looks like milliseconds since the epoch; give seconds ({value / 1000:.0f}) or a date"
         )
-    raise InvalidRequest(f"at: the number {value:g} alone does not say what it counts; {EXPECTED}")
+    raise InvalidRequest(f"at: the number {value:g} has no unit; {EXPECTED}")
 
 
 def _duration(words: str, text: str) -> float:
@@ -119,7 +119,7 @@ def _zone(name: str, zone: tzinfo, text: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidRequest(
-            f"at: {show(name)} in {show(text)} is no time zone; expected an IANA name such as Europe/Berlin"
+            f"at: {show(name)} in {show(text)} is not a time zone; expected an IANA name such as Europe/Berlin"
         ) from error
 
 
@@ -129,7 +129,7 @@ def _instant(moment: datetime, zone: tzinfo, text: str) -> float:
     except (OverflowError, ValueError):
         found = LATEST
     if not 0 <= found < LATEST:
-        raise InvalidRequest(f"at: {show(text)} lies outside the years 1970 to 8999")
+        raise InvalidRequest(f"at: {show(text)} is outside the years 1970 to 8999")
     return found
 
 

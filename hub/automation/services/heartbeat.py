@@ -83,7 +83,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             call.quoted,
         )
         if not call.context.authority.owner:
-            raise Forbidden("agent.heartbeat: what an agent looks after is the owner's, and so is what it tells of it")
+            raise Forbidden("agent.heartbeat: only the owner may run an agent's heartbeat")
         answer = await heartbeats.beat(wanted, call.context, key=call.idempotency_key, began=noting(call))
         if answer.get("tainted"):
             call.taint()

@@ -115,8 +115,8 @@ class MemoryServices:
         authority, data = call.context.authority, call.data
         if authority.tainted and (data["shared"] or "replaces" in data):
             raise Forbidden(
-                "memory.add: words from outside are in this run; they choose neither what is struck nor what everybody "
-                "in this home may know"
+                "memory.add: words from outside are in this run; they may decide neither what is struck nor "
+                "what is shared"
             )
         agent_id = self._agent(call)
         trusted = belongs_here(authority) and not authority.tainted
@@ -148,10 +148,10 @@ class MemoryServices:
     async def _forget(self, call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
         if call.context.authority.tainted:
-            raise Forbidden("memory.forget: words from outside are in this run; they do not choose what is forgotten")
+            raise Forbidden("memory.forget: words from outside are in this run; they may not decide what is forgotten")
         what = Forget(data.get("query"), data.get("session"), data.get("person"))
         if what == Forget():
-            raise InvalidRequest("memory.forget: say what, by query, session or person")
+            raise InvalidRequest("memory.forget: expected query, session or person")
         hits = await self._memory.require().forget(
             what,
             agent_id=self._agent(call),

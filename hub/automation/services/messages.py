@@ -174,7 +174,7 @@ class Messages:
 def _text(data: Mapping[str, Any]) -> str:
     text = data.get("text") or data.get("message")
     if not text:
-        raise InvalidRequest("text: say what is to be said")
+        raise InvalidRequest("text: expected the text to send")
     return str(text)
 
 

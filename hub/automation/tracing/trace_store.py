@@ -359,20 +359,20 @@ def _each_step(trace: Mapping[str, Any], without: tuple[str, ...]) -> dict[str, 
 def _checked(data: Any) -> dict[str, Any]:
     """Return the trace in a file, reduced to known fields; raises `InvalidRequest`."""
     if not isinstance(data, Mapping) or data.get(FORMAT) != VERSION or not isinstance(data.get("trace"), Mapping):
-        raise InvalidRequest(f'this is no trace; expected {{"{FORMAT}": {VERSION}, "trace": {{…}}}}')
+        raise InvalidRequest(f'this is not a trace; expected {{"{FORMAT}": {VERSION}, "trace": {{…}}}}')
     raw: Mapping[str, Any] = data["trace"]
     for key in ("automation_id", "started", "outcome"):
         if not isinstance(raw.get(key), str) or not raw[key]:
-            raise InvalidRequest(f"this is no trace; trace.{key} is not text")
+            raise InvalidRequest(f"this is not a trace; trace.{key} is not text")
     if raw["outcome"] not in {outcome.value for outcome in RunOutcome}:
-        raise InvalidRequest(f"this is no trace; trace.outcome is {raw['outcome'][:40]!r}")
+        raise InvalidRequest(f"this is not a trace; trace.outcome is {raw['outcome'][:40]!r}")
     if _moment(raw["started"]) == 0.0:
-        raise InvalidRequest("this is no trace; trace.started is no date-time with a time zone")
+        raise InvalidRequest("this is not a trace; trace.started is not a date-time with a time zone")
     steps = raw.get("steps")
     if not isinstance(steps, Mapping) or not all(
         isinstance(entries, list) and all(isinstance(entry, Mapping) for entry in entries) for entries in steps.values()
     ):
-        raise InvalidRequest("this is no trace; trace.steps is not a list of entries by path")
+        raise InvalidRequest("this is not a trace; trace.steps is not a list of entries by path")
     kept = (*_BRIEF, "steps", "variables", "config", "truncated", "dropped")
     return {"alias": "", "trigger": {}, **{key: raw[key] for key in kept if key in raw}}
 

@@ -84,7 +84,7 @@ async def backtest(
         raise InvalidRequest(f"expected a span of the past, at most {LONGEST_S / 86_400:g} days")
     history = parts.history
     if history is None or history.off is not None:
-        raise Unavailable("no history is recorded, so there is nothing to try it on")
+        raise Unavailable("no history is recorded, so there is nothing to replay")
     replay = Replay(parts, since)
     try:
         return await _Backtest(

@@ -47,7 +47,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     on = config["on"]
     for key in _KEYS:
         if key in config and key not in _FILTERS[on]:
-            raise Invalid(phrase("{key} says nothing about {on}", key=key, on=on), path=[key])
+            raise Invalid(phrase("{key} does not apply to {on}", key=key, on=on), path=[key])
     return config
 
 

@@ -85,7 +85,7 @@ class _Range:
             return limit
         state = self._host.parts.states.get(limit)
         if state is None:
-            raise InvalidRequest(f"there is no entity {limit}, which says where the range begins or ends")
+            raise InvalidRequest(f"there is no entity {limit}, which bounds the range")
         return _number(state.state, f"the value of {limit}")
 
 

@@ -67,7 +67,7 @@ def accept(client: HubClient, ids: tuple[str, ...], all_: bool) -> Answer:
       homarus entities accept --all
     """
     if bool(ids) is all_:
-        raise click.UsageError("name the devices by their ids, or say --all")
+        raise click.UsageError("give the ids of the devices, or --all")
     accepted = client.call("entities.accept", {"ids": list(ids)} if ids else {})
     return accepted, f"Agents may use now: {', '.join(accepted['accepted']) or 'nothing that they could not before'}."
 

@@ -85,7 +85,7 @@ class StateMethods:
         """
         domain = id.partition(".")[0]
         if domain in OWN_DOMAINS:
-            raise Forbidden(f"{id} says what the engine does; use the services of {domain} instead")
+            raise Forbidden(f"{id} shows the state of the engine; use the services of {domain} instead")
         kept = self._states.get(id)
         if not authority.owner and (domain in PEOPLES_DOMAINS or (kept is not None and SET_BY not in kept.attributes)):
             raise Forbidden(f"{id} is set by a part of this hub; only its owner may change it")

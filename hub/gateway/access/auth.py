@@ -30,7 +30,7 @@ from hub.security.tokens import Token, TokenStore
 from hub.security.web_sessions import WebSessions
 
 CREDENTIAL_LIMIT = 512
-"""Characters; anything longer is no credential of ours and is not hashed."""
+"""Characters; anything longer is not a credential of ours and is not hashed."""
 HUB_CREDENTIAL = "hub"
 PASSWORD_CREDENTIAL = "password"  # noqa: S105  the name of a credential
 NO_CREDENTIAL = "none"

@@ -119,7 +119,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
     if not is_home_name(name):
         told = f"expected one that ends in {', '.join(DOMAINS)}, or a private address"
-        raise InvalidRequest(f"{name!r:.100} is no name of a home network; {told}")
+        raise InvalidRequest(f"{name!r:.100} is not a name of a home network; {told}")
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

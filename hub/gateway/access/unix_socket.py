@@ -35,7 +35,7 @@ def listen_for_proxy(path: Path, group: str | None) -> socket.socket:
         OSError: It cannot be made.
     """
     if path.exists() and not path.is_socket():
-        raise FileExistsError(errno.EEXIST, "a file is there that is no socket")
+        raise FileExistsError(errno.EEXIST, "a file that is not a socket is in its place")
     return _bound(path, None if group is None else group_id(group))
 
 

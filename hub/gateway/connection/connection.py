@@ -107,7 +107,7 @@ class Connection:
     def authority(self) -> Authority:
         """The rights of the client."""
         if self.caller is None:
-            raise PermissionError("this connection has not shaken hands")
+            raise PermissionError("this connection has not completed the handshake")
         return self.caller.authority
 
     async def serve(self) -> None:

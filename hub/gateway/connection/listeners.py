@@ -67,7 +67,7 @@ class Listeners:
         except OSError as error:
             raise StartRefused(
                 f"cannot listen on {host} port {port}: {error.strerror or error}. "
-                "Set `http: port:` or `http: host:` in configuration.yaml, or stop what listens there."
+                "Set `http: port:` or `http: host:` in configuration.yaml, or stop the program that listens there."
             ) from error
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])

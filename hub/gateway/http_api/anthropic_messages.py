@@ -169,7 +169,7 @@ def _part(part: Any, place: str) -> Mapping[str, Any]:
     kind = str(part.get("type") if isinstance(part, Mapping) else part)[:40]
     raise malformed(
         place,
-        f"a block of the type {kind!r} is not taken; send text, images in base64, tool_use and tool_result",
+        f"a block of the type {kind!r} is not supported; send text, images in base64, tool_use and tool_result",
     )
 
 

@@ -124,7 +124,7 @@ def _spec(tool: Any, place: str) -> ToolSpec:
         raise malformed(place, "expected an object")
     if tool.get("type", "function") != "function":
         kind = str(tool.get("type"))[:40]
-        raise malformed(place, f"tools of the type {kind} are not taken; the hub's agents have their own")
+        raise malformed(place, f"tools of the type {kind} are not supported; the hub's agents have their own")
     inner = tool.get("function", tool)
     told = inner if isinstance(inner, Mapping) else {}
     name, parameters = told.get("name"), told.get("parameters") or {}

@@ -229,7 +229,7 @@ def _block(part: Mapping[str, Any], place: str) -> Block:
         return _image(part.get("image_url"), place)
     raise malformed(
         place,
-        f"a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as data: URLs "
+        f"a part of the type {str(part.get('type'))[:40]!r} is not supported; send text, or images as data: URLs "
         "(recordings go to /v1/audio/transcriptions first)",
     )
 

@@ -97,7 +97,7 @@ class RunStream:
             Conflict: It was stopped, since its client had left.
         """
         if self._left:
-            raise Conflict("this request was stopped when its connection broke off; send it as a new one")
+            raise Conflict("this request was stopped when its connection broke; send it again as a new one")
         while not self.ended:
             await self._news.wait()
         return self._answer or await self._task  # one that ended without an answer raises why

@@ -86,7 +86,7 @@ class SignIn:
             scopes = await self._codes.redeem(body["code"])
             if scopes is None:
                 raise Unauthorized(
-                    "this code is not valid, or no longer; get a new one with `homarus dashboard`",
+                    "this code is invalid or has expired; get a new one with `homarus dashboard`",
                     details={"code": "LOGIN_CODE_INVALID"},
                 )
             self._authenticator.succeed(client, kind)

@@ -107,4 +107,4 @@ class DeviceMethods:
         """Refuse to change a device that has more rights than the caller."""
         grant: Grant | None = self._devices.grant(device, role)
         if grant is not None and not set(grant.scopes) <= call.caller.authority.scopes:
-            raise Forbidden(phrase("this device may do more than you, so you cannot change what it has"))
+            raise Forbidden(phrase("this device has more rights than you, so you cannot change it"))

@@ -76,7 +76,7 @@ def read_json(body: bytes) -> Any:
         _judge(text)
         found = json.loads(text, parse_int=_whole, parse_constant=_refuse)
         if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()  # half a character is no text: nothing could keep it
+            json.dumps(found, ensure_ascii=False).encode()  # half a character is not text: nothing could keep it
         return found
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"the body is not valid JSON: {error}") from error

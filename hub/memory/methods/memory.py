@@ -162,7 +162,7 @@ class MemoryMethods:
         params = call.params
         what = Forget(params.get("query"), params.get("session"), params.get("person"))
         if what == Forget():
-            raise InvalidRequest("memory.forget: say what, by query, session or person")
+            raise InvalidRequest("memory.forget: expected query, session or person")
         hits = await self._api.memory.forget(
             what, agent_id=self._api.agent(call), scope=self._api.whose(call), dry_run=params["dry_run"]
         )

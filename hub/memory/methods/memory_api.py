@@ -30,7 +30,7 @@ def _told(value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Invalid("expected text, got what is no Unicode") from None
+        raise Invalid("expected text, got invalid Unicode") from None
     return value
 
 

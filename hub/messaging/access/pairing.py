@@ -309,7 +309,7 @@ class Pairings:
 
 def _check(context: Context) -> None:
     if not context.authority.has(SCOPE):
-        raise Forbidden(f"pairing takes the scope {SCOPE}")
+        raise Forbidden(f"pairing needs the scope {SCOPE}")
 
 
 def _hash(id: str, code: str) -> bytes:

@@ -111,7 +111,7 @@ class _Talk:
             "usage": ended.get("usage"),
         }
         if "endedAt" not in ended:  # the wait is over, not the run
-            raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run goes on.", Exit.FINDINGS)
+            raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run continues.", Exit.FINDINGS)
         return answer | {key: ended[key] for key in ("notices", "error") if ended.get(key)}
 
     def _ended(self, run_id: str) -> dict[str, Any]:

@@ -220,7 +220,7 @@ class Inbox:
         message, a vote or a reaction beside the next one.
         """
         if not isinstance(inbound, InboundEvent):
-            raise TypeError(f"{type(inbound).__name__} is no event")
+            raise TypeError(f"{type(inbound).__name__} is not an event")
         inbox_id = new_id()
         found = await self._feedback(inbound)
         kept = self._queue.revise(inbound) if found is None else self._beside_the_next(found, context)

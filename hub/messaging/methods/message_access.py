@@ -108,7 +108,7 @@ class MessageAccessMethods:
         elif call.caller.authority.has(ADMIN):
             keys = self._identities(person)
         else:
-            raise Forbidden("only an administrator says who somebody is", details={"missingScope": ADMIN})
+            raise Forbidden("only an administrator may assign a person", details={"missingScope": ADMIN})
         entry = await self._pairings.approve(params["channel"], params["code"], call.context, params.get("id"))
         if keys is None:
             return entry.as_dict()

@@ -132,7 +132,7 @@ class OutboxMethods:
             file = {**named, "content": params["buffer"]}
         media = (await self._stored(file),) if file is not None else ()
         if not params["message"].strip() and not media:
-            raise InvalidRequest("message: say what is to be sent")
+            raise InvalidRequest("message: expected the text to send")
         content = NewMessage(params["message"], media=media)
         ids = await self._outbox.send(place.address, content, call.context, session_key=place.session_key)
         rows = await self._outbox.outcome(ids, params["timeoutMs"] / 1000)

@@ -86,7 +86,7 @@ class OutboxRow(Struct):
         """
         message = self.outgoing
         if not isinstance(message, NewMessage):
-            raise TypeError(f"{self.id} is no message")
+            raise TypeError(f"{self.id} is not a message")
         return OutboundMessage(
             id=self.id,
             address=self.address,
@@ -107,7 +107,7 @@ class OutboxRow(Struct):
         """
         poll = self.outgoing
         if not isinstance(poll, NewPoll):
-            raise TypeError(f"{self.id} is no poll")
+            raise TypeError(f"{self.id} is not a poll")
         return OutboundPoll(self.id, self.address, poll.question, poll.options, poll.multiple)
 
 

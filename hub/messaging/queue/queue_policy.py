@@ -154,14 +154,14 @@ def _milliseconds(value: str) -> int:
     span = int(float(match[1]) * _UNIT_MS[match[2] or "ms"]) if match else -1
     if not 0 <= span <= LONGEST_DEBOUNCE_MS:
         raise InvalidRequest(
-            f"{value!r:.60} is no time from 0 to {LONGEST_DEBOUNCE_MS // 1_000} s, such as 500ms or 2s"
+            f"{value!r:.60} is not a time from 0 to {LONGEST_DEBOUNCE_MS // 1_000} s, such as 500ms or 2s"
         )
     return span
 
 
 def _count(value: str) -> int:
     if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST_WAITING):
-        raise InvalidRequest(f"{value!r:.60} is no whole number from 1 to {MOST_WAITING}")
+        raise InvalidRequest(f"{value!r:.60} is not a whole number from 1 to {MOST_WAITING}")
     return int(value)
 
 

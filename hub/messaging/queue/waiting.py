@@ -106,7 +106,7 @@ def waiting_message(row: InboxRow) -> WaitingMessage:
     """
     message = row.inbound
     if not isinstance(message, InboundMessage) or row.run_id is None:
-        raise InvalidRequest(f"the inbox row {row.id} is queued and is no message")
+        raise InvalidRequest(f"the inbox row {row.id} is queued and is not a message")
     return WaitingMessage(row.id, row.run_id, message, row.context, row.received_ms, dropped=row.reason == "dropped")
 
 

@@ -45,7 +45,7 @@ def fetched(source: str) -> dict[str, Any]:
         if path.stat().st_size > PACKED_LIMIT_BYTES:
             raise CommandFailed(f"{path} is larger than {PACKED_LIMIT_BYTES} bytes", Exit.USAGE)
         return _archive(path.read_bytes(), {"kind": "zip", "source": str(path)})
-    raise CommandFailed(f"There is no folder or file {source}, and it is no URL", Exit.USAGE)
+    raise CommandFailed(f"There is no folder or file {source}, and it is not a URL", Exit.USAGE)
 
 
 def _cloned(source: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class ExecRequestMethods:
         plan = params.get("systemRunPlan") or {}
         command = params.get("command") or plan.get("commandText") or " ".join(params.get("commandArgv", ()))
         if not isinstance(command, str) or not command.strip():
-            raise InvalidRequest("exec.approval.request: command is missing: what is to be run")
+            raise InvalidRequest("exec.approval.request: command: expected the command to run")
         if params.get("host") == "node" and not plan:
             raise InvalidRequest("exec.approval.request: systemRunPlan is required for host=node")
         id = params.get("id") or new_id()

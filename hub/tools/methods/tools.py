@@ -336,7 +336,7 @@ def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tell_failure(name: str, done: asyncio.Task[ToolResult]) -> None:
-    """Log the failure of a call that ran after its answer; a refusal by the owner is no failure."""
+    """Log the failure of a call that ran after its answer; a refusal by the owner is not a failure."""
     if done.cancelled() or done.exception() is not None:
         return
     result = done.result()

@@ -33,7 +33,7 @@ async def fetch(client: AsyncClient, reference: str) -> AsyncIterator[bytes]:
     file = json.loads(reference) if reference.startswith("{") else {"url": reference}
     found = _ADDRESS.fullmatch(str(file.get("url")))
     if found is None:
-        raise HubError(f"{str(file.get('url'))[:100]!r} is no address of a file on Matrix")
+        raise HubError(f"{str(file.get('url'))[:100]!r} is not an address of a file on Matrix")
     pieces = _download(client, f"{quote(found[1])}/{quote(found[2])}")
     async for piece in _decrypted(pieces, file) if "key" in file else pieces:
         yield piece

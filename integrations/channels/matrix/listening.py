@@ -149,7 +149,7 @@ class Listening(Reconnector):
         if cursor is not None and "token" in response.message.lower():
             self._client.next_batch = ""
             return None
-        raise Unavailable(f"the homeserver does not say what is new: {response.message}")
+        raise Unavailable(f"the homeserver refuses to sync: {response.message}")
 
     async def _room(self, room_id: str, timeline: Any, cursor: str) -> None:
         events = list(timeline.events)

@@ -40,7 +40,7 @@ def split_id(id: str) -> tuple[int, str]:
     """
     timestamp, _, author = id.partition(":")
     if not (timestamp.isdigit() and author):
-        raise PlatformError(DeliveryState.PERMANENT, f"{id!r} is no message of Signal's")
+        raise PlatformError(DeliveryState.PERMANENT, f"{id!r} is not a Signal message")
     return int(timestamp), author
 
 

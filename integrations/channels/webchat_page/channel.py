@@ -205,7 +205,7 @@ class WebchatPage:
         """Show a message on the visitor's open pages; a page that opens later has it in its history."""
         visitor = message.address.peer
         if not is_visitor(visitor):
-            return Delivery(DeliveryState.PERMANENT, error=f"{visitor[:64]!r} is no visitor of the page")
+            return Delivery(DeliveryState.PERMANENT, error=f"{visitor[:64]!r} is not a visitor of the page")
         shown = _shown(PastMessage(message.id, message.text, ours=True, buttons=message.buttons))
         if message.session_key is None:
             self._unkept[visitor] = shown

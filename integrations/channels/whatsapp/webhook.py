@@ -66,7 +66,7 @@ class WhatsAppWebhook:
             values = [each["value"] for each in changes if each["field"] == "messages"]
             deliveries = [(str(value["metadata"]["phone_number_id"]), value) for value in values]
         except (ValueError, LookupError, TypeError) as error:
-            raise InvalidRequest(f"this is no delivery of WhatsApp's: {error!r}") from error
+            raise InvalidRequest(f"this is not a WhatsApp delivery: {error!r}") from error
         for number, value in deliveries:
             if number in signed:
                 await signed[number].take(value)

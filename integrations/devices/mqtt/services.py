@@ -51,7 +51,7 @@ def register_services(host: IntegrationHost, bridge: MqttBridge) -> None:
         data = call.data
         payload: str | bytes = data["payload"]
         if data["evaluate_payload"] and data["payload"].startswith(("b'", 'b"')):
-            # What is no literal of bytes is text, as it is for Home Assistant.
+            # What is not a literal of bytes is text, as it is for Home Assistant.
             with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
                 found = ast.literal_eval(data["payload"])
                 payload = found if isinstance(found, bytes) else payload

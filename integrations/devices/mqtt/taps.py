@@ -60,7 +60,7 @@ class Taps:
                 del self._taps[name]
         if topic_filter not in self._taps:
             if len(self._taps) >= LOOKERS_LIMIT:
-                raise LimitExceeded(f"{LOOKERS_LIMIT} topics are looked at already; try again in {LEASE_S:g} s")
+                raise LimitExceeded(f"{LOOKERS_LIMIT} topics are watched already; try again in {LEASE_S:g} s")
             tap = _Tap()
             tap.looked_at = now
 

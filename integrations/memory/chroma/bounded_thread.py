@@ -40,7 +40,7 @@ class BoundedThread:
             TimeoutError: It does not return, or one before it did not.
         """
         if self.is_stuck:
-            raise TimeoutError("an earlier call did not come back")
+            raise TimeoutError("an earlier call did not return")
         future: Future[T] = Future()
         self._work.put((work, future))
         try:

@@ -228,7 +228,7 @@ def _texts(ids: Iterable[int]) -> list[str]:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise IndexDamaged(f"there is a vector of {text[:40]!r}, which is no passage.")
+        raise IndexDamaged(f"there is a vector of {text[:40]!r}, which is not a passage.")
     return int(text)
 
 

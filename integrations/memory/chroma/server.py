@@ -47,7 +47,7 @@ class ServerCollections:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise EngineUnavailable(
-                "chroma.url is no address of a Chroma server; one looks like http://127.0.0.1:8000."
+                "chroma.url is not an address of a Chroma server; one looks like http://127.0.0.1:8000."
             )
         self._host, self._port, self._tls = parts.hostname, parts.port, parts.scheme == "https"
         self._path = parts.path.rstrip("/")
@@ -162,7 +162,7 @@ class ServerCollections:
         said = answer[:SHOWN].decode(errors="replace").strip()
         if status in (401, 403):
             raise EngineUnavailable(
-                f"The Chroma server at {self._shown} does not let us in ({status}): chroma.token has to be the "
+                f"The Chroma server at {self._shown} refuses access ({status}): chroma.token must be the "
                 "token it was started with."
             )
         if body is not None and (status == 404 or (status == 400 and "dimension" in said.lower())):

@@ -219,7 +219,7 @@ class NotesMemory:
         if not entry.text.strip():
             raise InvalidRequest("there is nothing to remember")
         if len(entry.text) > ENTRY_LIMIT:
-            raise InvalidRequest(f"that is longer than {ENTRY_LIMIT} characters; remember what matters of it")
+            raise InvalidRequest(f"that is longer than {ENTRY_LIMIT} characters; shorten it")
         replaced = terms_of(entry.replaces or "", self._today())
         return await self._workers.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
 
@@ -239,7 +239,7 @@ class NotesMemory:
         """
         terms = terms_of(what.query or "", self._today())
         if (what.query and not terms) or not (what.query or what.session or what.person):
-            raise InvalidRequest("say what to forget, with a word that is in it")
+            raise InvalidRequest("name a word of what to forget")
         if not areas_of(scope):
             own_file(scope)
         spoken = await self._spoken(agent_id, what)

@@ -143,7 +143,7 @@ class WhooshIndex:
                 raise IndexDamaged(f"{self._path} cannot be read: {error}") from error
             raise
         except LockError as error:
-            raise OSError(errno.EAGAIN, "somebody else writes this index", str(self._path)) from error
+            raise OSError(errno.EAGAIN, "another process writes this index", str(self._path)) from error
         except Exception as error:  # a file that is not what was written can raise whatever reading it runs into
             raise IndexDamaged(f"{self._path} cannot be read: {type(error).__name__}: {str(error)[:SHOWN]}") from error
 

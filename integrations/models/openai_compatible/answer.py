@@ -180,4 +180,4 @@ class StreamReader:
 
     def _nonsense(self, data: bytes) -> FormatError:
         shown = data[:120].decode("utf-8", "replace")
-        return FormatError(f"{self._who} sent something that is no piece of an answer: {shown!r}")
+        return FormatError(f"{self._who} sent something that is not part of an answer: {shown!r}")

@@ -129,7 +129,7 @@ class OpenAIProvider:
         try:
             return read_models(self.name, found)
         except ValueError as error:
-            raise FormatError(f"{self.name} lists its models in a form nobody understands.") from error
+            raise FormatError(f"{self.name} lists its models in an unknown form.") from error
 
     async def transcribe(self, model: str, data: bytes, name: str) -> str:
         """See `CanTranscribe.transcribe`."""
@@ -159,7 +159,7 @@ class OpenAIProvider:
         try:
             return orjson.loads(raw)
         except ValueError as error:
-            raise FormatError(f"{self.name} answers something that is not JSON when asked to {what}.") from error
+            raise FormatError(f"{self.name} did not answer in JSON when asked to {what}.") from error
 
     async def _fetch(self, ask: _Asked, data: aiohttp.FormData | bytes | None) -> tuple[bytes, str]:
         """Return the answer to a single request, and its content type."""

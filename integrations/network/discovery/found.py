@@ -179,7 +179,7 @@ class FoundServices:
             service = self._get(id)
             matcher = service.matcher
             if expected is not None and expected != service.at:
-                raise Conflict(f"{service.name} is now at {service.at}; look again before you set it up")
+                raise Conflict(f"{service.name} is now at {service.at}; review it before you set it up")
             if not matcher.key:
                 raise InvalidRequest(f"no integration sets up a {matcher.name}")
             if self._is_configured(matcher):

@@ -107,7 +107,7 @@ class AppWebhook:
                 raise InvalidRequest(f"type: expected one of {', '.join(self._types)}; got {str(kind)[:60]!r}")
             answer = await handler(call, data)
         except (ValueError, RecursionError) as error:
-            return _refused("invalid_format", str(error) or "this is no JSON")
+            return _refused("invalid_format", str(error) or "this is not JSON")
         except _Failed as error:
             return _refused(error.code, str(error))
         except SchemaError as error:

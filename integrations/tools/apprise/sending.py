@@ -49,11 +49,11 @@ class Notifier:
             async with asyncio.timeout(self._timeout_s):
                 sent = await EGRESS.run(_send, self._targets[target], notification)
         except TimeoutError as error:
-            raise TimedOut(f"{target} did not take the notification within {self._timeout_s:g} s") from error
+            raise TimedOut(f"{target} did not accept the notification within {self._timeout_s:g} s") from error
         if sent is None:
             raise InvalidRequest(f"apprise: targets: {target} has a URL that Apprise does not know")
         if not sent:
-            raise Unavailable(f"{target} did not take the notification; check its URL in apprise: targets")
+            raise Unavailable(f"{target} did not accept the notification; check its URL in apprise: targets")
 
 
 def _send(urls: list[Secret], notification: Notification) -> bool | None:

@@ -40,7 +40,7 @@ async def attach(way: Way, chrome: str, say: Callable[[str], None]) -> None:
                     url, headers=headers, heartbeat=HEARTBEAT_S, max_msg_size=0, **options
                 )
             except FAILED as error:
-                raise Unavailable(f"the hub does not take it: {error}") from error
+                raise Unavailable(f"the hub refuses it: {error}") from error
             async with hub:
                 say(f"The Chrome at {chrome} is attached. Ctrl-C ends that.")
                 first = await hub.receive()
@@ -49,7 +49,7 @@ async def attach(way: Way, chrome: str, say: Callable[[str], None]) -> None:
                 try:
                     browser = await session.ws_connect(await _endpoint(chrome), max_msg_size=0)
                 except FAILED as error:
-                    raise Unavailable(f"the Chrome at {chrome} does not take it: {error}") from error
+                    raise Unavailable(f"the Chrome at {chrome} refuses it: {error}") from error
                 async with browser:
                     await browser.send_str(first.data)
                     both = [asyncio.create_task(_pass(*each)) for each in ((hub, browser), (browser, hub))]

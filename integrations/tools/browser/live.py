@@ -141,7 +141,7 @@ class LiveView:
                 await profile.open(PATH)
             profile.take_over(who)
         elif profile.person is None:
-            raise Conflict("take over first")
+            raise Conflict("take over the browser first")
         elif given["kind"] == "give":
             profile.give_back()
         else:

@@ -139,7 +139,7 @@ class Tab:
         """
         found = self.page.locator(f"aria-ref={self.element(ref).ref}")
         if await found.count() != 1:
-            raise InvalidRequest(f"ref {ref} has gone from the page: take a new snapshot")
+            raise InvalidRequest(f"ref {ref} is no longer on the page: take a new snapshot")
         return found
 
     def take_notes(self) -> list[str]:

@@ -18,7 +18,7 @@ EXPRESSION_CHARS = 500
 DIGITS = 100
 EXPONENT_LIMIT = 10_000
 SHOWN_DIGITS = 15
-"""Of what is no whole number."""
+"""Of what is not a whole number."""
 FACTORIAL_LIMIT = 1_000
 
 Operation = Callable[..., Decimal]
@@ -97,7 +97,7 @@ def _value(node: ast.expr, source: str) -> Decimal:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return +Decimal(number)
         case ast.Constant(value=float()):
-            return +Decimal(ast.get_source_segment(source, node) or "NaN")  # as written: 0.1 is no binary number
+            return +Decimal(ast.get_source_segment(source, node) or "NaN")  # as written: 0.1 is not a binary number
         case ast.Name(id=name) if name in _CONSTANTS:
             return _CONSTANTS[name]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:

@@ -141,7 +141,7 @@ class CalendarTool:
             later = (begins.astimezone(UTC) + timedelta(hours=1)).isoformat()
         end = given.get("end") or later
         if is_day(start) is not is_day(end) or not begins.timestamp() < self._at(end).timestamp():
-            raise InvalidRequest("start and end are to be both days, or both times, and end the later one")
+            raise InvalidRequest("start and end must both be days, or both times, and end must be later")
         if not is_day(start):
             start, end = (self._at(each).isoformat(timespec="minutes") for each in (start, end))
         return CalendarEvent(start, end, given["title"], given["location"], given["description"])

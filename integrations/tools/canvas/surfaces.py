@@ -182,9 +182,9 @@ def pressed(surface: Surface, component: str, values: Mapping[str, Any]) -> str:
     try:
         text = orjson.dumps({"userAction": told}).decode()
     except TypeError as error:
-        raise InvalidRequest("values: what was filled in is nested too deeply") from error
+        raise InvalidRequest("values: the input is nested too deeply") from error
     if len(text) > VALUES_LIMIT:
-        raise InvalidRequest(f"what was filled in has more than {VALUES_LIMIT} characters")
+        raise InvalidRequest(f"the input has more than {VALUES_LIMIT} characters")
     return f"Pressed a button on the canvas: {text}"
 
 

@@ -222,6 +222,6 @@ def _folded(line: str) -> str:
 def _misfit(section: PatchSection, number: int, text: str, wanted: str, *, quoting: bool) -> InvalidRequest:
     shown = next((line for line in wanted.split("\n") if line.strip()), "")[:100]
     return InvalidRequest(
-        f"hunk {number} of {section.path}: its lines, beginning with {shown!r}, are not there, or not behind the hunk "
+        f"hunk {number} of {section.path}: its lines, beginning with {shown!r}, were not found, or not after the hunk "
         f"before it{nearest(text, wanted, quoting=quoting)}"
     )

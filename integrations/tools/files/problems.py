@@ -21,7 +21,7 @@ def explain(error: OSError, path: str, root: Root) -> HubError:
         case errno.EEXIST:
             return Conflict(f"{path} exists already", details={"path": path})
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return Forbidden(f"the system does not let the hub touch {path}", details={"path": path})
+            return Forbidden(f"the system denies the hub access to {path}", details={"path": path})
         case errno.ENOSPC | errno.EDQUOT:
             return Unavailable("the disk is full")
     return Unavailable(f"{path}: {error.strerror}", details={"path": path})

@@ -61,12 +61,12 @@ def decode(data: bytes, path: str) -> str:
         InvalidRequest: It is not text.
     """
     if b"\x00" in data[:SNIFFED_BYTES]:
-        raise InvalidRequest(f"{path} is no text ({len(data)} bytes of binary data)", details={"path": path})
+        raise InvalidRequest(f"{path} is not text ({len(data)} bytes of binary data)", details={"path": path})
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise InvalidRequest(
-            f"{path} is no UTF-8 text (byte {error.start} of {len(data)})", details={"path": path}
+            f"{path} is not UTF-8 text (byte {error.start} of {len(data)})", details={"path": path}
         ) from error
 
 

@@ -116,7 +116,7 @@ async def find(
         return await FILES.run(_find_text, corpus, pattern, ignore_case, limit)
     answer = await _in_worker(marshal.dumps((pattern, ignore_case, limit, corpus.files)), timeout_s)
     if "error" in answer:
-        raise InvalidRequest(f"{pattern!r:.200} is no regular expression: {answer['error']}")
+        raise InvalidRequest(f"{pattern!r:.200} is not a regular expression: {answer['error']}")
     return [FileMatch(path, line, text) for path, line, text in answer["matches"]]
 
 

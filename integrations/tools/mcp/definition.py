@@ -60,7 +60,7 @@ def parameters(tool: McpTool) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise InvalidRequest("its schema is not plain JSON") from error
     if size > SCHEMA_LIMIT_BYTES:
-        raise InvalidRequest(f"its schema has {size} bytes; at most {SCHEMA_LIMIT_BYTES} are taken")
+        raise InvalidRequest(f"its schema has {size} bytes; at most {SCHEMA_LIMIT_BYTES} are accepted")
     found: dict[str, Any] = cleaned_schema(schema)
     return found
 

@@ -20,7 +20,7 @@ from hub.core.errors import HubError, TimedOut
 from hub.security.egress import Egress
 
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
-"""Of an answer that is no stream of events; one event has at most 1 MiB."""
+"""Of an answer that is not a stream of events; one event has at most 1 MiB."""
 SILENCE_S = 300.0
 STREAM_SILENCE_S = 3_600.0
 """Of a stream that tells of changes, of which there may be none."""
@@ -120,7 +120,7 @@ class _Body(httpx2.AsyncByteStream):
         taken = 0
         bounded = self._answer.content_type != EVENTS
         if self._answer.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise httpx2.ReadError("its answer is compressed, which was not asked for")
+            raise httpx2.ReadError("its answer is compressed, although that was not requested")
         try:
             async for chunk in self._answer.content.iter_any():
                 taken += len(chunk)

@@ -88,12 +88,12 @@ class _MessageTool:
         current = await self._messages.place(call.run_id, call.session_key)
         if "to" in arguments or "channel" in arguments:
             if "to" not in arguments:
-                raise InvalidRequest("to: say which chat on that channel, or leave channel out for this conversation")
+                raise InvalidRequest("to: expected a chat on that channel, or leave channel out for this conversation")
             channel, account = arguments.get("channel"), arguments.get("account", "default")
             found = await self._messages.at(channel, arguments["to"], account, arguments.get("thread"))
             address, message_id = found.address, None
         elif current is None:
-            raise InvalidRequest("to: say where, such as telegram:123456; this run is held in no chat")
+            raise InvalidRequest("to: expected an address such as telegram:123456, since this run has no chat")
         else:
             address, message_id = current.address, current.message_id
             if "thread" in arguments:
@@ -123,7 +123,7 @@ class _MessageTool:
     ) -> NewMessage:
         media = tuple(self._attachment(path, target, arguments) for path in arguments.get("media", ()))
         if not text and not media:
-            raise InvalidRequest("text: say what is to be sent")
+            raise InvalidRequest("text: expected the text to send")
         buttons = tuple((Button(label, label),) for label in arguments.get("buttons", ()))
         return NewMessage(text, media, buttons, arguments.get("silent", False), reply_to)
 

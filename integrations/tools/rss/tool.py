@@ -69,5 +69,5 @@ async def newest(egress: Egress, data: Mapping[str, Any]) -> tuple[Feed, list[Ma
     """
     feed = await look(data["url"], egress, Seen())
     if feed is None:
-        raise Unavailable(f"{data['url']} says that nothing changed, though nothing was asked about a change")
+        raise Unavailable(f"{data['url']} answered that nothing changed to an unconditional request")
     return feed, list(reversed(feed.items))[: data["limit"]]

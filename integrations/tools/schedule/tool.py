@@ -101,9 +101,9 @@ class _ScheduleTool:
     def _new(self, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
         job = _job(arguments, call, None)
         if "schedule" not in job:
-            raise InvalidRequest("say when: give one of at, every, cron")
+            raise InvalidRequest("the time is missing: give one of at, every, cron")
         if "text" not in arguments:
-            raise InvalidRequest("text: say what is to be said or done")
+            raise InvalidRequest("text: expected what to say or do")
         return new_request(job, call.agent_id, self._schedules.now(), self._schedules.zone())
 
     def _changed(self, old: ScheduleRequest, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
@@ -179,5 +179,5 @@ def _schedule(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _id(arguments: Mapping[str, Any]) -> str:
     if "id" not in arguments:
-        raise InvalidRequest("id: say which one; `list` tells them")
+        raise InvalidRequest("id: expected the id of a schedule; `list` shows them")
     return str(arguments["id"])

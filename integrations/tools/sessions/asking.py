@@ -74,7 +74,7 @@ class QuestionTool:
     async def _run(self, call: ToolCall) -> ToolResult:
         session = self._sessions.get(call.session_key)
         if session is None:
-            raise InvalidRequest("nobody is asked in a conversation that is not kept: ask in your answer")
+            raise InvalidRequest("questions need a stored conversation: ask in your answer")
         ends = self._clock.monotonic() + call.arguments["timeout"]
         answers: list[dict[str, Any]] = []
         trusted, status = True, "answered"

@@ -113,14 +113,14 @@ class DelegationTools:
             outside = any(each.tainted and each.result for each in found)
             return ToolResult.of({"subagents": [_shown(each) for each in found]}, trusted=not outside)
         if target is None:
-            raise InvalidRequest(f"target: say which subagent to {action} (action list names them)")
+            raise InvalidRequest(f"target: expected the subagent to {action} (action list names them)")
         if action == "kill":
             if target == "all":
                 return ToolResult.of({"status": "killed", "runs": self._subagents.stop_below(call.session_key)})
             found_one = self._subagents.find(call.session_key, target)
             return ToolResult.of({"status": "killed", "id": found_one.id, "runs": self._subagents.kill(found_one)})
         if "message" not in call.arguments:
-            raise InvalidRequest("message: say what the subagent is to hear")
+            raise InvalidRequest("message: expected the message for the subagent")
         found_one = self._subagents.find(call.session_key, target)
         self._subagents.steer(found_one, call.arguments["message"], call.context.authority)
         return ToolResult.of({"status": "accepted", "id": found_one.id})

@@ -66,7 +66,7 @@ class SecretTool:
         name = call.arguments["name"]
         holder = holder_of(call.agent_id, call.context.authority)
         if self._sessions.get(call.session_key) is None:
-            raise InvalidRequest("nobody is asked for a secret in a conversation that is not kept")
+            raise InvalidRequest("a secret can only be requested in a stored conversation")
         use = f"write ${name} where its value is to be"
         if self._secrets.has(holder, name) and not call.arguments["renew"]:
             return ToolResult(f"There is a secret {name} already: {use}.")

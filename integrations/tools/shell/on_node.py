@@ -130,7 +130,7 @@ class NodeCommands:
         answer = await self._nodes.invoke(record.id, PREPARE, params, timeout_s=PREPARE_LIMIT_S)
         plan = answer.get("plan")
         if not isinstance(plan, Mapping) or not isinstance(plan.get("argv"), list) or not plan["argv"]:
-            raise InvalidRequest(f"the node {record.title} did not say what it would run")
+            raise InvalidRequest(f"the node {record.title} sent no plan")
         return plan
 
     def _node(self, given: str | None) -> NodeRecord:

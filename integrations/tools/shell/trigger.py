@@ -70,7 +70,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     foreign = ("regex", "errors") if config["on"] == "exit" else ("code",)
     for key in foreign:
         if key in config:
-            raise Invalid(phrase("{key} says nothing about on: {on}", key=key, on=config["on"]), path=[key])
+            raise Invalid(phrase("{key} does not apply to on: {on}", key=key, on=config["on"]), path=[key])
     return config
 
 

@@ -40,7 +40,7 @@ def speech_route(speak: Speak) -> Route:
         data = await speak(call.body["input"], call.body.get("voice"))
         kind, asked = audio_kind(data), call.body.get("response_format")
         if kind is None:
-            raise Unavailable("what speaks here made no recording")
+            raise Unavailable("the speech engine made no recording")
         if asked is not None and SUFFIXES.get(asked) != kind.suffix:
             raise InvalidRequest(
                 f"response_format: recordings here are {kind.mime_type} (`speech: format:`)",

@@ -48,14 +48,14 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
     async def run(call: ToolCall) -> ToolResult:
         place = await messages.place(call.run_id, call.session_key)
         if place is None:
-            raise InvalidRequest("this run is held in no chat, so nobody would hear it")
+            raise InvalidRequest("this run has no chat, so nobody would hear it")
         attached = messages.channel(place.address)
         if MediaKind.AUDIO not in attached.channel.limits.media:
             raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {described(attached)}")
         data = await speak(call.arguments["text"], call.arguments.get("voice"))
         kind = audio_kind(data)
         if kind is None:
-            raise InvalidRequest("what the model or program made is no recording (OGG, MP3, WAV or FLAC)")
+            raise InvalidRequest("the output of the model or program is not a recording (OGG, MP3, WAV or FLAC)")
         name = f"speech-{new_id()}{kind.suffix}"
         path = await FILES.run(_keep, workspaces, call, name, data)
         media = OutboundMedia(MediaKind.AUDIO, path, kind.mime_type, name, voice=kind.as_voice)

@@ -77,7 +77,7 @@ class Searching:
                 if self.provider.needs_key
                 else "whether it gives results to programs (docs/web.md)"
             )
-            raise Unavailable(f"{label} does not let the hub search (status {answer.status}); check {hint}")
+            raise Unavailable(f"{label} refuses the search (status {answer.status}); check {hint}")
         raise Unavailable(f"{label} answered with the status {answer.status} instead of results")
 
     async def _fetch(self, query: SearchQuery) -> Fetched:

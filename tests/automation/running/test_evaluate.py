@@ -92,7 +92,7 @@ def test_whether_a_model_must_be_waited_for_is_known_beforehand() -> None:
 def test_what_must_be_waited_for_is_refused_where_nobody_waits() -> None:
     (valid,) = conditions(ASKED)
 
-    with pytest.raises(ConditionError, match="has to be waited for"):
+    with pytest.raises(ConditionError, match="takes time to evaluate"):
         evaluate(valid, asking(make_parts()))
 
 

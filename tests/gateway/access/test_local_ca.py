@@ -83,7 +83,7 @@ def test_a_new_certificate_keeps_the_authority_that_phones_trust(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["example.org", "evil-local", "8.8.8.8", "*.org", "", "local.example", "hüb.local"])
 def test_it_vouches_for_no_public_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidRequest, match="no name of a home network"):
+    with pytest.raises(InvalidRequest, match="not a name of a home network"):
         issue(tmp_path, [name])
     assert not (tmp_path / LEAF_FILE).exists()
 

@@ -44,7 +44,7 @@ async def test_a_notification_reaches_the_place_by_tool_and_by_service(standing:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"target": "gone", "text": "x"}, "gone did not take the notification; check its URL in apprise: targets"),
+        ({"target": "gone", "text": "x"}, "gone did not accept the notification; check its URL in apprise: targets"),
         ({"target": "odd", "text": "x"}, "apprise: targets: odd has a URL that Apprise does not know"),
         ({"target": "json://127.0.0.1/", "text": "x"}, "target"),
         ({"target": "phone", "text": ""}, "text"),

@@ -138,7 +138,7 @@ async def test_an_event_is_added_and_listed_beside_those_that_repeat(planner: Pl
         ({"action": "add", "calendar": "mine", "title": "x"}, "start"),
         (
             {"action": "add", "calendar": "mine", "title": "x", "start": "2026-05-13", "end": "2026-05-12"},
-            "the later one",
+            "must be later",
         ),
         ({"action": "add", "calendar": "mine", "title": "x", "start": "soon"}, "expected a day such as 2026-05-12"),
         (
@@ -153,7 +153,7 @@ async def test_an_event_is_added_and_listed_beside_those_that_repeat(planner: Pl
                 "start": "2027-03-28T02:30",
                 "end": "2027-03-28T03:30",
             },
-            "the later one",
+            "must be later",
         ),
         ({"action": "events", "calendar": "hers"}, "calendar"),
         ({"action": "events", "calendar": "down"}, "the calendar down: "),

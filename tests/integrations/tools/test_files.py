@@ -63,7 +63,7 @@ async def test_a_long_file_ends_where_the_output_does(place: Standing) -> None:
     ("content", "words"),
     [
         (b"\x7fELF\x00\x01", "6 bytes of binary data"),
-        (b"caf\xe9", "no UTF-8 text (byte 3 of 4)"),
+        (b"caf\xe9", "not UTF-8 text (byte 3 of 4)"),
         (b"x" * (READ_LIMIT_BYTES + 1), "larger than"),
     ],
 )
@@ -228,7 +228,7 @@ async def test_a_pattern_with_a_mistake_is_explained(place: Standing) -> None:
     result = await place.call("grep", {"pattern": "(unclosed"})
 
     assert result.is_error
-    assert "no regular expression" in result.output
+    assert "not a regular expression" in result.output
 
 
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"^(\w+\s?)*$"])

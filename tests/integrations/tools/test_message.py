@@ -87,9 +87,9 @@ async def test_it_sends_to_the_conversation_and_tells_the_ids(parrots: Post, ope
         ),
         ({"action": "send", "text": "x", "buttons": ["a", "b", "c"]}, "3 buttons"),
         ({"action": "send", "text": "x", "media": ["../secrets.yaml"]}, "there is no file"),
-        ({"action": "send"}, "say what is to be sent"),
+        ({"action": "send"}, "expected the text to send"),
         ({"action": "edit", "message_id": "99", "text": "x"}, "was not sent to this chat"),
-        ({"action": "send", "text": "x", "to": "8"}, "to: say on which channel"),
+        ({"action": "send", "text": "x", "to": "8"}, "to: the channel is missing"),
         ({"action": "send", "text": "x", "channel": "nowhere", "to": "8"}, "there is no channel"),
     ],
 )

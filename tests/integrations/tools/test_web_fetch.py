@@ -241,7 +241,7 @@ async def test_three_redirects_are_followed_and_a_circle_is_seen(reading: Readin
 
     assert "far" in far.output
     assert "more than 3 redirects" in too_far.output
-    assert "its redirects go in a circle" in circle.output
+    assert "its redirects form a loop" in circle.output
 
 
 async def test_among_words_from_outside_a_new_url_asks_and_shows_it_whole(reading: Reading) -> None:

@@ -73,7 +73,7 @@ async def test_one_that_comes_again_and_again_stands_by_itself(plain: PlainBrows
     [
         ("", "2099-01-01T09:00", "Say what you want to be reminded of."),
         ("Call Anna", "", "Choose a day and a time."),
-        ("Call Anna", "2020-01-01T09:00", "is past; give a time ahead"),
+        ("Call Anna", "2020-01-01T09:00", "is in the past; give a future time"),
     ],
 )
 async def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(

@@ -84,7 +84,7 @@ async def test_an_event_of_the_hub_itself_cannot_be_made_up(plain: PlainBrowser)
     plain.fill("Its type", "state_changed")
     await plain.press("Fire event")
 
-    assert "cannot be made up" in plain.text("[role=alert]")
+    assert "cannot be fired" in plain.text("[role=alert]")
 
 
 async def test_secrets_in_events_and_states_are_not_shown(plain: PlainBrowser, hub: HubProcess) -> None:

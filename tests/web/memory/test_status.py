@@ -15,7 +15,7 @@ INDEX: dict[str, Any] = {
     "refused": 0,
     "size_bytes": 123_456,
     "engines": ["vectors:exact", "keywords:fts5"],
-    "skipped": [{"path": "memory/broken.md", "problem": "it is no UTF-8"}],
+    "skipped": [{"path": "memory/broken.md", "problem": "it is not UTF-8"}],
     "embedder": {
         "provider": "openai",
         "model": "text-embedding-3-small",
@@ -61,20 +61,20 @@ def test_files_that_cannot_be_found_are_named_once() -> None:
     page = shown({"files": 2, "skipped": ["memory/broken.md", "memory/other.md"], "index": INDEX})
 
     assert page["skipped"] == [
-        {"path": "memory/broken.md", "problem": "it is no UTF-8"},
+        {"path": "memory/broken.md", "problem": "it is not UTF-8"},
         {"path": "memory/other.md", "problem": ""},
     ]
 
 
 def test_a_file_that_is_left_out_is_told_once_among_those_that_cannot_be_found() -> None:
-    left_out = "memory/broken.md is left out: it is no UTF-8."
+    left_out = "memory/broken.md is left out: it is not UTF-8."
 
     alone = shown({"files": 2, "index": {**INDEX, "problem": left_out}})
     among = shown({"files": 2, "index": {**INDEX, "problem": f"The server is away. {left_out}"}})
 
     assert alone["problems"] == []
     assert among["problems"] == ["The server is away."]
-    assert alone["skipped"] == [{"path": "memory/broken.md", "problem": "it is no UTF-8"}]
+    assert alone["skipped"] == [{"path": "memory/broken.md", "problem": "it is not UTF-8"}]
 
 
 @pytest.mark.parametrize(

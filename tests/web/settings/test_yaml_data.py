@@ -29,9 +29,9 @@ def test_yaml_and_json_are_data(text: str, data: dict[str, Any]) -> None:
         ("a: 1\n b: 2", "line 2"),
         ("- a", "a mapping was expected"),
         ("just text", "a mapping was expected"),
-        ("a: !secret x", "!secret cannot stand here"),
-        ("a: [{b: !include /etc/passwd}]", "!include cannot stand here"),
-        ("a: !!python/object:os.system x", "cannot stand here"),
+        ("a: !secret x", "!secret cannot be used here"),
+        ("a: [{b: !include /etc/passwd}]", "!include cannot be used here"),
+        ("a: !!python/object:os.system x", "cannot be used here"),
     ],
 )
 def test_what_is_no_data_is_refused_with_a_reason(text: str, told: str) -> None:

@@ -235,7 +235,7 @@ def _topic(key: str, value: Any, base: Any) -> str:
         if not isinstance(value, str) or problem_of(value) or value.startswith("$"):
             raise InvalidRequest(f"expected a topic or a topic filter, got {show(value)}")
         if value.startswith(f"{NODES}/"):
-            raise InvalidRequest("what nodes say goes to the hub alone")
+            raise InvalidRequest("topics of nodes are for the hub alone")
     except InvalidRequest as error:
         raise InvalidRequest(f"{key}: {error.message}") from None
     return value

@@ -153,7 +153,7 @@ class MqttEntity:
     def _on(self, topic: str, take: Callable[[MqttMessage], None], *, large: bool = False) -> None:
         def came(message: MqttMessage) -> None:
             if message.topic.startswith(f"{NODES}/"):
-                return  # a filter may take it, but what nodes say goes to the hub alone
+                return  # a filter may take it, but topics of nodes are for the hub alone
             try:
                 take(message)
             except (HubError, ValueError, TypeError, KeyError, ArithmeticError) as error:

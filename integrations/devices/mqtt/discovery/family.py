@@ -182,6 +182,6 @@ def words(table: Mapping[str, tuple[str, str]]) -> Callable[[str, Config], Any]:
         for state, (key, default) in table.items():
             if value == str(config.get(key, default)):
                 return state
-        raise ValueError(f"{value[:50]!r} is no state")
+        raise ValueError(f"{value[:50]!r} is not a state")
 
     return read

@@ -20,4 +20,4 @@ def read_as(kind: type[T], found: Any) -> T:
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
-        raise Unavailable("the memory index worker answered with something that is no answer") from error
+        raise Unavailable("the memory index worker sent an invalid answer") from error

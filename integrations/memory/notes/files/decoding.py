@@ -6,9 +6,9 @@ import codecs
 import re
 
 DETECTED_BYTES = 65_536
-"""Of a file that is no UTF-8, so much is looked at to find out what it is."""
+"""Of a file that is not UTF-8, so much is looked at to find out what it is."""
 NOT_TEXT_SHARE = 0.01
-"""Of the characters of a text that may be unreadable before it is no text."""
+"""Of the characters of a text that may be unreadable before it is not text."""
 _LIKELY = ("gb18030", "big5", "utf_16_le", "utf_16_be", "cp1252", "shift_jis", "euc_kr", "cp1251")
 _CHINESE = (("gb2312", "gb18030", b"\xa1\xa3", range(0xB0, 0xD8)), ("big5", "big5", b"\xa1\xa2\xa3", range(0xA4, 0xC7)))
 """How Chinese is read and what it then is, and the first bytes of its marks and of its common characters."""

@@ -225,7 +225,7 @@ class NotesNotebook:
         if not scope.private:
             raise Forbidden("only an owner can bring in memories of another assistant")
         if not _ORIGIN.fullmatch(origin):
-            raise InvalidRequest(f"where it comes from is a word of a-z, 0-9, - and _, not {origin!r:.80}")
+            raise InvalidRequest(f"the origin must be a word of a-z, 0-9, - and _, not {origin!r:.80}")
         if len(files) > FILES_LIMIT or sum(len(text) for text in files.values()) > BRING_IN_LIMIT:
             raise InvalidRequest(f"at most {FILES_LIMIT} files and {BRING_IN_LIMIT} characters come in at once")
         texts: dict[str, str] = {}
@@ -267,12 +267,12 @@ def _check_edits(edits: Sequence[Edit], scope: MemoryScope, reason: str) -> None
     if not 1 <= len(edits) <= EDITS_LIMIT:
         raise InvalidRequest(f"1 to {EDITS_LIMIT} files are changed at once")
     if reason not in REASONS:
-        raise InvalidRequest(f"{reason!r:.40} is no reason; it is one of {', '.join(sorted(REASONS))}")
+        raise InvalidRequest(f"{reason!r:.40} is not a reason; expected one of {', '.join(sorted(REASONS))}")
     if len({edit.path for edit in edits}) < len(edits):
         raise InvalidRequest("a file is changed once at a time")
     for edit in edits:
         if elsewhere.is_elsewhere(edit.path):
-            raise Forbidden(f"{edit.path!r:.200} lies beside the workspace, and is only read here")
+            raise Forbidden(f"{edit.path!r:.200} is outside the workspace, and is only read here")
         if not may_see(edit.path, scope):
             raise no_such_file(edit.path)
         if not may_write(edit.path, scope):
@@ -285,11 +285,11 @@ def _check_text(text: str) -> None:
     try:
         size_bytes = len(text.encode())
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"that is no text: character {error.start} is none") from error
+        raise InvalidRequest(f"that is not text: character {error.start} is invalid") from error
     if size_bytes > FILE_LIMIT_BYTES:
         raise InvalidRequest(f"a memory file has at most {FILE_LIMIT_BYTES} bytes")
     if "\x00" in text:
-        raise InvalidRequest("that is no text: it holds a NUL character")
+        raise InvalidRequest("that is not text: it holds a NUL character")
 
 
 def _is_seen(record: Record, scope: MemoryScope) -> bool:

@@ -85,7 +85,7 @@ class Omissions:
         found = self.of(agent_id).plus(more)
         if len(_packed(found)) > SIZE_LIMIT_BYTES:
             raise LimitExceeded(
-                "nothing was forgotten: too much that was said was forgotten singly already. Forget whole "
+                "nothing was forgotten: too many single messages are forgotten already. Forget whole "
                 "conversations, by their session",
                 details={"limit_bytes": SIZE_LIMIT_BYTES},
             )

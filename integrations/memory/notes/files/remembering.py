@@ -119,7 +119,7 @@ class Remembering(Struct, frozen=True):
         found = meant(there, self.entry.replaces, self.replaced)
         if len(found) > STRUCK_LIMIT:
             raise InvalidRequest(
-                f"{len(found)} entries match what is replaced, and nothing was written. Say more exactly which, "
+                f"{len(found)} entries match what is replaced, and nothing was written. Say more precisely which, "
                 f"{for_example([each for _, each in found])}"
             )
         return found

@@ -26,7 +26,7 @@ def undone(file: FileChange, now: str | None) -> Draft:
         return Draft(file.path, now, taken_out(now, hunks))
     except PatchConflict:
         raise Conflict(
-            f"{file.path} was changed again since, where this change was; nothing was taken back. Edit it by hand",
+            f"{file.path} was changed again since, where this change was; nothing was undone. Edit it by hand",
             details={"path": file.path},
         ) from None
 

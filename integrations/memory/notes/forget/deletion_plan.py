@@ -148,8 +148,8 @@ def within_limit(hits: Sequence[Hit], what: Forget, older: int = 0) -> None:
     count = len(hits) - older
     if what.query and what.session is None and what.person is None and count > FORGET_LIMIT:
         raise InvalidRequest(
-            f"{count} entries match, and nothing was forgotten. Say more exactly which, or of which session or person, "
-            f"{for_example(hits)}"
+            f"{count} entries match, and nothing was forgotten. Say more precisely which, or of which session or "
+            f"person, {for_example(hits)}"
         )
 
 

@@ -126,7 +126,7 @@ def read(
     except FileNotFoundError:
         return None
     except _TooLarge as error:
-        # It is no failure: nothing is tried again until the file changes.
+        # It is not a failure: nothing is tried again until the file changes.
         return ReadFile(present, "", warning=f"it is left out: {error}")
     except _UNREADABLE as error:
         return ReadFile(present, "", problem=_why(error))
@@ -142,7 +142,7 @@ def read(
     else:
         text = decoded(data)
         if not is_text(text):
-            warning = "it is no text that can be read, so that not all of its words are found; save it as UTF-8"
+            warning = "it is not text that can be read, so that not all of its words are found; save it as UTF-8"
         chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
     return ReadFile(present, hash_, tuple(indexed(each) for each in chunks), warning=warning)
 

@@ -157,7 +157,7 @@ class Server:
         async with self._opening:
             if (index := self._indexes.get(agent_id)) is None:
                 if (job := self._jobs.get(agent_id)) is None:
-                    raise Unavailable(f"the index worker was not told of {agent_id}")
+                    raise Unavailable(f"the index worker does not know {agent_id}")
                 index = self._indexes[agent_id] = AgentIndex(job, self._shared)
             return index
 

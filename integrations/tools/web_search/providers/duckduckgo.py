@@ -27,7 +27,7 @@ def results(body: bytes) -> list[WebResult]:
         Unavailable: It asks whether a person searches.
     """
     if _CHALLENGE in body:
-        raise Unavailable("DuckDuckGo wants to see a person now; wait, or configure another provider for web_search")
+        raise Unavailable("DuckDuckGo asks for a human check; wait, or configure another provider for web_search")
     page = _ResultPage()
     page.feed(body.decode(errors="replace"))
     return [result_of(title, _target(link), snippet) for title, link, snippet in page.found if _target(link)]

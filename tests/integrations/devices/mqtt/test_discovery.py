@@ -220,7 +220,7 @@ async def test_what_is_silent_for_too_long_is_unavailable_and_motion_ends_by_its
     ("config", "words"),
     [
         ({**SWITCH, "command_topic": "homarus/node/a/request"}, "hub's own"),
-        ({**SWITCH, "state_topic": "homarus/node/a/out"}, "to the hub alone"),
+        ({**SWITCH, "state_topic": "homarus/node/a/out"}, "for the hub alone"),
         ({**SWITCH, "command_topic": "homeassistant/switch/x/config"}, "announcements"),
         ({**SWITCH, "command_topic": "a/+"}, "command_topic"),
         ({**SWITCH, "state_topic": "$SYS/x"}, "state_topic"),

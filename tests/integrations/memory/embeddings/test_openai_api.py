@@ -173,7 +173,7 @@ async def test_an_answer_that_does_not_fit_is_refused_whole(
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"kind": "html"}, "no JSON"),
+        ({"kind": "html"}, "not JSON"),
         ({"kind": "redirect"}, "redirects"),
         ({"kind": "flood"}, "64 MiB"),
         ({"status": 404, "message": 'model "words" not found'}, "makes no vectors with the model words"),

@@ -83,7 +83,7 @@ def test_a_server_that_never_answers_is_given_up(silent: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://"])
 def test_what_is_no_address_is_told(url: str, tmp_path: Path) -> None:
-    with pytest.raises(EngineUnavailable, match=r"chroma\.url is no address"):
+    with pytest.raises(EngineUnavailable, match=r"chroma\.url is not an address"):
         open_vectors(tmp_path, DIMENSIONS, {"url": url})
 
 

@@ -295,8 +295,8 @@ async def test_a_reminder_from_outside_is_said_to_be_one() -> None:
     [
         "error: remember needs the owner's approval: the owner said no",
         "error: forget needs the owner's approval, and there is no one to ask",
-        "error: 7 entries match, and nothing was forgotten. Say more exactly which, or of which session",
-        "error: that is longer than 4000 characters; remember what matters of it",
+        "error: 7 entries match, and nothing was forgotten. Say more precisely which, or of which session",
+        "error: that is longer than 4000 characters; shorten it",
         "error: remember did not finish within 60 s and was stopped",
         "error: no memory is set up; see the integration notes",
         "error: nothing is remembered here: others read along, or it is not known who is speaking. ",

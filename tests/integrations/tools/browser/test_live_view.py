@@ -68,7 +68,7 @@ async def test_without_taking_over_nothing_is_done(browsing: Browsing, person: P
         .then(async (answer) => [answer.status, (await answer.json()).error.message])];
     }""")
 
-    assert said == [[409, "take over first"]]
+    assert said == [[409, "take over the browser first"]]
     assert "'Waits'" in (await browsing.use("snapshot")).output
 
 

@@ -64,7 +64,7 @@ class Client:
         """Send JSON and return the JSON of the answer; see `call`."""
         try:
             data = orjson.dumps(body)
-        except (TypeError, ValueError) as error:  # a lone surrogate is no text
+        except (TypeError, ValueError) as error:  # a lone surrogate is not text
             raise ProviderFailed(Fault.REFUSED, f"{self.name} cannot be sent this text: {error}") from error
         return await self.call("POST", url, data=data, headers={"Content-Type": "application/json"})
 
@@ -131,7 +131,7 @@ class Client:
             return json.loads(raw)
         except (ValueError, RecursionError):
             raise self.failed(
-                Fault.NONSENSE, f"at {self.where.shown} answered with something that is no JSON; is the address right?"
+                Fault.NONSENSE, f"at {self.where.shown} answered with something that is not JSON; is the address right?"
             ) from error
 
     def _refusal(self, response: aiohttp.ClientResponse, raw: bytes) -> ProviderFailed:

@@ -111,7 +111,7 @@ class Local:
         model = self._model
         if model is None:
             raise ProviderFailed(Fault.REFUSED, "the local model was closed")
-        # Half of a pair of surrogates is no text to the model.
+        # Half of a pair of surrogates is not text to the model.
         whole = [text[:CHARACTERS_LIMIT].encode("utf-8", "replace").decode() for text in texts]
         rows = await asyncio.get_running_loop().run_in_executor(self._threads[role], model.encode, whole)
         return EmbeddingBatch(list(rows), sum(map(tokens_in, whole)))

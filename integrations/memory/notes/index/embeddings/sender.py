@@ -211,7 +211,7 @@ class Sender:
         limit = self._provider.limits.text_chars
         if self._refused_chars is not None and len(text) >= self._refused_chars:
             limit = min(limit, self._taken_chars)
-        # A lone surrogate is no text and can be sent nowhere.
+        # A lone surrogate is not text and can be sent nowhere.
         return text[:limit].encode("utf-8", "replace").decode("utf-8")
 
     def _part(self, places: Sequence[int], made: EmbeddingBatch, requests: int) -> Part:

@@ -82,5 +82,5 @@ def _decoded(text: str) -> Any:
 
 def _checked(numbers: Any) -> Any:
     if not LENGTH_LEAST <= len(numbers) <= LENGTH_LIMIT:
-        raise ProviderFailed(Fault.NONSENSE, f"a vector of {len(numbers)} numbers came, which is no embedding")
+        raise ProviderFailed(Fault.NONSENSE, f"a vector of {len(numbers)} numbers came, which is not an embedding")
     return numbers
