@@ -76,7 +76,7 @@ class ModelRegistry:
         self._section: Mapping[str, Any] = MODELS_SCHEMA(dict(config or {}))
         self._cooldowns = cooldowns or Cooldowns(clock)
         self.retry_policy = self._retry_policy()
-        """How failed calls are repeated, for `stream_with_failover`."""
+        """The policy for repeating failed calls, for `stream_with_failover`."""
         self._changes = 0
         self._ready: dict[str | None, _ReadyModels] = {}
         self._tokens = tokens

@@ -161,7 +161,7 @@ def _usage(stored: Mapping[str, Any]) -> Usage:
 
 
 def select_rows(connection: SqlConnection) -> list[tuple[Any, ...]]:
-    """Return all rows: those of `Session.from_row`, then what is kept as JSON."""
+    """Return all rows: those of `Session.from_row`, then the JSON columns."""
     return connection.execute("SELECT key, session_id, agent_id, created_ms, updated_ms, data FROM sessions").fetchall()
 
 
