@@ -184,7 +184,7 @@ async def run_one(
     """Run one hub with its dashboard until it stops or must be replaced; return which, and its port.
 
     Args:
-        lock: Held; told where the hub listens.
+        lock: Held; it records the hub's address.
         stopping: Set to end it.
         stop: Sets it, for services of the hub.
     """

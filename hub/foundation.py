@@ -26,7 +26,7 @@ class Foundation(Struct, frozen=True):
     """The home, its configuration, and the services that know no part.
 
     Attributes:
-        catalog, schemas: The integrations there are, and what checks know of them.
+        catalog, schemas: The integrations, and their schemas.
     """
 
     home: Home

@@ -145,7 +145,7 @@ def needed_domains(
     Args:
         config: The checked configuration.
         catalog: The integrations there are.
-        environment: Where keys may be; the process's own without it.
+        environment: The environment variables with keys; the process's own by default.
     """
     section = config.get("models")
     if not isinstance(section, Mapping):

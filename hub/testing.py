@@ -51,7 +51,7 @@ class RunningHub:
 
     Args:
         home: Its home directory.
-        url: Where its web server answers.
+        url: The address of its web server.
     """
 
     def __init__(self, home: Path, url: str) -> None:

@@ -43,7 +43,7 @@ class Refused(Exception):
     """The hub refused the connection.
 
     Args:
-        message: What it says.
+        message: Its message.
         code: Of the reason.
         request_id: Of the request that a person approves, when it waits for one.
     """
@@ -67,8 +67,8 @@ class NodeConnection:
 
     Args:
         home: Its directory.
-        backend: What it can do.
-        handlers: By command, what is offered.
+        backend: Its commands.
+        handlers: The offered commands, by name.
         tell: Shows a line to the person who started it.
     """
 

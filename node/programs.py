@@ -45,7 +45,7 @@ async def run(
     """Run a program to its end; cancelling this ends the program and all that it started in its group.
 
     Args:
-        executable: What is started, where that is not the first word.
+        executable: The program to start, when it is not the first word.
 
     Raises:
         NodeError: It cannot be started.

@@ -30,7 +30,7 @@ class SystemRun:
     """The commands that run programs.
 
     Args:
-        home: Where the rules are kept; they are read for each command.
+        home: Has the rules; they are read for each command.
     """
 
     def __init__(self, home: NodeHome) -> None:

@@ -62,14 +62,14 @@ class RunDependencies(Struct, frozen=True):
     """The parts of the hub that a run uses.
 
     Attributes:
-        history: Where usage and traces are kept, when they are.
+        history: Stores usage and traces, if anything does.
         before: Asked before each run hears its words.
         before_compaction: Asked before a conversation is compacted.
         skills: The skills there are.
         windows: Which models have a window that is large enough.
-        kept_results: Where tool results are kept that are too long to be shown.
+        kept_results: Stores tool results that are too long to be shown.
         budgets: Counts what runs spend, and limits it.
-        hooks: What may change a run.
+        hooks: Hooks that may change a run.
         in_chat_app: Whether messages of a conversation, given by its key, may come through a chat app.
     """
 
@@ -100,7 +100,7 @@ class RunDependencies(Struct, frozen=True):
         Args:
             spender: Whose budgets pay; an empty run or session key is none.
             model: Which model answered.
-            usage: What it took.
+            usage: The usage of the call.
         """
         if self.history is not None:
             session_key, run_id, now = spender.session_key or None, spender.run_id or None, self.clock.time()

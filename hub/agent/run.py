@@ -47,9 +47,9 @@ class RunConfig(Struct, frozen=True):
         prompt: The system prompt and the tools in it.
         candidates: Models to try, in order.
         thinking: How much it thinks.
-        skills: What it may use of skills.
-        limits: What it may spend.
-        speaker: Who speaks to it, as their words are stored.
+        skills: The usable skills.
+        limits: Its limits.
+        speaker: The speaker, as stored with their words.
         turns: How many turns of the conversation a model is sent; None for all that fit.
     """
 
@@ -76,25 +76,25 @@ class AgentRun:
         task: The task that does it.
         session: The session, unless the run is ephemeral or has not come so far.
         is_new: Whether the session was made by this run.
-        transcript: Where its entries go, once the session is open.
+        transcript: Stores its entries, once the session is open.
         conversation: That transcript as a model is sent it; set with it.
         config: Its settings, once it is prepared.
-        messages: What it added to the transcript behind the user's words.
-        text: What the model said last.
+        messages: Its additions to the transcript after the user's words.
+        text: The model's last message.
         asked: The model that was asked last.
         model: Its `provider/id`, once known.
         degraded: The cheaper model that a budget has chosen.
         offered: The tools that were offered to a model, by its name, when the caller has some of their own.
         failed_models: The models that failed before the next answer: `{model, reason}`.
-        window: What that model was sent.
+        window: The messages that model was sent.
         fixed_tokens: Tokens of prompt and tools, which every window has before it.
         heard_outside: Whether words from outside were before the model: what it says since may be theirs.
         tainted: Whether they restrict what it may do; not while the owner has lifted the taint.
-        draft: What the model has said so far, while it speaks.
+        draft: The unfinished message, while the model speaks.
         answer: The turn that ends the run.
         open_calls: Tool calls that have no result in the transcript yet.
         results: Results of tool calls that have ended, by the identity of the call.
-        spent: What it has spent.
+        spent: Its spending.
         calls: Usage of each model call that ended, with the model.
         notices: Notices for people beside the answer: `{kind, …}`, as `budget_near` or `budget_degraded`.
         handed: Calls of the caller's tools, which end it.

@@ -40,8 +40,8 @@ class RunResult(Struct, frozen=True):
         run_id: The run.
         session_key: The conversation it happened in.
         status: How it ended.
-        reply: What it said last; with a status other than ok, what it had said until then.
-        messages: What it added to the conversation behind the user's message, in order; empty when read from storage.
+        reply: Its last message; with a status other than ok, its text until then.
+        messages: Its additions to the conversation after the user's message, in order; empty when read from storage.
         usage: Of all its model calls.
         stop: Why it stopped: end, length, refused, tool_calls, aborted, limit, timeout, error.
         error: `{code, message, …}` unless the status is ok.

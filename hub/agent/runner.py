@@ -49,7 +49,7 @@ class AgentRunner:
     """Runs agents.
 
     Args:
-        parts: What its runs work with; their task owner owns the runs.
+        parts: The dependencies of runs; their task owner owns the runs.
         db: The hub database.
         lanes: How many run at once.
     """

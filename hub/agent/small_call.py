@@ -37,7 +37,7 @@ class SmallCall:
         system: The rules.
         messages: The prompt.
         timeout_s: How long one attempt may take at most.
-        tools: What it may call; nothing by default.
+        tools: Tools it may call; none by default.
 
     Attributes:
         model: The model that answered, or was asked last.
@@ -137,8 +137,8 @@ def asked_again(reply: str, problem: object, wanted: str) -> list[Message]:
     """Return the request to a model to answer again, after an unreadable reply.
 
     Args:
-        reply: What it said.
-        problem: Why it cannot be read.
+        reply: Its reply.
+        problem: Why the reply cannot be read.
         wanted: What the reply must be.
     """
     again = f"That cannot be read: {problem}. Reply with exactly one JSON object {wanted}."

@@ -73,7 +73,7 @@ async def work(parts: RunDependencies, run: AgentRun, note_start: Callable[[], A
     """Run the loop to its end.
 
     Args:
-        parts: What it works with.
+        parts: The dependencies of runs.
         run: The run, prepared.
         note_start: Puts the run's row on the disk; called once, before the first tool is started.
 

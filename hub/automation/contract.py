@@ -238,7 +238,7 @@ class Firing(Struct, frozen=True):
     """One trigger that fired.
 
     Attributes:
-        trigger: What templates see as `trigger`: platform, id, idx, alias, description and what its kind adds.
+        trigger: The value of `trigger` in templates: platform, id, idx, alias, description and additions of its kind.
         context: The cause; None when it was time alone.
         tainted: Whether its data comes from outside (webhooks, feeds, messages of strangers, MQTT).
         planned: For schedules: when it was due, seconds since the epoch.
@@ -544,7 +544,7 @@ class ActionKind(Struct, frozen=True, eq=False):
         name: The key that identifies it: `action`, `delay`, `choose`, …
         fields: Schema of all its keys; alias, enabled and continue_on_error are added to every kind.
         run: Runs the step. Cancelling undoes nothing.
-        explain: Says in plain words what it does.
+        explain: Describes it in plain words.
         effect: Whether it does something outside its run by itself: one that is kept over a restart is then on disk
             before its next step, and does not do it again.
     """

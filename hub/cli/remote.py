@@ -24,7 +24,7 @@ class RemoteHome:
         port: TCP port.
         tls: Whether it is asked over TLS.
         prefix: Of its paths, behind a proxy.
-        token: What it is asked with.
+        token: The token presented to it.
     """
 
     def __init__(self, host: str, port: int, prefix: str, token: Secret, *, tls: bool) -> None:

@@ -61,7 +61,7 @@ def one_named(
 
     Args:
         keys: The ids of an entry.
-        missing: What is said when there is none, or several.
+        missing: The error when there is none, or several.
         see: The command that lists them.
 
     Raises:

@@ -75,7 +75,7 @@ def check(
         sections: Its sections.
         overrides: Texts that replace files, by name; nothing is written.
         environment: For `!env_var`; the process's own without it.
-        cache: What the last check of this directory kept.
+        cache: The cache of the last check of this directory.
     """
     parsed = cache.parsed if cache is not None else None
     with _without_collector():

@@ -22,7 +22,7 @@ class Config(Mapping[str, Any]):
     Attributes:
         sections: Validated values by section.
         defaults: Validated defaults of core sections, for a hub in recovery mode.
-        raw: What the files say, packages merged in.
+        raw: The content of the files, packages merged in.
         broken: Names of sections that are left out, with their errors.
         broken_items: Errors of the items that are left out, by section and index (or name) in the files.
         kept_items: For sections checked item by item: the index (or name) in the files of each validated item.

@@ -48,7 +48,7 @@ class Saved(Struct, frozen=True):
         file: Its name.
         hash: Of its new content.
         errors, warnings: Of the whole configuration with it.
-        version: What it was before, in the history.
+        version: The previous version, in the history.
     """
 
     file: str
@@ -191,8 +191,8 @@ class FilesEditor:
         """Set a value wherever it is written, an included file for instance, and keep comments.
 
         Args:
-            keys: Where.
-            value: What.
+            keys: The path of keys.
+            value: The new value.
             must_be_valid: Whether it is refused when the configuration would have errors it has not now.
 
         Raises:

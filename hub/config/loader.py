@@ -31,10 +31,10 @@ class Loaded(Struct, frozen=True):
 
     Attributes:
         data: The sections, packages merged in; empty when the root file cannot be read.
-        errors, warnings: What was found, in the order of reading.
+        errors, warnings: The findings, in the order of reading.
         files: Hash of the content of every file that was read, by name.
         folders: Folders whose files are included.
-        secrets: All of `secrets.yaml`, to be redacted.
+        secrets: The content of `secrets.yaml`, to be redacted.
         readable: Whether the root file could be read.
         start: The mark of the root file's beginning.
     """
@@ -92,7 +92,7 @@ def load(
         home_dir: The directory with `configuration.yaml`.
         overrides: Texts that replace files, by name, as an editor shows them.
         environment: For `!env_var`; the process's own without it.
-        cache: What the last reading kept.
+        cache: The cache of the last reading.
     """
     with Root(Path(home_dir)) as root:
         loader = _Loader(HomeFiles(root, overrides), os.environ if environment is None else environment, cache)

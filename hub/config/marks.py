@@ -96,7 +96,7 @@ def mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
     Keys that are not there give the place of the nearest value around them.
 
     Args:
-        root: What was read.
+        root: The parsed content.
         keys: The path to it.
         start: The place of `root` itself.
     """

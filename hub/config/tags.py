@@ -44,7 +44,7 @@ class Tags:
         secrets: Gives secrets.
         environment: Variables for `!env_var`.
         folders: Folders that were looked into are added to it.
-        tell: Tells an error that is not at the tag itself.
+        tell: Reports an error that is not at the tag itself.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Folders that come with the hub: examples, blueprints, the starter configuration."""
+"""Folders bundled with the hub: examples, blueprints, the starter configuration."""
 
 from __future__ import annotations
 

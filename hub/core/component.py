@@ -12,7 +12,7 @@ class Component:
     """A part of the hub. Dependencies come through its constructor; everything else is optional.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         sections: The sections of the configuration that it owns.
         follows: Sections of others that it reads too.
         follows_all: Whether it follows every change, after those that own or follow what changed.

@@ -68,7 +68,7 @@ class Authority(Struct, frozen=True):
     """The rights under which something happens; frozen, and only ever narrowed.
 
     Attributes:
-        principal: Who acts: `owner`, `system`, `token:<id>`, `device:<id>`, `peer:<identity>`.
+        principal: The actor: `owner`, `system`, `token:<id>`, `device:<id>`, `peer:<identity>`.
         person: Id of the person of `people:` behind the principal, when known.
         scopes: Expanded operator scopes.
         tool_policies: All must permit a tool; narrowing appends, so policies meet and never merge.

@@ -13,7 +13,7 @@ def write_new(path: Path | str, data: bytes, mode: int = 0o600, *, parent: int |
 
     Args:
         path: The file.
-        data: What it holds.
+        data: Its content.
         mode: Permissions.
         parent: Descriptor of the directory that `path` is relative to.
 

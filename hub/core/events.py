@@ -135,7 +135,7 @@ class EventBus:
         Args:
             type: Event type, for example `state_changed`.
             data: Plain data; not to be changed afterwards.
-            context: Why; a fresh system context without one.
+            context: The cause; a fresh system context by default.
 
         Raises:
             LimitExceeded: Callbacks fire each other without end; the message names the event that began it.

@@ -55,7 +55,7 @@ class _Lane:
 
 
 class Lanes:
-    """All lanes by name; those of sessions come and go, the shared ones have configured limits.
+    """All lanes by name: those of sessions appear and disappear, the shared ones have configured limits.
 
     Args:
         limits: Shared lanes and how many may hold each at once, over the defaults.

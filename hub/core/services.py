@@ -158,7 +158,7 @@ class ServiceRegistry:
 
         Args:
             handler: Coroutine function that takes a `ServiceCall` and returns plain data or None.
-            schema: What the data must be; none means no data at all.
+            schema: The schema of its data; by default it takes none.
             response: Whether it returns data.
             agent: Whether a model may call it; by default it may not.
             fields: What each key of its data is, for people: `{name: {"description", "required", "default", …}}`.

@@ -29,7 +29,7 @@ class EntityState:
         attributes: Further plain data.
         last_changed: Seconds since the epoch when `state` last changed.
         last_updated: Seconds since the epoch when anything of it last changed.
-        context: Why it is so.
+        context: The cause of the state.
     """
 
     entity_id: str

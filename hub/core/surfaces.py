@@ -81,7 +81,7 @@ class HttpCall(Struct, frozen=True):
 
     Attributes:
         request: aiohttp's request; its body was read within the route's limit and is in `body`.
-        caller: Who; None on public routes without a credential.
+        caller: The caller; None on public routes without a credential.
         params: Path parameters.
         body: Parsed and validated JSON when the route has a schema, else the raw bytes.
         address: Of the client, after trusted proxies were taken into account.
@@ -181,7 +181,7 @@ class Method(Struct, frozen=True):
         handler: Returns the payload; raises `HubError`.
         owner: The part or integration that added it.
         scope: Operator scope; admin when not stated. `node` for methods only nodes call.
-        schema: What the parameters must be.
+        schema: The schema of its parameters.
         acts: Whether it has side effects and so takes an `idempotencyKey`.
         repeatable: Whether, after a crash in between, the handler may be called again with the same key: it finds out
             itself what was done.

@@ -33,7 +33,7 @@ class DoctorReport(Struct, frozen=True):
 
     Attributes:
         looked: Each check that was made, in order.
-        fixed: What was fixed before these checks were made.
+        fixed: Problems fixed before these checks.
     """
 
     looked: tuple[Looked, ...]

@@ -20,9 +20,9 @@ class Finding:
 
     Attributes:
         severity: How bad it is.
-        what: What is wrong and what follows from it, in a sentence.
+        what: The problem and its consequence, in a sentence.
         where: The file, key or address.
-        command: What fixes it, to be typed in a terminal; may be empty.
+        command: The command that fixes it; may be empty.
         mend: Fixes it; only for permissions, which `--fix` sets.
     """
 

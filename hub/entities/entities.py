@@ -27,8 +27,8 @@ class EntityHandle:
     """An entity as its integration holds it; its state is `unknown` until it is set.
 
     Args:
-        owner: Knows all of them.
-        entry: What the registry keeps of it.
+        owner: All entities.
+        entry: Its registry entry.
         description, commands: As the integration gave them.
     """
 
@@ -137,8 +137,8 @@ class HomeEntities:
 
     Args:
         registry: Their ids, names and places.
-        states: Where their states are.
-        bus: Says when a registry changes.
+        states: The states.
+        bus: Announces registry changes.
         monotonic: Seconds on a clock that never jumps.
     """
 
@@ -160,7 +160,7 @@ class HomeEntities:
         """Add an entity.
 
         Args:
-            description: What it is.
+            description: Its description.
             commands: The services of its domain that it does, by name without the domain.
             source: What its unique id is unique within, such as the integration.
 

@@ -41,7 +41,7 @@ class HomeRegistry:
     """Knows floors, areas, labels, devices and entities, each by its id.
 
     Args:
-        file: Where it is kept.
+        file: Its file.
         bus: Receives `floor_registry_updated`, `area_…`, `label_…`, `device_…` and `entity_registry_updated` with
             `action` (create, update, remove) and the id.
         states: Their ids are taken.
@@ -144,7 +144,7 @@ class HomeRegistry:
         return new
 
     def remove(self, kind: str, id: str) -> None:
-        """Remove an entry and what refers to it; a device goes with its entities.
+        """Remove an entry and its references; a device is removed with its entities.
 
         Raises:
             NotFound: There is none of that id.

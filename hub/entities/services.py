@@ -30,7 +30,7 @@ class EntityServices:
     Args:
         entities: Have the commands.
         targets: Finds entities.
-        services: Where the services are registered.
+        services: Registers the services.
     """
 
     def __init__(self, entities: HomeEntities, targets: Targets, services: ServiceRegistry) -> None:

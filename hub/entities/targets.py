@@ -51,8 +51,8 @@ class Targets:
     """Finds entities.
 
     Args:
-        registry: Knows who belongs where.
-        states: Knows all entities there are, for `all`.
+        registry: Has the places of entities and devices.
+        states: All entities, for `all`.
     """
 
     def __init__(self, registry: HomeRegistry, states: StateMachine) -> None:

@@ -19,7 +19,7 @@ class RegistryFunctions:
 
     Args:
         registry: The registries.
-        targets: Knows who belongs where.
+        targets: Finds the entities of places and devices.
     """
 
     def __init__(self, registry: HomeRegistry, targets: Targets) -> None:

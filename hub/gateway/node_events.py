@@ -21,7 +21,7 @@ class NodeEvents:
 
     Args:
         nodes: All nodes.
-        gateway: Has the devices, and sends messages on for those that may.
+        gateway: Has the devices, and passes messages on for those that may.
         sensors: Show statistics.
     """
 

@@ -20,7 +20,7 @@ from hub.nodes.failures import CONNECTION, NodeRefused
 
 
 class SocketNode:
-    """A node behind a WebSocket.
+    """A node connected over a WebSocket.
 
     Args:
         connection: Its connection, which has proved its device.
@@ -110,7 +110,7 @@ class SocketNodes:
     """The transport.
 
     Args:
-        broadcast: Says which clients come and go.
+        broadcast: Announces clients.
     """
 
     name = "gateway"
@@ -132,7 +132,7 @@ class SocketNodes:
             node.connection.close(CLOSE_POLICY, "nodes are not taken now")
 
     def of(self, connection_id: str | None) -> SocketNode | None:
-        """Return the node behind a connection."""
+        """Return the node of a connection."""
         found = self._nodes.get(connection_id or "")
         return found[0] if found is not None else None
 

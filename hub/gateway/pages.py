@@ -26,7 +26,7 @@ class Page(Struct, frozen=True):
         template: A file of Jinja and HTML: what the page shows below its heading. It sees the data as `data`, and
             translates a text with `_("…")`.
         data: Returns plain data: what the template reads, and the page as JSON.
-        scope: What a visitor must be allowed to do.
+        scope: The required scope of a visitor.
         icon: One of the dashboard's icons (`web/frontend/icons.json`).
         under: The entry of the navigation that it is a tab of: `/devices`, `/tools`, `/settings`; else it is an entry
             of its own.
@@ -53,10 +53,10 @@ FrameOrigin = Callable[[web.BaseRequest], str]
 
 
 class PageTable:
-    """The pages; they come and go while the hub runs.
+    """The pages; they may be added and removed while the hub runs.
 
     Args:
-        routes: Where the addresses of pages are added.
+        routes: The table to add the pages to.
     """
 
     def __init__(self, routes: RouteTable) -> None:

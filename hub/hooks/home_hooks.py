@@ -45,7 +45,7 @@ class HomeHook(Struct, frozen=True):
 
     Attributes:
         name: The name of the folder.
-        file: What its HOOK.md says; None when it cannot be read.
+        file: Its HOOK.md; None when it cannot be read.
         error: Why it is broken.
         digest: Of all its files; empty when they cannot be read.
         files: Its files.
@@ -76,8 +76,8 @@ class HomeHooks:
 
     Args:
         folder: Their directory.
-        pins: What the owner enabled.
-        hooks: Where their handlers are added.
+        pins: The hooks that the owner enabled.
+        hooks: Registers the handlers.
         changed: Called after they were looked at.
         bundled: The directory of the bundled ones; one of the same name in the home takes precedence.
     """

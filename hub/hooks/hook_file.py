@@ -30,7 +30,7 @@ class HookFile(Struct, frozen=True):
     """The front matter of a HOOK.md.
 
     Attributes:
-        description: What the hook is for.
+        description: The purpose of the hook.
         events: The hooks that its handler.py has a function for.
         priority: Of all of them.
         timeout_s: How long one call may take; as each hook says without it.

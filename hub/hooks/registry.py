@@ -32,7 +32,7 @@ class Hook(Struct, frozen=True):
     Attributes:
         name: The hook.
         handler: Is called with the payload.
-        source: Where it comes from, for the log: `integration notes`, `hook quiet-hours`.
+        source: Its origin, for the log: `integration notes`, `hook quiet-hours`.
         priority: The highest is called first; those of one priority in the order in which they were added.
         timeout_s: How long it may take; as the hook says without it.
     """

@@ -220,8 +220,8 @@ class IntegrationHost:
         """Write a value into the configuration, on behalf of a person with the right to it, and apply it.
 
         Args:
-            keys: Where.
-            value: What; `Tagged("!secret", NAME)` is a secret.
+            keys: The path of keys.
+            value: The new value; `Tagged("!secret", NAME)` is a secret.
             secrets: Such secrets by name, for secrets.yaml.
 
         Raises:

@@ -56,7 +56,7 @@ class HostChannels:
 
         Args:
             channel: The channel.
-            access: Who may talk through it; nobody but the owner without it.
+            access: Its access policy; by default nobody but the owner.
             home: Whether the hub's own conversations (dashboard, command line, clients) are held on it.
             outbound: How messages are written and sent; as `messages:` says without it.
 

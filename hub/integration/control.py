@@ -23,7 +23,7 @@ class IntegrationControl:
 
     Args:
         config: The configuration; `hub.disabled` is written into its files.
-        schemas: What checks know of integrations.
+        schemas: The schemas of integrations.
         manager: The integrations in use.
         apply: Applies a changed configuration.
         renew: Makes again the automations that use these kinds, or a blueprint.

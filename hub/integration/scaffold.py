@@ -33,10 +33,10 @@ class ExamplePiece(Struct, frozen=True):
     """A kind of thing that integrations bring: the module of that name in an example, and its test.
 
     Attributes:
-        help: What it is, in a line.
+        help: Its description, in a line.
         example: The folder that it is taken from.
         module: Its module, where that has another name.
-        declared: Where the manifest names it.
+        declared: The manifest key that names it.
         keys: Words of the lines of `schema.py` that are for it alone.
         beside: Its further files.
     """
@@ -87,7 +87,7 @@ def write_integration(below: Path, name: str, pieces: Iterable[str], taken: Mapp
     """Write an integration that brings some pieces into a new folder of its name, and return the names of its files.
 
     Args:
-        below: Where the folder goes.
+        below: The parent folder.
         pieces: Names of `PIECES`.
         taken: Names that it cannot have, with what has them.
 

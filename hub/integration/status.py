@@ -27,14 +27,14 @@ class Status(Struct):
     """The status of one integration.
 
     Attributes:
-        found: Where it is and what its manifest says.
-        state: What it is doing.
-        reason: Why, for people.
+        found: Its place and its manifest.
+        state: Its state.
+        reason: The reason, for people.
         since: Seconds since the epoch of the last change.
         config: The configuration it was, or will be, set up with.
         module: Its package, once imported.
-        host: What its latest `setup` was given.
-        registrations: What it has registered with the hub.
+        host: The host of its latest `setup`.
+        registrations: Its registrations with the hub.
         attempts: Failed attempts since it last worked.
         retry: The task that will try again.
         lock: Held while it is set up or unloaded.

@@ -82,7 +82,7 @@ class Gist(Struct, frozen=True):
     """The compared parts of an entry.
 
     Attributes:
-        words: All of them, as stems.
+        words: All words, as stems.
         frame: Those beside numbers, dates, names and negations.
         numbers, weekdays, days: What entries of a series differ in.
         bound: Whether it speaks of the day on which it was noted (today, 昨天), so that the same words on another day

@@ -36,7 +36,7 @@ class Chunk(Struct, frozen=True):
 
     Attributes:
         start_line, end_line: From 1, inclusive; of an entry with the line that tells its source.
-        text: What it says, line for line as in the file; of an entry without list mark and source.
+        text: Its text, line for line as in the file; of an entry without list mark and source.
         title: The file's.
         headings: Its headings, the outermost first, without the title.
         kind, person, session: As its source line or the file's front matter says.

@@ -50,7 +50,7 @@ class MemoryEntry(Struct, frozen=True):
     Attributes:
         text: One sentence that can be understood on its own.
         kind: Its kind.
-        provenance: Where it came from.
+        provenance: Its origin.
         replaces: Words of the entry that holds no longer; it is struck, not deleted.
         shared: Whether everybody in this home may know it.
     """
@@ -94,7 +94,7 @@ class Hit(Struct, frozen=True):
         trusted: Whether all of it came from this home's people.
         vector_score: Cosine between query and passage; None without vectors.
         text_score: Its strength by word as a share of the strongest; None when it was not found by word.
-        kind, person, session, day: Where it came from, as far as it is known; the day is `YYYY-MM-DD`.
+        kind, person, session, day: Its origin, as far as it is known; the day is `YYYY-MM-DD`.
         why: What moved it up or down (`recency`, `diverse`, …) with the factor, for people.
     """
 
@@ -125,7 +125,7 @@ class SearchAnswer(Struct, frozen=True):
 
     Attributes:
         hits: Best first.
-        engines: What was asked: `vectors:exact`, `keywords:fts5`, `grep`, …
+        engines: The engines used: `vectors:exact`, `keywords:fts5`, `grep`, …
         took_ms: How long it took.
         degraded: Why an engine that should have been asked was not; None when all is well.
     """
@@ -152,7 +152,7 @@ class Forget(Struct, frozen=True):
     Attributes:
         query: All its words are in the entry or the message, or it is exactly that.
         session: Key of the session that the entry came from.
-        person: Whom the entry came from.
+        person: The entry's person.
     """
 
     query: str | None = None
@@ -186,7 +186,7 @@ class Verified(Struct, frozen=True):
 
     Attributes:
         files, chunks: How many were compared.
-        problems: What does not agree, a sentence each.
+        problems: The disagreements, a sentence each.
         repaired: Whether a rebuild was begun.
     """
 

@@ -45,7 +45,7 @@ def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
     """Return a query without its dates, and for each date the marks of which one must match.
 
     Args:
-        query: What somebody asks.
+        query: The question.
         today: The day on which it is asked.
     """
     rest, wanted = named_in(simplified(query))

@@ -29,7 +29,7 @@ class FrontMatter(Struct, frozen=True):
     Attributes:
         trusted: False when it came from outside; a file can take trust away and never give it.
         source: Where it came from: `openclaw`, `conversation`, …
-        title, person, session: What it is about, and where it came from.
+        title, person, session: Its subject, and its origin.
     """
 
     trusted: bool = True

@@ -41,7 +41,7 @@ class BroughtIn(Struct):
 
     Attributes:
         files: Markdown by relative name.
-        left_out: What was not read, and why; a sentence each.
+        left_out: The files that were not read, and why; a sentence each.
     """
 
     files: dict[str, str] = field(default_factory=dict)

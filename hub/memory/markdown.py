@@ -50,7 +50,7 @@ class Passage(Struct, frozen=True):
 
     Attributes:
         start_line, end_line: From 1, inclusive; the line that tells the source is counted.
-        text: What it says, without list mark and source.
+        text: Its text, without list mark and source.
         heading: Its heading.
         is_item: Whether it is a list item, which can be forgotten on its own.
         kind: The sort of entry, for our own.

@@ -23,7 +23,7 @@ class OutlineRun(Struct):
     Attributes:
         headings: Its headings, the outermost first.
         atoms: The prose.
-        line: Where it begins, from 1.
+        line: Its first line, from 1.
     """
 
     headings: tuple[str, ...]

@@ -10,7 +10,7 @@ def own_scope(authority: Authority) -> MemoryScope:
     """Return the scope of a caller outside conversations.
 
     An owner sees what is private, their own and what is shared; another person of this home their own and what is
-    shared; who stands for nobody (a program with a token, a device) sees nothing.
+    shared; callers without a person (a program with a token, a device) see nothing.
     """
     if not authority.owner and authority.person is None:
         return NOBODY

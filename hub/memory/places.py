@@ -75,7 +75,7 @@ def place_for(
 
     Args:
         kind: Its kind.
-        scope: Whose memory.
+        scope: The scope of the memory.
         today: The day in this home.
         trusted: Whether it comes only from people of this home.
         curated_bytes: Size of the curated file now.
@@ -183,7 +183,7 @@ def may_strike(path: str, person: str | None, scope: MemoryScope) -> bool:
 
     Args:
         path: The file it is in.
-        person: Who said it, as far as it is known.
+        person: Its author, as far as known.
         scope: The session.
     """
     if may_write(path, scope):

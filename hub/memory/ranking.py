@@ -124,7 +124,7 @@ def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRule
     Args:
         rules: As configured.
         query: The question.
-        model: Who made the vectors, by the name of the model; None when there are none.
+        model: The model of the vectors; None when there are none.
     """
     letters = sum(map(str.isalpha, query))
     if model is None or 2 * count_cjk(query) <= letters or not _READS_ENGLISH_ALONE.search(model.lower()):
@@ -178,7 +178,7 @@ def snippet(text: str, words: Mapping[str, float], limit: int = SNIPPET_LIMIT) -
 
     Args:
         text: The passage.
-        words: What was asked for, as of `hub.memory.words.words_asked`, and how much each word says.
+        words: The words of the query, as of `hub.memory.words.words_asked`, and the weight of each.
         limit: Characters at most.
     """
     if len(text) <= limit:

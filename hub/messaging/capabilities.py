@@ -73,7 +73,7 @@ class CanFetch(Protocol):
         """Yield an attachment in pieces; the caller stops at its limit, and nothing is asked of a stranger's.
 
         Raises:
-            HubError: It cannot be had.
+            HubError: It is not available.
         """
         ...
 

@@ -103,7 +103,7 @@ class Receiver(Protocol):
         """Report that the platform cannot be reached.
 
         Args:
-            error: Why, for people.
+            error: The reason, for people.
             permanent: Whether only a person can change that, such as a revoked token: a repair is raised.
         """
         ...
@@ -131,7 +131,7 @@ class OutboundMedia(Struct, frozen=True):
 
 
 class Button(Struct, frozen=True):
-    """A button; `value` comes back in `ButtonPressed`."""
+    """A button; `value` is returned in `ButtonPressed`."""
 
     label: str
     value: str

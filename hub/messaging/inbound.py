@@ -26,7 +26,7 @@ class Address(Struct, frozen=True):
         channel: Name of the channel.
         peer: The platform's id of the conversation: of a person, group or room.
         account: Name of the account in the configuration.
-        chat_type: What kind of conversation it is.
+        chat_type: The kind of conversation.
         thread: The platform's id of the thread or topic inside it.
         space: The platform's id of the server, team or workspace that the room belongs to.
         parent: Peer of the room that a thread with a peer of its own belongs to.
@@ -60,7 +60,7 @@ class Media(Struct, frozen=True):
 
     Attributes:
         kind: Its kind.
-        reference: What the channel fetches it by (`CanFetch`).
+        reference: The channel's reference to fetch it (`CanFetch`).
         mime_type, name, size_bytes, duration_s: As the platform or its sender says; not to be trusted.
         voice: Whether it was recorded as a voice message.
         path: The file, relative to the agent's workspace, once it was fetched.
@@ -113,12 +113,12 @@ class InboundMessage(Struct, frozen=True):
         mentioned: Whether the assistant was addressed, in a group.
         sent_at: Seconds since the epoch, as the platform reports.
         media: Attachments that were not fetched.
-        location, contacts: What was shared.
+        location, contacts: The shared ones.
         reply_to: Id of the message it replies to.
         quoted: What it quotes; the words of its author.
         roles: The platform's ids of the sender's roles in the address's space.
         group_name: Name of the room, for people.
-        album: What the messages of one album have in common.
+        album: The common id of an album's messages.
     """
 
     address: Address

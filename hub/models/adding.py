@@ -48,7 +48,7 @@ class NewProvider(Struct, frozen=True):
 
     Attributes:
         name: A vendor of the table, or the name of your own server.
-        base_url: Where it listens; empty for a vendor's own address.
+        base_url: Its address; empty for a vendor's own.
         key: Its key; empty when it needs none, or has one already.
         model: The id of the model to use.
         context_window: Tokens of that model, when known.

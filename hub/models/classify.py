@@ -71,7 +71,7 @@ def classify(status: int | None, message: str, code: str = "") -> type[ModelErro
 
     Args:
         status: HTTP status; None for an error inside a stream or a connection.
-        message: What the server says.
+        message: The server's message.
         code: Its `code` and `type`, if any.
     """
     text = f"{code} {message}"
@@ -152,10 +152,10 @@ def make_error(
     Args:
         provider, model: The provider and model that failed.
         status: HTTP status, if any.
-        message: What the server says.
+        message: The server's message.
         code: Its `code` and `type`.
         retry_after_s: When it may be tried again, as it says.
-        secrets: What must not be repeated.
+        secrets: Secrets to remove from it.
         kind: The class, where it is known already.
     """
     kind = kind or classify(status, message, code)

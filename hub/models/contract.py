@@ -268,7 +268,7 @@ class ModelInfo(Struct, frozen=True):
         context_window: Tokens in and out together; 200 000 where nothing is known of it.
         max_output_tokens: Bound on an answer, when known.
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
-        tools, images, thinking: What it can do.
+        tools, images, thinking: Its abilities.
         name: For people.
         program: Whether it acts by itself, outside the rules for tools; what it says counts as words from outside.
     """

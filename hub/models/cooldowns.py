@@ -38,7 +38,7 @@ class Cooldown(Struct, frozen=True):
     """A cooldown.
 
     Attributes:
-        reason: What the provider said.
+        reason: The provider's message.
         failures: How many in a row.
         since: Seconds since the epoch.
         wait_s: How long it lasts, unless the credential is changed or works again before.
@@ -114,7 +114,7 @@ class Cooldowns:
 
     Args:
         clock: Time; durations are measured on its monotonic side as well, so that a wall clock set back prolongs none.
-        db: Where they are kept; without it they end with the process.
+        db: Stores them; without it they end with the process.
 
     Attributes:
         found: Every cooldown, and its end on the monotonic clock.

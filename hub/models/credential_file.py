@@ -48,7 +48,7 @@ class StoredCredential(Struct, frozen=True):
         id: Its name there.
         kind: Its kind.
         access: The key or access token.
-        refresh: What gets a new access token.
+        refresh: The token that gets a new access token.
         expires: When `access` ends, seconds since the epoch; None when it does not.
         account: Whose it is, for people.
     """
@@ -80,7 +80,7 @@ class ModelCredentials:
     """Keeps the credentials.
 
     Args:
-        folder: Where the file is.
+        folder: The folder of the file.
         clock: Time.
         on_secret: Called with each secret, so that no sink shows it.
     """

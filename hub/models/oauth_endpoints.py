@@ -14,7 +14,7 @@ class OAuthEndpoint(Struct, frozen=True):
 
     Attributes:
         authorize_url: The page that a person opens.
-        token_url: Where a code is exchanged and a token refreshed.
+        token_url: The address for exchanging a code and refreshing a token.
         client_id: Of the application.
         scope: The requested scope.
         redirect_url: Where the page leads back to: an address on this machine that the hub listens on.

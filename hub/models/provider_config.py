@@ -59,20 +59,20 @@ class ProviderConfig(Struct, frozen=True):
     Attributes:
         name: The part before the slash in its models' names.
         api: Its API: `openai`, `offline`, or anything else, which is litellm's name of a vendor.
-        base_url: Where it listens; None leaves that to the API.
+        base_url: Its address; None leaves that to the API.
         api_key: Its key; None when it needs none or the API finds one itself.
         key_source: How people know the key: `configuration` or the environment variable.
         headers: Further headers; values may be secret.
-        models: Those that the configuration names, in order.
+        models: The configured ones, in order.
         timeout_s: Until the first event, then between two.
         proxy: HTTP proxy.
         params: Sent with every call.
-        origin: Where it comes from.
+        origin: Its origin.
         credentials: Further keys, in order.
         rotate: Whether sessions are spread over the keys, instead of using the first that works.
         credential: Which of its keys `api_key` is.
         renews: Whether that is a sign-in that is renewed automatically.
-        oauth: Where one signs in, when one can.
+        oauth: Its sign-in, if it has one.
     """
 
     name: str

@@ -49,7 +49,7 @@ class ModelRegistry:
         config: The validated `models:` section; None is an empty one.
         bus: Receives an event when the choice of models may have changed.
         repairs: A refused key opens a repair.
-        environment: Where keys are looked for; the process's own without it.
+        environment: The environment variables to search for keys; the process's own by default.
         speakers: The integration of each API, to name it when it is not set up.
         cooldowns: The credentials to avoid now; by default they are known to this process only.
         tokens: The credentials that were added while the hub ran.

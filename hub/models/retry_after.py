@@ -32,7 +32,7 @@ def retry_after_s(headers: Mapping[str, str], body: str, now: float) -> float | 
 
     Args:
         headers: Names in any case.
-        body: What the server said.
+        body: The server's answer.
         now: Seconds since the epoch, for moments.
     """
     lower = {name.lower(): value.strip() for name, value in headers.items()}

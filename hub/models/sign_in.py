@@ -58,7 +58,7 @@ class SignIns:
         """Begin a sign-in; return its page and whether the hub listens for the callback.
 
         Args:
-            endpoint: Where one signs in.
+            endpoint: The sign-in endpoint.
             done: Keeps the tokens.
 
         Raises:

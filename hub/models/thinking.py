@@ -40,7 +40,7 @@ def lower_level(level: str, message: str = "") -> str | None:
     """Return the level to try after `level` was refused; None leaves it to the model.
 
     Args:
-        level: What was refused.
+        level: The refused level.
         message: What the server said; where it lists levels, the next lower one of them is taken, else the lowest.
     """
     if _NOT_AT_ALL.search(message):

@@ -21,7 +21,7 @@ class Vendor(Struct, frozen=True):
     Attributes:
         name: As in `providers:` and before the slash of a model.
         api: The integration for it.
-        base_url: Where it listens, for those spoken to by our own client.
+        base_url: Its address, for those spoken to by our own client.
         key_variables: Environment variables that may hold its key, the first that is set counts.
         base_url_variable: Environment variable that may hold another address.
         default_model: The model used when none is chosen.

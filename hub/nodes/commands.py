@@ -57,7 +57,7 @@ class CommandRules(Struct, frozen=True):
     Attributes:
         allow: Permitted beyond the list of the platform.
         deny: Never permitted, whatever else allows it.
-        unasked: What an agent may ask of a node without the owner's yes.
+        unasked: Commands that an agent may use without the owner's approval.
     """
 
     allow: tuple[str, ...] = ()

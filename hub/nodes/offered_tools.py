@@ -55,7 +55,7 @@ class OfferedTools:
 
     Args:
         nodes: Asks them.
-        tools: Where they are added.
+        tools: Registers them.
     """
 
     def __init__(self, nodes: NodeRegistry, tools: ToolRegistry) -> None:

@@ -28,15 +28,15 @@ class NodeRecord(Struct, frozen=True):
     """A node that has connected at least once.
 
     Attributes:
-        name: What it calls itself.
+        name: Its own name.
         label: A person's name for it; takes precedence over `name`.
         platform: `ios`, `linux`, …
         about: Further facts: `version`, `clientId`, `deviceFamily`, `modelIdentifier`, …
         transport: By which it connected last.
-        commands: Those that were approved.
+        commands: The approved ones.
         approved_ms: When; None is never.
-        request: What waits to be approved.
-        skills, tools: What it offered last.
+        request: Commands that wait for approval.
+        skills, tools: Its last offer.
     """
 
     id: str
@@ -144,7 +144,7 @@ def as_listed(
 
     Args:
         effective: The commands it may be asked now.
-        extra: What is known of it while it is connected.
+        extra: Further facts while it is connected.
     """
     request = record.request
     listed: dict[str, Any] = {

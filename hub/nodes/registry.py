@@ -53,7 +53,7 @@ class NodeRegistry:
         bus: Receives `node_connected`, `node_disconnected` and `node_event`.
         wall_time: Seconds since the epoch.
         surfaces: Known nodes, and their approved commands.
-        work: What waits for nodes that sleep.
+        work: Work that waits for sleeping nodes.
         tasks: Owns the work after a node connects.
     """
 

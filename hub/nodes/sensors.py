@@ -24,7 +24,7 @@ class NodeSensors:
     """The devices and sensors of all nodes.
 
     Args:
-        entities: Where they are added.
+        entities: Registers them.
     """
 
     def __init__(self, entities: HomeEntities) -> None:

@@ -34,8 +34,8 @@ class NodeServices:
     """The services.
 
     Args:
-        services: Where they are registered.
-        nodes: Who is asked.
+        services: Registers the services.
+        nodes: The nodes.
         sensors: Knows the devices that nodes are.
     """
 

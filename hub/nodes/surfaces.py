@@ -27,7 +27,7 @@ class NodeSurfaces:
     Args:
         bus: Receives `node_pair_requested` and `node_pair_resolved`.
         wall_time: Seconds since the epoch.
-        records: Where approvals are kept.
+        records: Stores approvals.
     """
 
     def __init__(self, bus: EventBus, wall_time: Callable[[], float], records: NodeRecords) -> None:

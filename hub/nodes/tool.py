@@ -73,7 +73,7 @@ class NodesTool:
 
     Args:
         nodes: All nodes.
-        keep: Where pictures and films are kept.
+        keep: Stores pictures and films.
     """
 
     def __init__(self, nodes: NodeRegistry, keep: Keep) -> None:

@@ -72,8 +72,8 @@ class Sandbox(Protocol):
     """An isolated place for programs, apart from the hub and the machine.
 
     Attributes:
-        name: What it is called, in lists and on the command line.
-        workdir: Where its files are, inside it.
+        name: Its name, in lists and on the command line.
+        workdir: The directory of its files, inside it.
     """
 
     name: str
@@ -119,7 +119,7 @@ class SandboxSpec(Struct, frozen=True):
         name: Unique among all hubs on the machine.
         home: A mark of the hub's home; engines leave sandboxes of other homes alone.
         agent_id, scope, session_key: Its user; no agent when it is shared, no session unless it is for one.
-        uid, gid: Whose rights programs have; never 0.
+        uid, gid: The rights of programs; never 0.
         folder: A directory of the hub's own for the engine's files about it.
         mounts: What is visible inside, in order; later ones cover earlier ones. The first is the workspace.
         covered: Absolute paths inside that are empty directories instead of their content.

@@ -21,8 +21,8 @@ class SandboxMethods:
     """The methods about sandboxes.
 
     Args:
-        sandboxes: All of them.
-        agents: Whose they are.
+        sandboxes: All sandboxes.
+        agents: Their owners.
     """
 
     def __init__(self, sandboxes: Sandboxes, agents: Agents) -> None:

@@ -50,7 +50,7 @@ class SandboxPlaces:
 
     Args:
         home: The hub's home directory.
-        storage: Where sandboxes have their files.
+        storage: The parent directory of sandboxes' files.
         workspace: Returns an agent's workspace.
         rules: What of a workspace is kept from sandboxes.
     """

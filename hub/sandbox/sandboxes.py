@@ -48,7 +48,7 @@ class Sandboxes:
     Args:
         settings: Returns the settings of an agent.
         places: Makes the directories of sandboxes, and decides what is visible inside.
-        clock: Tells how long one was not used.
+        clock: Gives the idle time of a sandbox.
     """
 
     def __init__(self, settings: Callable[[str], SandboxSettings], places: SandboxPlaces, clock: Clock) -> None:

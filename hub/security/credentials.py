@@ -105,7 +105,7 @@ def granted_scopes(requested: Iterable[str], by: Authority | None) -> frozenset[
 
     Args:
         requested: Names of scopes.
-        by: Who makes it; None means the hub itself.
+        by: The maker; None means the hub itself.
 
     Raises:
         InvalidRequest: A name is unknown, or there is none.

@@ -121,9 +121,9 @@ class Egress:
         A redirect to another origin loses the headers and the body that were given, and is a GET.
 
         Args:
-            headers: What is sent besides the client's own.
-            body: What is sent, at most 1 MB.
-            limit_bytes: What the answer may have at most, as sent and decompressed.
+            headers: Headers besides the client's own.
+            body: The request's body, at most 1 MB.
+            limit_bytes: The limit on the answer, as sent and decompressed.
             timeout_s: For everything together: waiting for a place, all hops, and the body.
             redirect_limit: Redirects that are followed, none of them to a URL that was asked before.
 

@@ -22,7 +22,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit_bytes: in
     Args:
         chunks: The bytes as they come.
         encoding: The `Content-Encoding` header, in any case; empty for none.
-        limit_bytes: What it may have at most, as sent and decompressed.
+        limit_bytes: The limit on it, as sent and decompressed.
 
     Raises:
         BodyRefused: It is larger, compressed in an unrequested way, or damaged.

@@ -23,7 +23,7 @@ class FolderEntry(Struct, frozen=True):
 
     Attributes:
         path: Relative to the jail, with `/`.
-        kind: What it is; symlinks are shown and never followed.
+        kind: Its kind; symlinks are shown and never followed.
         size_bytes: Size of a file.
         mtime_ns: When it was last changed, nanoseconds since the epoch.
         ctime_ns: When anything about it last changed; cannot be set.

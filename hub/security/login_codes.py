@@ -54,9 +54,9 @@ class LoginCodes:
         """Make a code such as `K7WQX-2MPRT`; above 16 pending codes, the oldest becomes invalid.
 
         Args:
-            scopes: What the session it opens may do.
+            scopes: The rights of the session it opens.
             expires_s: Seconds it is good for.
-            by: Who makes it, and so the most it can grant; None means the hub itself.
+            by: The maker, and so the most it can grant; None means the hub itself.
         """
         granted = granted_scopes(scopes, by)
         groups = ("".join(secrets.choice(ALPHABET) for _ in range(GROUP_LENGTH)) for _ in range(GROUPS))

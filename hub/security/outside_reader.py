@@ -58,7 +58,7 @@ class OutsideReader:
         """Call a function in a process and return its result.
 
         Args:
-            what: What errors call the content: `the page`.
+            what: The content's name in errors: `the page`.
             function: A function of a module; it raises `InvalidRequest` or `NotFound` for what it refuses.
             arguments: Plain data.
             returns: The type of the result: plain data, structs and dataclasses.

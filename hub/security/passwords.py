@@ -17,7 +17,7 @@ def verify_password(configured: Secret | str, given: Secret | str) -> bool:
 
     Args:
         configured: An argon2id hash, or the password itself as a `!secret` holds it.
-        given: What somebody typed.
+        given: The typed password.
 
     Anything empty, too long or malformed is never right.
     """

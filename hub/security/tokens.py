@@ -27,7 +27,7 @@ class Token(Credential, frozen=True, kw_only=True):
     """A scoped token, without its secret.
 
     Attributes:
-        name: What its owner calls it.
+        name: Its owner's name for it.
         generation: Rises each time its secret is replaced.
         revoked_ms: When it was revoked.
         made_by: The credentials it was made with, as `<id>@<generation>`; it ends with the first of them.
@@ -88,8 +88,8 @@ class TokenStore(LiveCredentials[Token]):
         """Make a token; it is durable when this returns.
 
         Args:
-            name: What its owner calls it, 1 to 100 characters.
-            scopes: What it may do.
+            name: Its owner's name for it, 1 to 100 characters.
+            scopes: Its rights.
             expires_s: Seconds until it ends; None means never.
             by: The creator, whose rights limit it; None means the hub itself.
             made_by: The credentials of its maker.

@@ -73,7 +73,7 @@ class WebSessions(LiveCredentials[WebSession]):
 
         Args:
             principal: The principal.
-            scopes: What it may do.
+            scopes: Its rights.
             expires_s: Seconds until it must sign in again.
             by: The approver, whose rights limit it; None means the hub itself.
 

@@ -47,16 +47,16 @@ class TranscriptEntry(Struct, frozen=True, gc=False):
     Attributes:
         type: A message, or an event that the model does not see.
         ts_ms: Milliseconds since the epoch.
-        message: What was said, for a message.
-        data: What happened, for an event.
+        message: The message, if it is one.
+        data: The event's data, if it is one.
         id: Unique in the transcript; appending the same id twice writes it once.
         parent_id: The entry before it. None lets the writer attach it to the current leaf; on disk only the first
             entry of a tree has none.
         run_id: The run that wrote it.
         inbox_id: The inbox row it answers or holds.
-        usage: What the model call cost that made it.
+        usage: The cost of the model call that made it.
         model: `provider/id` of the model that made it.
-        provenance: Where its words came from.
+        provenance: The origin of its words.
     """
 
     type: EntryType

@@ -42,7 +42,7 @@ class Incognito:
     """Ends incognito conversations, and deletes their content.
 
     Args:
-        needs: What ends them.
+        needs: Its dependencies.
     """
 
     def __init__(self, needs: IncognitoNeeds) -> None:

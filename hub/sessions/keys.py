@@ -65,7 +65,7 @@ class SessionKey(Struct, frozen=True):
 
     Attributes:
         agent: The agent whose conversation it is.
-        kind: What kind of conversation.
+        kind: The kind of conversation.
         id: Peer, room, automation, hook, node or subagent, as the outside names it; None for `main`.
         channel: The channel of a direct conversation (when it separates sessions) or of a room.
         account: The account, when sessions are separate by account.

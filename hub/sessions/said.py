@@ -43,7 +43,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
 
     Args:
         path: Its file.
-        agent_id: Whose it is.
+        agent_id: Its agent.
         known: How far it was read before; a file that was written again is read from its beginning.
 
     Raises:

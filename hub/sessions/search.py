@@ -47,7 +47,7 @@ class FoundMessage(Struct, frozen=True):
         entry_id, run_id: Of the entry.
         role: user or assistant.
         ts_ms: Milliseconds since the epoch.
-        text: What was said around the first of the words.
+        text: The text around the first match.
     """
 
     session_key: str
@@ -135,7 +135,7 @@ class TranscriptSearch:
         """Return the latest messages with all words of a query, the last of which may be a prefix.
 
         Args:
-            query: What is looked for.
+            query: The searched words.
             may_see: Whether the requester may see a session.
             limit: Maximum number of messages.
 

@@ -34,7 +34,7 @@ class Session(Struct, frozen=True):
         verbose: on | full: a line for each tool call is sent to its chat; full: with its result.
         reasoning: on | stream: the model's thinking is sent before its answer, or while it thinks.
         footer: tokens | full: what its answers say about their use.
-        queue: What `/queue` said, such as `steer debounce:2s`; None for the configured mode.
+        queue: The setting of `/queue`, such as `steer debounce:2s`; None for the configured mode.
         send: on | off: whether answers are sent to its chat; None for the configured policy.
         activation: mention | always: the messages that are answered in its group; None for the configured ones.
         tainted: Whether an untrusted block is in its window.

@@ -43,7 +43,7 @@ class SessionStore:
     Args:
         db: The hub database.
         home: Paths of the home directory.
-        clock: Tells the time of rows.
+        clock: Gives the time of rows.
         bus: Changes are published here.
         redact: Takes secrets out of what is written to transcripts.
         open_transcripts: How many transcripts are kept in memory with their files open.
@@ -125,7 +125,7 @@ class SessionStore:
 
         Args:
             key: A full key, as `SessionKey` writes it.
-            person: Whom a new session belongs to, when known.
+            person: The owner of a new session, when known.
             copy_of: The key of the session that a new one is a copy of.
 
         Raises:
@@ -198,7 +198,7 @@ class SessionStore:
 
         Args:
             key: The session.
-            usage: What was used.
+            usage: The usage.
             turns: How many model calls that was.
             context_tokens: Tokens of the last request, when known.
         """

@@ -111,7 +111,7 @@ class Transcript:
         Each is a line passed to the operating system when this returns.
 
         Args:
-            entries: What to write, in order.
+            entries: The entries to write, in order.
             sync: Whether to wait until it is on the disk too.
 
         Returns:

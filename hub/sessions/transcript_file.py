@@ -126,7 +126,7 @@ class TranscriptFile:
     The file appears with its first entry. Its descriptor is opened when it is needed and stays open until `close`.
 
     Args:
-        path: Where it is or will be.
+        path: Its path.
         header: Its first line, for a file that has none yet or a damaged one.
     """
 

@@ -47,7 +47,7 @@ class SkillCommands:
     """Carries out the commands of skills, and keeps their list.
 
     Args:
-        commands: Where they are added.
+        commands: Registers the commands.
     """
 
     def __init__(self, commands: Commands, needs: SkillCommandNeeds) -> None:

@@ -143,7 +143,7 @@ class SkillControl:
 
         Args:
             data: A ZIP file, or the text of a SKILL.md.
-            origin: Where it came from.
+            origin: Its origin.
             path: The folder in the archive, when it holds several skills.
             overwrite: Whether it may take the place of one of the same name.
 

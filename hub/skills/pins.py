@@ -23,7 +23,7 @@ class SkillPin(Struct, frozen=True, omit_defaults=True):
         enabled: Whether the owner enabled it (True) or switched it off (False); None when neither.
         digest: Of all its files, as they were when it was enabled.
         at_ms: When that was.
-        origin: Where it came from: `kind` (zip, url, git, folder, proposal), `source`, and further facts.
+        origin: Its origin: `kind` (zip, url, git, folder, proposal), `source`, and further facts.
     """
 
     enabled: bool | None = None
@@ -36,8 +36,8 @@ class SkillPins:
     """The pins by the id of the skill; all methods block.
 
     Args:
-        folder: Where the file is kept: `.storage`, which no tool reaches.
-        file_name: Of what is pinned; hooks have their own.
+        folder: The folder of the file: `.storage`, which no tool reaches.
+        file_name: The name of the file; hooks have their own.
     """
 
     def __init__(self, folder: Path, file_name: str = FILE_NAME) -> None:

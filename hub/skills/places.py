@@ -25,7 +25,7 @@ class SkillPlace(Struct, frozen=True):
     Attributes:
         source: What it is.
         path: The directory; it need not exist.
-        prefix: What the ids of its skills begin with.
+        prefix: The prefix of its skills' ids.
         agent_id: The only agent that they are for.
     """
 

@@ -84,10 +84,10 @@ class SkillRegistry:
 
     Args:
         places: Returns their directories, in order of precedence.
-        pins: What the owner enabled.
-        settings: What is configured now.
+        pins: The skills that the owner enabled.
+        settings: The present settings.
         facts: What gates check now.
-        bus: Where changes are published.
+        bus: Announces changes.
 
     Attributes:
         version: Grows with each change.

@@ -42,7 +42,7 @@ def scan(files: Mapping[str, bytes], skill: SkillFile | None = None) -> tuple[Sc
 
     Args:
         files: All files by path.
-        skill: What its SKILL.md says, if it can be read.
+        skill: Its SKILL.md, if it can be read.
     """
     found: list[ScanFinding] = []
     left = TEXTS_LIMIT_BYTES

@@ -56,12 +56,12 @@ class FoundSkill(Struct, frozen=True):
 
     Attributes:
         id: The source and the folder: `home/weather`, `workspace/main/weather`.
-        source: Where it was found.
+        source: Its place.
         folder: The folder.
-        file: What its SKILL.md says; None when that cannot be read.
-        error: Why it cannot.
+        file: Its SKILL.md; None when it cannot be read.
+        error: Why it cannot be read.
         digest: Of all its files; None of the bundled ones.
-        pin: What is known of it.
+        pin: Its pin.
         agent_id: The only agent that it is for.
         findings: Of the scan, when it is not as it was enabled.
     """

@@ -61,7 +61,7 @@ class SkillFile(Struct, frozen=True):
 
     Attributes:
         name: Of a-z, 0-9 and dashes, at most 64.
-        description: What it is for and when to use it, on one line.
+        description: Its purpose and when to use it, on one line.
         key: Its name in `skills.entries`.
         user_invocable: Whether it is a command in chat.
         model_invocable: Whether it is in the prompt.

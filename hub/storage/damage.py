@@ -43,9 +43,9 @@ class Damage(Struct, frozen=True):
     """A database that was found damaged.
 
     Attributes:
-        path: Where the database belongs.
-        set_aside: Where the damaged file is now.
-        reason: What was found.
+        path: The path of the database.
+        set_aside: The path of the damaged file now.
+        reason: The damage found.
         saved_rows: Rows that were read from it into the new database, by table.
         incomplete: Tables of which some rows could not be read.
     """

@@ -67,8 +67,8 @@ class NotedChange(NamedTuple):
     """A change of a device that people care about.
 
     Attributes:
-        before: What it was.
-        parent_id: What led to the context of the change.
+        before: The previous state.
+        parent_id: The cause of the context of the change.
         principal, person: Who did it.
     """
 
@@ -176,7 +176,7 @@ class HistoryStore:
 
         Args:
             time: Seconds since the epoch.
-            parent_id: What led to its context.
+            parent_id: The cause of its context.
             noted: Whether the timeline has a row for it.
         """
         self._record(EVENT_INSERT, (int(time * 1000), type, context_id, parent_id, noted, data))

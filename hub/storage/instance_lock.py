@@ -28,7 +28,7 @@ class Running:
     Attributes:
         pid: Its process.
         started: Seconds since the epoch.
-        host: Where its gateway listens; None while it starts.
+        host: The host of its gateway; None while it starts.
         port: Its port; None while it starts.
         tls: Whether it speaks HTTPS.
     """

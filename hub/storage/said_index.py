@@ -34,7 +34,7 @@ class IndexedLine(Struct, frozen=True):
     Attributes:
         session_id: Of its transcript.
         ts_ms: Milliseconds since the epoch.
-        begin_bytes: Where it begins in the file.
+        begin_bytes: Its start in the file.
         size_bytes: Its length.
     """
 
@@ -49,10 +49,10 @@ class IndexedTranscript(Struct, frozen=True):
 
     Attributes:
         session_id: Its name.
-        agent_id: Whose it is.
+        agent_id: Its agent.
         key: The session that it belongs to, or belonged to before it was reset.
         inode: Of its file: a file that was written again has another.
-        end_bytes: What is before this is indexed.
+        end_bytes: Everything before this is indexed.
     """
 
     session_id: str

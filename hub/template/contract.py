@@ -29,7 +29,7 @@ class TemplateFailed(HubError):
     """A template cannot be compiled or rendered; the message names the template, the line and the variable.
 
     Args:
-        message: What is wrong.
+        message: The problem.
         text: The template; its first 80 characters are shown.
         name: Its place, such as `automation morning, actions[0].data.message`.
         line: The line inside the template, from 1; 0 when not known.

@@ -35,7 +35,7 @@ class Template:
     """One template. It is compiled when it is first rendered.
 
     Args:
-        templates: What it is rendered with.
+        templates: The engine that renders it.
         text: Its text.
         name: Its place, for errors.
     """
@@ -98,8 +98,8 @@ class TemplateEngine:
     """Compiles and renders templates, in the thread of the event loop.
 
     Args:
-        states: What `states(…)` and its kin read.
-        clock: What `now()` reads.
+        states: Read by `states(…)` and its kin.
+        clock: Read by `now()`.
         zone: Returns the home's time zone.
         functions: Further functions by name; they take and return plain data and must be quick.
         deferred: Functions that take their time; they can be called in `render_async` alone.

@@ -42,7 +42,7 @@ class Times:
     """The time functions.
 
     Args:
-        clock: What time it is.
+        clock: Gives the time.
         zone: The home's time zone now.
         work: The work of the rendering under way.
         formats: Makes texts within bounds.

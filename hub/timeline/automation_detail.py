@@ -66,7 +66,7 @@ def skipped_detail(row: Happening, data: Plain, config: Plain) -> Detail:
 
     Args:
         row: Its row.
-        data: What was kept of it.
+        data: Its stored data.
         config: Its automation as it is now; empty when it no longer exists.
     """
     conditions = list(_conditions(data.get("steps") or {}, config))

@@ -55,8 +55,8 @@ class Cause(Struct, frozen=True):
     Attributes:
         id: Of the happening that it is by itself; None when it is not one, or may not be seen.
         name: Of the device or the automation alone, without what happened to it.
-        state: What the device became.
-        trigger: What fired, by its kind, for words in another language.
+        state: The new state of the device.
+        trigger: The trigger, by its kind, for translation.
     """
 
     kind: Kind
@@ -93,7 +93,7 @@ class Happening(Struct, frozen=True):
         reason: Why it did not happen, or what else is worth saying, in plain words.
         reason_code: The same for programs.
         person: Id of the person behind it.
-        principal: Who acted.
+        principal: The actor.
         private: The session key and the stored authority that decide who may see it; None is the owners'.
         causes: What caused it, the row itself, and what it caused, in order; empty when it is alone.
         more: How many further effects are not among them.

@@ -167,7 +167,7 @@ class Timeline:
 
         Args:
             wanted: The filters.
-            authority: Who reads: an owner, or a person who sees only their own.
+            authority: The reader: an owner, or a person who sees only their own.
             limit: Rows at most; a page may have fewer and still have a next one.
             cursor: `next` of the page before.
 

@@ -15,7 +15,7 @@ def changed(name: str, domain: str, device_class: str | None, before: str, state
     """Return what happened to a device.
 
     Args:
-        name: What people call it.
+        name: People's name for it.
         domain: Of its entity.
         before, state: Its previous and its new state.
     """

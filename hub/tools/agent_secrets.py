@@ -60,7 +60,7 @@ class AgentSecrets:
     """Keeps the secrets in a file of the hub's, private to its user.
 
     Args:
-        folder: Where the file is.
+        folder: The folder of the file.
         redactor: Each value is registered with it, so that no sink shows one.
     """
 

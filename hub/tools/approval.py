@@ -42,8 +42,8 @@ class Ask(Struct, frozen=True):
     """A request for something that needs the owner's approval.
 
     Attributes:
-        kind: What asks: `tool`, `service`, `automation`, `exec`; `question` for a question to a person.
-        title: What it is about, in a few words.
+        kind: The kind of requester: `tool`, `service`, `automation`, `exec`; `question` for a question to a person.
+        title: Its subject, in a few words.
         text: Why it is asked, for people.
         details: Exactly what will run, as plain data; the answer is bound to it.
         context: The cause, and the authority.

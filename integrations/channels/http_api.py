@@ -80,7 +80,7 @@ class HttpApi:
 
     Args:
         platform: Its name, for errors.
-        root: Where its API is; a proxy of the environment that is for it is used.
+        root: The root of its API; a matching proxy of the environment is used.
         headers: Sent with each request to the API.
 
     Attributes:
@@ -108,7 +108,7 @@ class HttpApi:
 
         Args:
             path: Below the root; an absolute address is requested without the account's headers.
-            limit_s: What the answer may take, when that is not the usual time.
+            limit_s: The time limit of the answer, when it is not the usual one.
             request: In aiohttp's form.
 
         Raises:

@@ -20,7 +20,7 @@ class PersistentMap(Generic[T]):
         receive: Keeps them for the account.
         name: Of the table.
         limit: How many are kept.
-        kind: What the values are.
+        kind: The type of the values.
     """
 
     def __init__(self, receive: Receiver, name: str, limit: int, kind: type[T]) -> None:

@@ -29,7 +29,7 @@ class SaidNow:
     """Knows the words of the turn that a tool is called in.
 
     Args:
-        sessions: Has what people wrote.
+        sessions: Have what people wrote.
     """
 
     def __init__(self, sessions: SessionStore) -> None:

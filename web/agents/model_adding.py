@@ -31,7 +31,7 @@ class ModelAdding:
     """The content of the fragment, and the actions of its form.
 
     Args:
-        client: Where providers are asked, tried and added.
+        client: Calls the methods for providers.
     """
 
     def __init__(self, client: MethodClient) -> None:

@@ -39,9 +39,9 @@ class BlueprintsPage:
     """Pages and forms of the blueprints.
 
     Args:
-        client: Where they are listed, imported, updated and removed.
+        client: Calls the methods for blueprints.
         blueprints: Fills them in to preview the result.
-        suggestions: What fields suggest.
+        suggestions: The suggestions for fields.
         scripts: Writes scripts.
     """
 

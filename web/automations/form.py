@@ -70,7 +70,7 @@ class Card(Struct):
         off: Whether it is disabled.
         more: Rarely used fields.
         movable: Whether it is an item of a list.
-        said: What it does in words; empty when it is not complete.
+        said: Its action in words; empty when it is not complete.
         opened: Whether it is open; a card with an error always is.
     """
 

@@ -77,8 +77,8 @@ class AutomationsPage:
 
     Args:
         automations: The loaded automations.
-        traces: What ran, and what did not.
-        spending: What runs cost.
+        traces: The traces of runs, and of firings without one.
+        spending: The cost of runs.
         redact: Takes secrets out of a text.
         kinds: The kinds of triggers, conditions and steps that there are.
         names: Names entities in sentences.

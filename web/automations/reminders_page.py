@@ -46,7 +46,7 @@ class RemindersPage:
     """The list and its forms.
 
     Args:
-        client: Where schedules are listed and changed.
+        client: Calls the methods for schedules.
         session: Returns the conversation that takes reminders in words.
         new_key: Returns a key that makes a message one message.
     """

@@ -68,10 +68,10 @@ class ScriptsPage:
     """Pages and forms of the scripts.
 
     Args:
-        client: Where they are listed and run.
+        client: Calls the methods for scripts.
         editor: Writes them.
-        traces: What happened to their runs.
-        suggestions: What fields suggest.
+        traces: The traces of their runs.
+        suggestions: The suggestions for fields.
         names: Names entities in sentences.
     """
 

@@ -61,17 +61,17 @@ class InputControl(Struct, frozen=True):
 
     Attributes:
         name: Under which it is posted.
-        key: What it is called in YAML.
+        key: Its key in YAML.
         label: Its name for people.
         kind: text, long, number, boolean, constant, choice, choices, suggest, many, time, date, datetime, duration,
             colour or yaml.
         shown: Its texts; one, but for `choices` and `many`.
-        options: What can be chosen, or is suggested.
+        options: The choices or suggestions.
         default: The value used when none is given; MISSING when one is required.
         low, high, step, unit: Of numbers.
         slider: Whether a number is also a slider.
         constant: The value of a `constant` that is on.
-        pick: What a picker offers, such as `entity`; empty when it is typed.
+        pick: The kind of picker, such as `entity`; empty when it is typed.
     """
 
     name: str
@@ -125,7 +125,7 @@ def input_control(
     Args:
         prefix: Put in front of its key in the name under which it is posted.
         field: The input, as `InputField.as_dict` has it.
-        value: What it is now; MISSING for its default.
+        value: Its present value; MISSING for its default.
     """
     selector = field["selector"]
     default = MISSING if field["required"] else field["default"]

@@ -34,7 +34,7 @@ class TemplatePreview:
         """Return the result and its type, or the error and its line; and its dependencies.
 
         Args:
-            variables: What it may use by name, as YAML.
+            variables: Its variables, as YAML.
         """
         shown: dict[str, Any] = {"result": "", "type": "", "error": "", "line": 0, "looks": None}
         try:

@@ -12,7 +12,7 @@ class ChannelGuide(Struct, frozen=True):
 
     Attributes:
         icon: One of `web/frontend/icons.json`.
-        line: What it is good for.
+        line: Its purpose, in a line.
         steps: How to get the values for its form.
     """
 

@@ -15,7 +15,7 @@ class PairingCard:
     """The card, on the page of channels and on Home; for administrators.
 
     Args:
-        client: Where the requests are listed.
+        client: Calls the methods for requests.
     """
 
     def __init__(self, renderer: Renderer, client: MethodClient) -> None:

@@ -40,8 +40,8 @@ class ApprovalsPage:
     """The cards, and their forms.
 
     Args:
-        approvals: Has what waits.
-        secrets: Where what is given in a masked field is kept.
+        approvals: The pending approvals.
+        secrets: Store the input of masked fields.
         people: Returns the people of this home, one of whom may have answered.
     """
 

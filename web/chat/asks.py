@@ -20,17 +20,17 @@ class ShownAsk(Struct):
     Attributes:
         id, code, state: Of the approval.
         asks: approval | question | secret.
-        title: What is asked: a message id, or the question itself.
+        title: The question: a message id, or its text.
         line: The command, or the call, on one line.
         is_whole: Whether the line says all that will happen; else the details are shown at once.
-        text: Why it is asked.
+        text: The reason.
         details: All that the answer is bound to, as pairs of a message id and a text.
-        diff: What it would change in files.
+        diff: Its changes of files.
         choices: Answers to pick from.
         secret: The name of the requested secret.
         may_persist, always: Whether it may be allowed for good, and was.
         created_ms, expires_ms: Milliseconds since the epoch.
-        left: What is left of the time to answer; empty when that is over.
+        left: The remaining time to answer; empty when that is over.
         who, time: Who answered, empty for "you", and when: a phrase.
     """
 

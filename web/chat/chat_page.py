@@ -94,7 +94,7 @@ class ListSources(Struct, frozen=True):
     """The further data of the list of conversations.
 
     Attributes:
-        last_states: What happened to the last message of each conversation in a chat app.
+        last_states: The states of the last message of each conversation in a chat app.
         said: Finds messages by their words.
         client: Calls the hub's methods, with the rights of the viewer.
     """

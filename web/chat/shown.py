@@ -40,7 +40,7 @@ class ShownPart(Struct):
     Attributes:
         kind: text | thinking | tool | image | compaction.
         id: Id of its element.
-        text: What was said or thought; how many messages were summarised.
+        text: The text or thinking; how many messages were summarised.
         html: The text as safe HTML.
         call_id, name, arguments, brief, result: Of a tool call.
         state: running | waiting | done | error | interrupted.
@@ -99,7 +99,7 @@ class ShownTurn(Struct):
     Attributes:
         id: Stable id: `u-<run>` for the person, `a-<run>` for the agent, else made from the first entry.
         role: user | assistant | note.
-        parts: What it consists of, in order.
+        parts: Its parts, in order.
         ts_ms: When it began, in ms since the epoch; 0 when not known.
         run_id: The run it belongs to.
         state: done | running | aborted | error.
@@ -107,11 +107,11 @@ class ShownTurn(Struct):
         details: Further facts about it.
         asked: The words that an assistant's turn answers.
         model: The model that answered last.
-        input_tokens, output_tokens: What its model calls used.
+        input_tokens, output_tokens: The usage of its model calls.
         seconds: How long the answer took.
         failed_models: Models that were tried before and failed: `{model, reason, instead}`.
         notices: Notices beside the answer: `{kind, …}`.
-        asks: What its run asked of a person, or asks.
+        asks: The questions of its run to a person.
         channel: Of a note that the hub inserted: memory | reminder | system.
     """
 

@@ -21,7 +21,7 @@ class UnreadMarks:
     """Follows all runs; what is answered in a chat app is read in that app.
 
     Args:
-        bus: Where runs tell that they end.
+        bus: Announces the ends of runs.
         live: The open tabs.
         sessions: Keep the marks.
         tasks: Owner of the tasks that write them.

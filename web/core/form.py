@@ -39,7 +39,7 @@ def read_fields(call: HttpCall, schema: Schema, files: Collection[str] = ()) -> 
 
     Args:
         call: The request; its body is raw bytes within the route's limit.
-        schema: What the fields must be.
+        schema: The schema of the fields.
         files: The fields of a form that are files, and so bytes; all others are texts.
 
     Raises:

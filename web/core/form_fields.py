@@ -34,10 +34,10 @@ class Control(Struct, frozen=True):
 
     Attributes:
         name: Under which it is posted: the path of the value, joined by dots.
-        key: What it is called in YAML.
+        key: Its key in YAML.
         kind: text, service, lines, long, number, choice, choices, entity or yaml.
         shown: The value as text; for `choices` one per line.
-        choices: What can be chosen.
+        choices: The choices.
         error: Its error message.
         many: Whether it can hold several values.
         types: JSON types that one value may have.
@@ -85,7 +85,7 @@ def control_of(name: str, key: str, schema: JsonSchema, value: Any = MISSING, *,
 
     Args:
         schema: JSON Schema of the value.
-        value: What it is now; MISSING when the key is not there.
+        value: Its present value; MISSING when the key is not there.
     """
     kind, choices, many = _kind(key, schema)
     if not _fits(kind, value, choices, many=many):

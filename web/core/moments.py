@@ -16,7 +16,7 @@ def spoken(seconds: float, now: float, zone: dt.tzinfo) -> str:
     Args:
         seconds: The time; seconds since the epoch.
         now: The same, of now.
-        zone: Where people are.
+        zone: The reader's time zone.
     """
     ago = now - seconds
     if 0 <= ago < MINUTE_S:

@@ -32,7 +32,7 @@ class PageTemplates:
         app: The application of the requests; aiohttp-jinja2 keeps the environment and the context processors in it.
         asset: Returns the address of a static file.
         processors: Add to the context of each page.
-        folder: Where the templates are.
+        folder: The directory of the templates.
     """
 
     def __init__(

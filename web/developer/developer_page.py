@@ -54,11 +54,11 @@ class DeveloperPage:
     """Pages and forms for administrators.
 
     Args:
-        client: Where states are set, events fired and services called.
+        client: Calls the methods for states, events and services.
         states: The rows of the states.
-        events: What happened lately.
+        events: The latest events.
         preview: Renders templates.
-        suggestions: What fields suggest.
+        suggestions: The suggestions for fields.
     """
 
     def __init__(

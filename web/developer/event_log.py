@@ -26,7 +26,7 @@ class EventLog:
     """Listens from the first visit until ten minutes after the last.
 
     Args:
-        bus: Where events are.
+        bus: The source of events.
         live: Announces new ones.
         redactor: Removes secrets from displayed text.
         renderer: For times.

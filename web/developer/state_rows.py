@@ -50,7 +50,7 @@ class StateRows:
     """Shows states.
 
     Args:
-        states: Where they are.
+        states: The states.
         redactor: Takes secrets out.
         renderer: For times.
     """

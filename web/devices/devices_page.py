@@ -53,7 +53,7 @@ class DevicesPage:
     """The page and its forms, for administrators.
 
     Args:
-        client: Where devices and nodes are listed, approved and changed.
+        client: Calls the methods for devices and nodes.
         reach: Knows how devices reach the hub.
     """
 

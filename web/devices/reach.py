@@ -26,7 +26,7 @@ class Reachable(Struct, frozen=True):
     """How the hub is reached.
 
     Attributes:
-        needs: What is missing, as a text; empty when nothing is.
+        needs: The missing requirement, as a text; empty when there is none.
         has_authority: Whether there is a certificate that phones install.
     """
 
@@ -39,8 +39,8 @@ class HubReach:
 
     Args:
         home: The hub's folder.
-        gateway: Knows where it listens.
-        config: Where it is written.
+        gateway: Knows its own address.
+        config: Saves the settings.
         apply: Applies the changed files.
     """
 

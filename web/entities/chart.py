@@ -31,7 +31,7 @@ class ChartSeries(Struct, frozen=True):
 
     Attributes:
         values: One for each time; None where there was none.
-        words: What nought and one mean; empty for a number.
+        words: The meanings of 0 and 1; empty for a number.
     """
 
     name: str

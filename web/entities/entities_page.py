@@ -74,7 +74,7 @@ class EntitiesPage:
     """The pages and their forms.
 
     Args:
-        client: Where entities are listed, changed and controlled.
+        client: Calls the methods for entities.
         pulse: Counts their changes.
         tiles: Makes their tiles.
     """

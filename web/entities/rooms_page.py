@@ -47,7 +47,7 @@ class RoomsPage:
     """The pages and their forms.
 
     Args:
-        client: Where rooms are listed and changed.
+        client: Calls the methods for rooms.
         pulse: Counts changes of their content.
         tiles: Makes the tiles.
     """

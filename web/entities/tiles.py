@@ -68,8 +68,8 @@ class Slider(Struct, frozen=True):
     """A number that a service sets.
 
     Attributes:
-        attribute: Where it is now; empty for the state itself.
-        scale: What the attribute has when the slider is at 1.
+        attribute: The attribute with its value; empty for the state itself.
+        scale: The value of the attribute when the slider is at 1.
     """
 
     service: str

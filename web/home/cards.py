@@ -103,8 +103,8 @@ def next_up(
     """Return the reminders and automations of the next hours, the soonest first.
 
     Args:
-        jobs: What `cron.list` has.
-        automations: What `automation.list` has.
+        jobs: The list of `cron.list`.
+        automations: The list of `automation.list`.
     """
     rows: dict[str, tuple[float, Row]] = {}
     for each in automations:
@@ -130,7 +130,7 @@ def model(status: Mapping[str, Any], names: Mapping[str, str]) -> Row:
     """Return the model that answers now, what answers when it cannot, and how it is: message ids and names.
 
     Args:
-        status: What `models.status` tells.
+        status: The answer of `models.status`.
         names: Of models, by `provider/id`.
     """
     ref = (status.get("resolved") or {}).get("ref") or ""

@@ -54,8 +54,8 @@ class HomeSources(Struct, frozen=True):
 
     Attributes:
         repairs: Returns the open repairs, without secrets.
-        approvals: What `fragments/approval.html` shows.
-        pairing: Who asks to write.
+        approvals: The data of `fragments/approval.html`.
+        pairing: The pending requests to write.
         home_channel: Whether a channel is the dashboard's own.
         recovery: Whether the hub is in recovery mode.
     """
@@ -72,7 +72,7 @@ class HomePage:
 
     Args:
         client: Calls methods for the cards, in the name of the viewer.
-        choices: What each person chose.
+        choices: Each person's choices.
         tiles: Makes those of the favourite devices.
         pulse: Counts changes of its content.
         now: Returns the time in the home's zone.

@@ -14,7 +14,7 @@ class WaitingCount:
     """Counts approvals and pairing requests, for administrators.
 
     Args:
-        client: Where pairing requests are listed.
+        client: Calls the methods for pairing requests.
         approvals: Returns how many approvals wait.
     """
 

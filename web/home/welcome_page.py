@@ -46,7 +46,7 @@ class WelcomePage:
 
     Args:
         client: Calls methods for the steps, in the name of the viewer.
-        choices: Where it is kept that a person left the steps.
+        choices: Record that a person left the steps.
         raw: Returns the configuration as written.
         put_into_force: Reads and applies the saved files.
     """

@@ -21,7 +21,7 @@ class Fact(Struct, frozen=True):
 
     Attributes:
         path, area: Its file.
-        line: Where it begins, from 1.
+        line: Its first line, from 1.
         when: `YYYY-MM-DD HH:MM` or `YYYY-MM-DD`; empty when it is not known.
         struck: Whether it no longer holds; `superseded` since which day.
     """
@@ -49,7 +49,7 @@ class FactShelf:
         """Return the facts of these files, the newest first.
 
         Args:
-            files: Those the reader may see, as `memory.list` gives them.
+            files: The files that the reader may see, as `memory.list` returns them.
             read: Returns the text of one; empty for one that cannot be read.
         """
         wanted = [file for file in files if is_writable(str(file["path"]))]

@@ -45,8 +45,8 @@ class MemoryPageTools(Struct, frozen=True):
 
     Attributes:
         renderer: Makes the pages.
-        client: Where memory is read and written.
-        names: Knows what to call persons and conversations.
+        client: Calls the methods for memory.
+        names: Finds the names of persons and conversations.
         view: Shows entries and hits.
         pulse: Counts changes.
     """

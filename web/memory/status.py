@@ -18,7 +18,7 @@ class IndexStatus:
     """Formats the answer of `memory.status`; missing facts are left out.
 
     Args:
-        view: Tells of engines.
+        view: Describes engines.
         moment: Returns a time, ms since the epoch, as pages show it.
     """
 

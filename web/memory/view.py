@@ -40,7 +40,7 @@ class MemoryView:
 
     Args:
         markdown: Renders texts.
-        names: Knows what to call persons and conversations.
+        names: Finds the names of persons and conversations.
     """
 
     def __init__(self, markdown: Markdown, names: MemoryNames) -> None:

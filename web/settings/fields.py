@@ -26,7 +26,7 @@ class SettingField(Struct, frozen=True):
         path: Of its key in the configuration.
         label, help: Message ids.
         widget: Overrides the one of its schema.
-        options: What its values are called, in this order.
+        options: The labels of its values, in this order.
         placeholder: The effective value without it, where the schema has no default, or none for people.
     """
 
@@ -155,11 +155,11 @@ class ShownField(Struct):
     """A field with its value as text.
 
     Attributes:
-        field: What it is.
+        field: The setting.
         control: Its control.
         text: Its value as text, one value a line in a list.
         was: The text that the form was made with.
-        error: What is wrong with it.
+        error: The problem with it.
         restarts: Whether a change takes effect only after a restart.
         stated: Whether the files have it, so that it can be reset to its default.
     """

@@ -50,9 +50,9 @@ class PeoplePage:
     """The page and its forms; only administrators reach them.
 
     Args:
-        client: Where tokens are made and revoked.
+        client: Calls the methods for tokens.
         people: Returns who lives here now.
-        config: Where a person is written.
+        config: Saves people.
         put_into_force: Reads and applies the saved files.
     """
 

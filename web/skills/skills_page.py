@@ -52,7 +52,7 @@ class SkillsPage:
     """The page and its forms.
 
     Args:
-        client: Where skills are listed, looked at and changed.
+        client: Calls the methods for skills.
         pulse: Counts changes.
     """
 

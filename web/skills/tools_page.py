@@ -35,7 +35,7 @@ class ToolsPage:
     """The page.
 
     Args:
-        client: Where tools are listed.
+        client: Calls the methods for tools.
     """
 
     def __init__(self, renderer: Renderer, client: MethodClient) -> None:

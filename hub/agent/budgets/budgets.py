@@ -47,7 +47,7 @@ class RunBudget(Struct, frozen=True):
     """One budget.
 
     Attributes:
-        per: What it is for.
+        per: Its scope.
         limits: Its measures, by name.
         only: The one agent or channel that it is for; None for each of them.
         warn_at: The share from which people are warned.

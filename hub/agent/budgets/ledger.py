@@ -51,7 +51,7 @@ class BudgetLedger:
     Args:
         clock: Time.
         zone: Returns the home's time zone, in which a day begins.
-        db: Where counts are kept; without it they end with the process.
+        db: Stores counts; without it they end with the process.
 
     Attributes:
         budgets: All of them; while there are none, nothing need be charged and judged.

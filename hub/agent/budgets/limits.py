@@ -70,7 +70,7 @@ class LimitHit(Struct, frozen=True):
     Attributes:
         name: Its key under `agents[].limits`, or the measure of a budget.
         limit, spent: The allowed and the actual amount.
-        repeated: What the run repeated.
+        repeated: The repeated call.
         budget: The budget that forbids it, instead of a limit of the run.
     """
 

@@ -29,7 +29,7 @@ def side_note(
 
     Args:
         id: The same for the same note, so that it is written once.
-        text: What it says.
+        text: Its text.
         ts_ms: Milliseconds since the epoch.
         channel: Named in the line that the hub puts before it: `memory`, `reminder`.
         trusted: Whether all of it came from this home's people.

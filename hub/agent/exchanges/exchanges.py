@@ -40,8 +40,8 @@ class ExchangeRequest(Struct, frozen=True):
     Attributes:
         text: The message.
         context: Of the call, with the rights that are handed on.
-        writer: Who writes.
-        other: Who is written to.
+        writer: The writer.
+        other: The addressee.
         max_turns: Further turns after the first answer.
     """
 
@@ -57,7 +57,7 @@ class Exchange:
 
     Attributes:
         id: Names its first run.
-        request: What began it.
+        request: Its request.
         answer: The first answer.
     """
 

@@ -91,7 +91,7 @@ class Digester:
         """Return the digest of what was said; without a usable answer of a model, the plain one.
 
         Args:
-            lines: What was said.
+            lines: The lines of the conversation.
             agent: The agent of the conversation.
             session_key: Which.
             model: The one that was chosen for the conversation.
@@ -132,8 +132,8 @@ def read_reply(reply: str, lines: Sequence[SaidLine], model: str) -> Digest:
     """Read a model's reply strictly: one JSON object with slug, title and points.
 
     Args:
-        reply: What it said; a code fence around it is taken off.
-        lines: What was said, for a slug and a title where its own are of no use.
+        reply: Its reply; a code fence around it is removed.
+        lines: The lines of the conversation, for a slug and a title where its own are unusable.
         model: Which model it was.
 
     Raises:

@@ -121,7 +121,7 @@ class Flush:
 
         Args:
             session_key: The conversation.
-            authority: Who asks; non-owners may flush only their own conversations. None for the hub itself.
+            authority: The requester's; non-owners may flush only their own conversations. None for the hub itself.
             silent_turn: Whether a model may keep it with the tools of memory, without a file of its own.
 
         Raises:

@@ -35,7 +35,7 @@ class FlushPosition(Struct, frozen=True):
     Attributes:
         entry_id, entry_ms: Its last entry that was considered.
         path: The file that was written last.
-        plan: What was about to be written when the hub went down.
+        plan: The plan that was being written when the hub went down.
     """
 
     entry_id: str | None = None

@@ -51,7 +51,7 @@ class NewIntent(Struct, frozen=True):
 
     Attributes:
         topics: Alternatives; all words of one must be in a message.
-        text: What to say then.
+        text: The reminder.
         days: The number of days it is kept.
         every_hours: The minimum number of hours between two reminders.
     """
@@ -107,7 +107,7 @@ class StandingIntents:
         Args:
             new: The requested reminder.
             source: By whom, and in which conversation.
-            context: Why.
+            context: The cause.
             agent_id: The agent that reminds.
             scope: In whose conversations: those of the person, or the group it is made in.
 

@@ -85,7 +85,7 @@ class AgentEditMethods:
     Args:
         agents: The agents in force.
         workspaces: Where their pictures are written.
-        models: What they can run on.
+        models: The models.
         tools: What can be switched.
         config: The files.
         apply: Puts a changed configuration into force.

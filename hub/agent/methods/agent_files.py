@@ -23,7 +23,7 @@ class AgentFileMethods:
 
     Args:
         agents: The agents.
-        workspaces: Where their files are.
+        workspaces: Have their files.
     """
 
     def __init__(self, agents: Agents, workspaces: Workspaces) -> None:

@@ -47,7 +47,7 @@ class AgentMethods:
         agents: The agents.
         runner: Runs them.
         outbox: Delivers an answer to a chat when requested.
-        addresses: Knows where a conversation is held.
+        addresses: Finds the chat of a conversation.
         db: Knows when runs began and ended.
         tasks: Owner of the runs.
     """

@@ -21,7 +21,7 @@ class CatalogMethods:
 
     Args:
         agents: The agents.
-        models: What they can run on.
+        models: The models.
     """
 
     def __init__(self, agents: Agents, models: ModelRegistry) -> None:

@@ -23,9 +23,9 @@ class PromptScene(Struct, frozen=True):
     Attributes:
         agent: The agent.
         session_key: The conversation.
-        authority: Who speaks.
+        authority: The speaker's.
         model: `provider/id` of the model that is asked.
-        session: What is known of the conversation, if anything.
+        session: The session, if known.
         thinking: How much the model thinks.
         skills: The list of skills.
     """

@@ -103,7 +103,7 @@ class PromptFile(Struct, frozen=True):
 
     Attributes:
         name: Relative to the workspace.
-        text: What it says, as far as one file may be shown; None when it is missing.
+        text: Its content, as far as one file may be shown; None when it is missing.
         size_chars: How long it is in all, as far as it was read.
         note: Replaces the text when it may not be shown.
     """

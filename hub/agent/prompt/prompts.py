@@ -40,10 +40,10 @@ class OfferedTools(Struct, frozen=True):
     """The tools of a prompt, as described to a model.
 
     Attributes:
-        tools: All of them.
+        tools: All tools.
         names: What they are called.
-        specs: Those that are described.
-        found: Those that are found by `find_tools`.
+        specs: The described ones.
+        found: Those that `find_tools` finds.
         found_names: What those are called.
         tokens: About how many tokens the described ones have.
     """

@@ -23,7 +23,7 @@ class PartSize(Struct, frozen=True):
 
     Attributes:
         kind: prompt | tool | found; tools that are found are not sent until then.
-        name: What it is.
+        name: The name of the part.
         raw_chars: Characters without limits.
         bytes: As it is sent.
         tokens: Of that, estimated.

@@ -32,7 +32,7 @@ class Evidence(Struct, frozen=True):
         final: Its last entry, when it had ended.
         changed: Whether a tool that may change things, or a program that acts by itself, had been asked.
         usage: Of the model calls that are there.
-        reply: What it said last.
+        reply: Its last message.
         model: The model that said it.
         heard: Whether the user's words are there.
         messages: The inbox rows whose words are there; None when the transcript cannot be read.
@@ -51,7 +51,7 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
     """Return the evidence of a run in its transcript.
 
     Args:
-        entries: All of them, in the order in which they were written.
+        entries: All entries, in the order of writing.
         run_id: The run.
         read_only: Whether a tool of this name changes nothing; False for one that is not known.
     """

@@ -31,11 +31,11 @@ def replay_request(
     It may only use tools that read what this home has, whatever its context permits.
 
     Args:
-        transcript: Where the other run was.
+        transcript: The transcript of the other run.
         run_id: The other run.
         agent_id: Its agent.
         model: The model to answer now.
-        context: Who asks for it.
+        context: The requester's.
 
     Raises:
         NotFound: What it was asked is not kept.

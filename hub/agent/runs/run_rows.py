@@ -58,8 +58,8 @@ class RunSurroundings(Struct, frozen=True):
 
     Attributes:
         received: Messages that it answers: `{id, at, channel, account, from}`.
-        approvals: What its person was asked: `{kind, title, tool, state, at, decidedAt, by, reason}`.
-        sent: What was sent for it: `{at, updatedAt, channel, account, to, kind, state, attempts, error, text}`.
+        approvals: The questions to its person: `{kind, title, tool, state, at, decidedAt, by, reason}`.
+        sent: Its sent messages: `{at, updatedAt, channel, account, to, kind, state, attempts, error, text}`.
     """
 
     received: Sequence[Mapping[str, Any]]

@@ -72,9 +72,9 @@ def timeline(run: StoredRun, trace: Mapping[str, Any] | None, words: RunWords, a
 
     Args:
         run: Its row.
-        trace: What `RunTrace.as_dict` returned; None when it is not kept any more.
-        words: What was said; empty when the conversation is not kept any more.
-        around: What was received, asked and sent for it.
+        trace: The result of `RunTrace.as_dict`; None when it is no longer kept.
+        words: The words of the conversation; empty when it is no longer kept.
+        around: Its received, asked and sent records.
     """
     received = [{"kind": "received", **each, "text": _cut(words.heard.get(each["id"], ""))} for each in around.received]
     if not received:

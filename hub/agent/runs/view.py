@@ -41,7 +41,7 @@ class RunView:
     Attributes:
         run_id, session_key: Which run, and where.
         text: All that the model said.
-        parts: What it consists of.
+        parts: Its parts.
         status: running, and then how it ended: ok | aborted | error | timeout.
         error: `{code, message}` of a run that failed.
     """

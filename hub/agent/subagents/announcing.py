@@ -66,7 +66,7 @@ class Announcer:
     Args:
         runner: Runs the turns.
         store: The registry.
-        places: Where the answers go.
+        places: The destinations of the answers.
         settled: Called with those that were heard.
     """
 

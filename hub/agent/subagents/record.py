@@ -38,15 +38,15 @@ class Subagent(Struct, frozen=True):
         label: A short name.
         depth: 1 for one that a conversation of people spawned.
         authority: Of the requester, under which the result is heard.
-        place: Where the requester's answers go, as `RequesterPlaces` wrote it.
+        place: The destination of the requester's answers, as `RequesterPlaces` wrote it.
         delete: Whether its conversation is deleted once its result was heard.
         archive_after: Minutes after its end until it is archived.
         created_ms, ended_ms: Milliseconds since the epoch.
-        task: What it was asked, cut short.
+        task: Its task, cut short.
         model: The one that was chosen, then the one that spoke last; empty for the default.
-        result: What it said last, or why it failed.
+        result: Its last message, or the reason of its failure.
         tainted: Whether words from outside were before it.
-        tokens, cost_usd: What it used.
+        tokens, cost_usd: Its usage.
         announce_id: The run that the requester hears the result in.
         announced_ms: When that run ended; set at once when nobody is to hear of it.
     """

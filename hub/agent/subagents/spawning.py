@@ -26,7 +26,7 @@ class SpawnRequest(Struct, frozen=True):
     Attributes:
         task: Its task.
         context: Of the call, with the rights that are handed on.
-        session_key, agent_id, run_id: Who asks.
+        session_key, agent_id, run_id: The requester.
         label: A short name.
         target_agent: The agent that does it; the asking one without.
         model, thinking: Instead of the configured ones.
@@ -54,7 +54,7 @@ def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool
 
     Args:
         parts: Knows agents and the rules of tools.
-        request: What is asked.
+        request: The request.
         leaf: Whether it has no subagents itself.
     """
     authority = request.context.authority

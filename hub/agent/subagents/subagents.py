@@ -45,7 +45,7 @@ class Subagents:
     Args:
         runner: Runs them.
         db: The hub database.
-        places: Where the answers of requesters go.
+        places: The destinations of requesters' answers.
     """
 
     def __init__(self, runner: AgentRunner, db: Database, places: RequesterPlaces) -> None:

@@ -44,8 +44,8 @@ def is_own(authority: Authority, session_key: str, person: str | None) -> bool:
 
     Args:
         authority: The speaker.
-        session_key: Where.
-        person: Whom the session belongs to, when known (`Session.person`).
+        session_key: The session.
+        person: The session's owner, when known (`Session.person`).
     """
     if authority.owner or not belongs_here(authority):
         return authority.owner

@@ -103,8 +103,8 @@ class NotesJudge:
         Args:
             questions: The pairs, those first that matter most.
             agent: The agent of the notes.
-            context: Why it is asked.
-            budget: What may be spent; what is spent is taken out of it.
+            context: The cause.
+            budget: The remaining budget; spending is subtracted from it.
         """
         judged: dict[Pair, Relation] = {}
         if not questions or budget.is_empty():
@@ -184,7 +184,7 @@ def read_answers(reply: str, count: int) -> list[Relation]:
     """Parse a model's reply strictly: one JSON object with exactly that many answers of the closed set.
 
     Args:
-        reply: What it said; a code fence around it is taken off.
+        reply: Its reply; a code fence around it is removed.
         count: How many answers there have to be.
 
     Raises:

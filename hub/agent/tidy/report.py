@@ -33,7 +33,7 @@ class Tidied(Struct, frozen=True):
     """The result of one run, for its requester.
 
     Attributes:
-        plans: What was planned, of each area that the caller sees.
+        plans: The plans of the areas that the caller sees.
         diff: Unified diff of all files.
         change_id: By which it can be taken back; None when nothing was written.
         others: Of areas that the caller does not see.

@@ -67,12 +67,12 @@ class Workspaces:
         agents: The agents as configured now.
         people: The people of this home as configured now; decides which sessions are private.
         home: Records which workspaces have their initial files.
-        clock: Tells the day, for the memory of today and yesterday.
+        clock: Gives the day, for the memory of today and yesterday.
         zone: The home's time zone, as configured now.
 
     Attributes:
         outside: Which of their files hold words from outside.
-        sandboxes: Where the files of sandboxes are.
+        sandboxes: Have the files of sandboxes.
     """
 
     def __init__(

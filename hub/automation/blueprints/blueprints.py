@@ -59,7 +59,7 @@ class Update(Struct, frozen=True):
 
     Attributes:
         diff: What changes, as a unified diff; empty when nothing does.
-        hash: What confirms exactly this version.
+        hash: The confirmation of exactly this version.
         written: Whether it was confirmed and is in place.
     """
 

@@ -30,9 +30,9 @@ class Blueprint(Struct, frozen=True):
     """A blueprint that can be used.
 
     Attributes:
-        file: What errors call it: `blueprints/automation/homarus/heartbeat.yaml`.
+        file: Its name in errors: `blueprints/automation/homarus/heartbeat.yaml`.
         text: The file.
-        root: What it holds, with marks; inputs are `Input` in it.
+        root: Its content, with marks; inputs are `Input` in it.
     """
 
     file: str
@@ -83,7 +83,7 @@ def read_blueprint(text: str, file: str) -> Blueprint:
 
     Args:
         text: YAML.
-        file: What errors call it.
+        file: Its name in errors.
 
     Raises:
         BlueprintInvalid: With everything that is wrong in it.

@@ -24,7 +24,7 @@ class ForeignBlueprint(Struct, frozen=True):
         text: Its file.
         suggested_path: A suggested path below `blueprints/<domain>`.
         about: Its own description: `Blueprint.as_dict`.
-        file, errors: What is wrong in it, and what that file is called; no errors when it is valid.
+        file, errors: Its name in errors, and its errors; none when it is valid.
     """
 
     text: str = ""

@@ -42,7 +42,7 @@ class SourceAddress(Struct, frozen=True):
     """The source of a blueprint.
 
     Attributes:
-        url: What is asked.
+        url: The requested address.
         read: Takes the answer and returns what is in it; raises `NotFound` or `InvalidRequest`.
     """
 

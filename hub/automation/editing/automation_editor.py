@@ -134,7 +134,7 @@ class AutomationEditor:
 
         Args:
             id: Which; None makes a new one, whose id follows from its alias unless it says one.
-            automation: All of it; a text `!secret name` names a secret.
+            automation: The whole automation; a text `!secret name` names a secret.
             base_hash: The hash of the edited version; without it, the present one is changed unchecked.
 
         Raises:

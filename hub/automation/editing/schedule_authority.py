@@ -89,7 +89,7 @@ class ScheduleAuthorities:
         Args:
             item: The automation as it will be in the file.
             known: The ids in the files.
-            before: What was kept until now: a change never adds rights.
+            before: The stored authority until now: a change never adds rights.
         """
         authority = asker.context.authority
         if before is not None:

@@ -85,7 +85,7 @@ def new_request(params: Mapping[str, Any], default_agent: str, now: float, zone:
 
     Args:
         params: The job, validated with `FIELDS`.
-        default_agent: Who does it, when the job names nobody.
+        default_agent: The agent when the job names none.
         now: Seconds since the epoch.
         zone: The home's time zone.
 

@@ -43,12 +43,12 @@ class ScheduleRequest(Struct, frozen=True):
 
     Attributes:
         trigger: One trigger: `{"trigger": "at", "at": …}`, `every` or `cron`, with absolute times.
-        do: What is done.
+        do: The action.
         text: The words.
-        agent_id: Who does it.
-        name: What it is called.
+        agent_id: The agent that does it.
+        name: Its name.
         session: For `run` and `event`: isolated, main, or a session key.
-        address: Where text or answer goes: `{"channel", "to", …}`, `last` or `none`.
+        address: The destination of text or answer: `{"channel", "to", …}`, `last` or `none`.
         model, thinking, timeout_s: For `run`.
         wake: For `event`: whether the agent looks at once.
         once: Whether it removes itself once it ran.

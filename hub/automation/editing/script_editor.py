@@ -81,7 +81,7 @@ class ScriptEditor:
 
         Args:
             key: Which; None makes a new one.
-            text: All of it but its key.
+            text: The whole script but its key.
             base_hash: The hash of the edited version; without it, the present one is replaced unchecked.
             new_key: Of a new one; without it, it follows from the alias.
 

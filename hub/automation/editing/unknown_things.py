@@ -61,7 +61,7 @@ class HomeNames:
 
     Args:
         config: The checked configuration, with scripts and people.
-        registries: What the registries hold.
+        registries: The content of the registries.
         is_open: Whether something in use may show entities that are in no registry.
     """
 

@@ -36,8 +36,8 @@ class Automation:
     Args:
         config: Validated and, when made from a blueprint, expanded.
         entity_id: Of its state.
-        authority: What it may do.
-        env: What all automations work with.
+        authority: Its rights.
+        env: The shared dependencies of automations.
     """
 
     def __init__(self, config: Mapping[str, Any], entity_id: str, authority: Authority, env: EngineEnvironment) -> None:

@@ -32,7 +32,7 @@ class AutomationRuns:
     Args:
         config: The automation, validated.
         entity_id: Of its state.
-        env: What all automations work with.
+        env: The shared dependencies of automations.
         show: Sets its entity's state; given the run that changed it.
     """
 

@@ -42,8 +42,8 @@ class Automations:
     """Holds every automation.
 
     Args:
-        environment: What automations work with; its parts' task owner is stopped by `close`.
-        db: Where the authority of those that an agent wrote is kept.
+        environment: The shared dependencies; its parts' task owner is stopped by `close`.
+        db: Stores the authority of those that an agent wrote.
         expand: Makes an automation of one that uses a blueprint; raises `Invalid`.
         owner: Returns the person whose automations those in the files are.
     """

@@ -44,8 +44,8 @@ class EngineEnvironment(Struct, frozen=True):
     """The dependencies of all automations.
 
     Attributes:
-        traces: Where traces go; None in a simulation.
-        waiting: Where runs that survive a restart are kept; None in a simulation.
+        traces: Stores traces; None in a simulation.
+        waiting: Stores runs that survive a restart; None in a simulation.
         approve: Asks the owner whether a run may begin; asked again with the same run after a restart.
         delete: Removes an automation from its file, once it ran and said so.
         tell: Called with each result.

@@ -35,7 +35,7 @@ class AutomationLimits:
 
     Args:
         config: The automation, validated.
-        spending: What was spent; without it a budget cannot be watched, and then nothing may be spent.
+        spending: The recorded spending; without it a budget cannot be watched, and then nothing may be spent.
     """
 
     __slots__ = ("_budget", "_clock", "_id", "_is_over", "_rate", "_runs", "_spending")

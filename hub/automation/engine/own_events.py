@@ -97,7 +97,7 @@ def refuse_own(event_type: str, authority: Authority) -> None:
 
     Args:
         event_type: The type to be fired.
-        authority: Who fires it.
+        authority: The rights of the caller.
 
     Raises:
         InvalidRequest: It is the hub's, or only an owner may try it.
@@ -119,7 +119,7 @@ def fire_custom(bus: EventBus, event_type: str, data: dict[str, Any], context: C
 
     Args:
         data: Plain data; not to be changed afterwards.
-        context: Who fires it.
+        context: The cause.
     """
     bus.fire(event_type, data, context)
     bus.fire(EVENT_CUSTOM, {"event_type": event_type, "event_data": data}, context)

@@ -33,7 +33,7 @@ class AutomationParts(Struct, frozen=True):
     Attributes:
         home: The home directory; triggers on files see only what is in it.
         zone: The home's time zone as configured now.
-        location: Where the home is, when that is configured.
+        location: The home's location, when it is configured.
         people: The people of this home as configured now.
         kinds: The kinds of triggers, conditions and actions.
         judge: Asks a model; None in a simulation.

@@ -31,7 +31,7 @@ class SavedStates(Struct):
     """The saved state of one automation.
 
     Attributes:
-        enabled: What a person chose last; None without a choice.
+        enabled: A person's last choice; None without one.
         last_triggered: Seconds since the epoch.
         failures: How many runs failed since the last that did not.
         paused_reason: Why it paused itself.

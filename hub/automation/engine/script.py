@@ -36,8 +36,8 @@ class ScriptEnvironment(Struct, frozen=True):
 
     Attributes:
         active: Contexts of active runs → keys of their scripts; it reveals a script that calls itself.
-        traces: Where traces go; None in a simulation.
-        waiting: Where runs that survive a restart are kept.
+        traces: Stores traces; None in a simulation.
+        waiting: Stores runs that survive a restart.
     """
 
     parts: AutomationParts
@@ -52,7 +52,7 @@ class Script:
     Args:
         key: Its name; the service is `script.<key>`.
         config: Validated and, when made from a blueprint, expanded.
-        environment: What all scripts work with.
+        environment: The shared dependencies of scripts.
     """
 
     def __init__(self, key: str, config: Mapping[str, Any], environment: ScriptEnvironment) -> None:

@@ -39,7 +39,7 @@ class Scripts:
     """Holds every script.
 
     Args:
-        environment: What scripts work with.
+        environment: The shared dependencies of scripts.
         expand: Makes a script of one that uses a blueprint; raises `Invalid`.
     """
 

@@ -29,7 +29,7 @@ class Schedules(Struct, frozen=True):
 
     Attributes:
         kept: The saved state of the automation.
-        key: What this trigger's times are kept under; empty for triggers other than schedules.
+        key: The storage key of this trigger's times; empty for triggers other than schedules.
         catch_up: How missed occurrences are handled: mode and within.
         stopped: When the hub was stopped in good order, while it starts.
     """

@@ -52,8 +52,8 @@ class HeartbeatSettings(Struct, frozen=True):
     """The heartbeat settings of an agent.
 
     Attributes:
-        agent_id: Whose.
-        target: Where an alert goes; see `addresses.TARGET`.
+        agent_id: The agent.
+        target: The destination of an alert; see `addresses.TARGET`.
         in_main: In the main conversation instead of one of its own.
         model, timeout_s: Instead of the agent's.
         prompt: The first words of its prompt.

@@ -28,10 +28,10 @@ def heartbeat_prompt(
     """Return the message of a heartbeat.
 
     Args:
-        checks: Those that are due.
+        checks: The due checks.
         notes: Other text of the file.
-        events: What happened since the last one; untrusted words are quoted as such.
-        told: What was sent last, and when, so that it is not sent again.
+        events: Events since the last one; untrusted words are quoted as such.
+        told: The last message sent, and when, so that it is not sent again.
         zone: The home's time zone.
         opening: Instead of the usual first words.
     """

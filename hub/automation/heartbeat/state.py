@@ -26,10 +26,10 @@ class HeartbeatState(Struct, frozen=True):
     Attributes:
         looked: When each check was looked at last, by its id.
         alerts: When each alert was sent last, by the digest of its words.
-        signature: What the home looked like when there was nothing to report; None when there was.
+        signature: The state of the home when there was nothing to report; None when there was.
         last: When it beat last.
         result: ok, alert, duplicate, skipped, failed; None before the first.
-        text: What was sent last.
+        text: The last message sent.
         told: When that was.
         day: The day that the totals count.
     """

@@ -48,8 +48,8 @@ class CronMethods:
     Args:
         schedules: Adds, changes and lists jobs.
         automations: Know how each is, and set it off.
-        traces: What ran.
-        events: What waits for agents.
+        traces: The traces of runs.
+        events: Events that wait for agents.
         heartbeats: How agents' hearts beat.
         beacon: Takes the presence that clients report.
     """

@@ -22,7 +22,7 @@ class EventMethods:
     """The methods about events.
 
     Args:
-        bus: Where they are fired.
+        bus: Fires them.
     """
 
     def __init__(self, bus: EventBus) -> None:

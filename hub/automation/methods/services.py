@@ -28,7 +28,7 @@ class ServiceMethods:
     """The methods about services.
 
     Args:
-        services: What there is.
+        services: The services.
         redactor: Removes secrets from their answers.
     """
 

@@ -21,7 +21,7 @@ async def call_service(
 
     Args:
         name: `domain.service`.
-        data: What it gets, rendered.
+        data: Its data, rendered.
         path: Of the step.
         response_variable: The variable for its response; None for none.
 

@@ -28,10 +28,10 @@ class Ended(Struct, frozen=True):
 
     Attributes:
         error: What went wrong, with the path of the step; None when nothing did.
-        response: What a `stop` with a response gave.
+        response: The response of a `stop`.
         reason: Why it stopped early, when that was no error.
         failure: The error itself, when there was one.
-        conversation_response: What `set_conversation_response` said last.
+        conversation_response: The last text of `set_conversation_response`.
     """
 
     outcome: RunOutcome

@@ -55,17 +55,17 @@ class RunState:
     """What all branches of one run share. `hub.automation.running.execute.execute` runs it from beginning to end.
 
     Args:
-        plan: What runs.
+        plan: The plan of the run.
         parts: The hub.
-        context: Why it runs, and its authority.
+        context: The cause, and its authority.
         variables: Further variables (`this`, those of the trigger); for a resumed run, all it had.
         trigger: The trigger that fired, as templates see it.
         dry: Record instead of doing.
         keeper: Keeps it over a restart; None when it need not survive.
-        taken_up: What a run was when the hub stopped.
+        taken_up: The state of a resumed run when the hub stopped.
 
     Attributes:
-        context: Why it runs, and what it may do; tainted from when something from outside came in.
+        context: The cause and the rights; tainted from when something from outside came in.
         frame: The run as its outermost steps see it; its scope has the variables of the whole run.
         effect: Whether something was done since the position was saved last.
     """
@@ -173,7 +173,7 @@ class Frame:
     """A run as one branch of it sees it: the `StepRun` of its steps. Loops and parallel branches have their own.
 
     Args:
-        run: What all branches share.
+        run: The state shared by all branches.
         scope: The variables visible in it.
     """
 

@@ -16,8 +16,8 @@ class StopRun(Signal):
     """Ends the whole run.
 
     Args:
-        text: Why, for people.
-        response: What the run answers.
+        text: The reason, for people.
+        response: The response of the run.
         error: Whether it counts as failed.
     """
 

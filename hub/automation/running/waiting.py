@@ -56,7 +56,7 @@ class Waiting(Struct, frozen=True):
 
     Attributes:
         definition_hash: Of the plan under which it ran; under another its position means nothing.
-        variables: Those of the whole run.
+        variables: The variables of the whole run.
         started: When it began, seconds since the epoch.
     """
 

@@ -44,7 +44,7 @@ def parse_at(text: object, base: float, zone: tzinfo) -> float:
     Args:
         text: A date with a time (ISO 8601, `T` or a blank between them; then an offset, `Z`, a blank and the name
             of a zone, or nothing), a time of day (the next one), a duration from now, or seconds since the epoch.
-        base: What "now" is, in seconds since the epoch.
+        base: The value of "now", in seconds since the epoch.
         zone: The zone of a text that names none. In a doubled hour the first is used; a missing time
             means the first instant after the gap.
 

@@ -29,7 +29,7 @@ class Missed(Struct, frozen=True):
     """The decision about missed occurrences.
 
     Args:
-        fire: Those to fire now, oldest first, in seconds since the epoch.
+        fire: The ones to fire now, oldest first, in seconds since the epoch.
         skipped: How many others were missed, counted up to `MAX_COUNTED`.
         latest: The latest missed occurrence, fired or not; None when none was missed.
     """

@@ -90,7 +90,7 @@ class Timetable:
     fired more than `REANCHOR_S` ahead of the new time is forgotten.
 
     Args:
-        clock: What time it is.
+        clock: Gives the time.
         tasks: Owns the task that waits. It runs while there are entries; cancelled, nothing fires any more.
     """
 
@@ -122,7 +122,7 @@ class Timetable:
 
         Args:
             schedule: When.
-            callback: What to call. It must not wait; one that raises is logged, and comes due again.
+            callback: Called when due. It must not wait; one that raises is logged, and comes due again.
             after: The last occurrence that was handled, or when the schedule was armed: what came due in (`after`,
                 now] was missed. None: now.
             catch_up: How missed occurrences are handled.

@@ -49,8 +49,8 @@ class AgentMessages:
     Args:
         db: The hub database, which knows what a run answers.
         outbox: Sends.
-        addresses: Knows conversations.
-        workspaces: Where the files are that may be attached.
+        addresses: Finds conversations.
+        workspaces: Have the files that may be attached.
     """
 
     def __init__(self, db: Database, outbox: Outbox, addresses: Addresses, workspaces: Workspaces) -> None:

@@ -51,11 +51,11 @@ class RequestedRun(Struct, frozen=True):
     """A run requested by an automation.
 
     Attributes:
-        agent_id: Who answers.
+        agent_id: The answering agent.
         text: The words.
         context: The cause, and the authority.
         session_key: The conversation; None for one of its own, started afresh each time.
-        name: What a conversation of its own is called.
+        name: The name of a conversation of its own.
         key: Asking again with the same key attaches to the same run.
         model, thinking, timeout_s: Instead of the agent's.
         extra_system_prompt: Appended to the agent's own prompt.

@@ -34,7 +34,7 @@ class ResultDelivery:
     Args:
         db: The hub database.
         outbox: Sends them.
-        sessions: Where conversations are kept.
+        sessions: The conversations.
         bus: Receives `session_said`.
         tasks: Owner of the writing that nobody waits for.
     """
@@ -60,7 +60,7 @@ class ResultDelivery:
         """Send a message; it is on disk when this returns.
 
         Args:
-            place: Where it goes.
+            place: The destination.
             text: The words.
             context: The cause, and the authority.
             key: Sending again with the same key sends nothing and returns the ids of the first time.

@@ -61,7 +61,7 @@ class Judge:
         agents: Whose model and persona answer.
         persona: Returns the text of an agent's persona; called only when a question names an agent.
         bus: Receives the cost of each question as an event.
-        history: Where usage is kept; None where none is.
+        history: Stores usage, if anything does.
         clock: Time.
     """
 
@@ -177,7 +177,7 @@ def parse_reply(reply: str, answers: str | tuple[str, ...]) -> tuple[bool | floa
     """Parse a reply strictly: one JSON object with an allowed answer, and optionally a reason.
 
     Args:
-        reply: What the model said; a code fence around it is taken off.
+        reply: Its reply; a code fence around it is removed.
         answers: `yes_no`, `score`, or the choices.
 
     Returns:

@@ -40,7 +40,7 @@ class SubagentAnswers:
     """The places of requesters; see `hub.agent.subagents.announcing.RequesterPlaces`.
 
     Args:
-        messages: Knows where a run is held.
+        messages: Finds the chat of a run.
         outbox: Sends.
         may_reply: Whether answers of a session are sent to an address.
         hooks: May choose another place.

@@ -21,7 +21,7 @@ class SubagentThreads:
 
     Args:
         subagents: The subagents.
-        places: Knows their threads.
+        places: Finds their threads.
         language: The language of the home.
     """
 

@@ -72,10 +72,10 @@ class SystemEvents:
         """Queue an event; it is on disk when this returns.
 
         Args:
-            agent_id: Whom it is for.
+            agent_id: The agent it is for.
             session_key: The conversation it belongs to.
-            text: What happened.
-            context: Why, and with whose authority; decides whether the words are trusted.
+            text: The event in words.
+            context: The cause and the authority, which decide whether the words are trusted.
             key: Adding again with the same key adds nothing.
             wake: Whether the agent looks at once.
 

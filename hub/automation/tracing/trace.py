@@ -93,7 +93,7 @@ class StepTrace:
         """Return the entry without the secrets of `mask`.
 
         Args:
-            wall_offset: What the wall clock shows more than the monotonic one, seconds.
+            wall_offset: The wall clock minus the monotonic one, in seconds.
         """
         shown: dict[str, Any] = {
             "started": iso_time(self._started + wall_offset, zone),
@@ -120,7 +120,7 @@ class TraceWriter:
         automation_id: Whose run it is; a script's is `script.<key>`.
         alias: For people.
         trigger: The trigger that fired, as templates see it.
-        context: Why it runs.
+        context: The cause of the run.
         clock: Time.
         zone: The home's time zone.
         config: The configuration that runs, for reading the trace after later edits; not to be changed.

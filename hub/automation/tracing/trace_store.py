@@ -59,7 +59,7 @@ class TraceStore:
     """Keeps traces.
 
     Args:
-        history: Where they are written; None keeps them in memory.
+        history: Stores them; None keeps them in memory.
         redactor: Removes secrets from what is shown.
         wall_time: Seconds since the epoch.
         zone: The home's time zone.
@@ -122,9 +122,9 @@ class TraceStore:
         Args:
             trigger: The trigger that fired, as templates see it.
             reason: Why nothing ran; each reason of each automation has a bucket of its own.
-            text: Why, for people.
+            text: The reason, for people.
             verdicts: Of the conditions that were asked, by their index.
-            about: What else is kept: the `kind` of automation, and the context that was the `cause`.
+            about: Further facts: the `kind` of automation, and the context that was the `cause`.
         """
         now = self._wall_time()
         data = encoded(

@@ -65,7 +65,7 @@ async def backtest(
         config: Validated and expanded.
         parts: The hub's, with its history; nothing of it is changed.
         since, until: Seconds since the epoch; at most 31 days.
-        context: Whose authority templates and conditions have.
+        context: The authority of templates and conditions.
 
     Returns:
         `{"since", "until", "runs": [{"time", "trigger", "calls", "reason", "outcome"}], "run_count", "not_run": [{…}],

@@ -30,8 +30,8 @@ class Tried(Struct, frozen=True):
 
     Attributes:
         would_run: Whether its actions would begin.
-        reason: Why, or why not, for people.
-        not_run: Why not.
+        reason: The reason, for people.
+        not_run: The reason for not running.
         calls: `{"path", "service", "data"}` of each call it would make.
         skipped: `{"path", "text"}` of what it would wait for.
         steps: As in a trace.
@@ -53,7 +53,7 @@ class Trial:
     Args:
         config: The automation, validated and expanded.
         parts: The dependencies; nothing of it is changed, and no model is asked when `parts.judge` is None.
-        context: Whose authority its templates and conditions have.
+        context: The authority of its templates and conditions.
     """
 
     def __init__(self, config: Mapping[str, Any], parts: AutomationParts, context: Context) -> None:

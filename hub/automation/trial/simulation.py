@@ -49,7 +49,7 @@ async def simulate(
         trigger: Id or index of the trigger that is assumed to fire; None for none of them.
         at: The assumed time in seconds since the epoch; None for now.
         variables: Over those of the automation, never rendered; `trigger` in it is merged into the trigger's own.
-        context: Whose authority templates and conditions have.
+        context: The authority of templates and conditions.
         skip_conditions: Whether to show the actions even if its conditions do not hold.
         ask_models: Whether `agent` conditions ask their model, which costs; else they are taken to hold.
 

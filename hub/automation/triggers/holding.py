@@ -43,9 +43,9 @@ class Holding:
         A wait for the same key is replaced. A duration that cannot be evaluated is a failure of the trigger.
 
         Args:
-            key: What is held: an entity id.
+            key: The held key: an entity id.
             trigger: What fires; a template of the duration sees it, with a `for` that is None.
-            context: Why.
+            context: The cause.
         """
         self.end(key)
         if self._duration is None:

@@ -46,7 +46,7 @@ def show_error(error: ConfigError, home: Path, *, kind: str = "", texts: Mapping
 
     Args:
         error: The error.
-        home: Where its file is.
+        home: The home of its file.
         kind: Put before the message, such as `warning`.
         texts: Texts that replace files.
     """

@@ -95,8 +95,8 @@ class EntityMethods:
 
     Args:
         entities: All that integrations have added, with their registry.
-        targets: Knows who belongs where.
-        history: Has what entities were before.
+        targets: Finds the entities of places and devices.
+        history: Has earlier states.
         wall_time: Seconds since the epoch.
     """
 

@@ -28,7 +28,7 @@ class StateMethods:
     """The methods about states.
 
     Args:
-        states: Where they are.
+        states: The states.
         redactor: Removes secrets from displayed text.
     """
 

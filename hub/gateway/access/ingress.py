@@ -66,7 +66,7 @@ class Ingress:
     Args:
         settings: Allowed hosts and trusted proxies.
         routes: The table.
-        authenticator: Knows credentials.
+        authenticator: Checks credentials.
         own_names: The machine's names, lower case.
         scheme: `http` or `https`, as the gateway itself serves.
     """

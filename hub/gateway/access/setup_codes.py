@@ -49,7 +49,7 @@ class SetupCode(Struct, frozen=True):
 
     Attributes:
         profile: One of `PROFILES`.
-        scopes: What the device may do as an operator; nothing is a node alone.
+        scopes: The rights of the device as an operator; without any it is a node alone.
         owner: Id of the owner who made it; None if it was not an owner.
         made_by: The credentials with which it was made.
     """

@@ -45,7 +45,7 @@ class Idempotency:
 
     Args:
         db: The hub database.
-        clock: Tells the age of keys.
+        clock: Gives the age of keys.
         tasks: Owns the tasks that act, so that a client that leaves does not stop them half way.
     """
 

@@ -15,7 +15,7 @@ def moment(text: str, now: float, zone: tzinfo, key: str) -> float:
         text: ISO 8601, in the home's zone when it names none; a time of day (today); or a duration into the past.
         now: Seconds since the epoch.
         zone: The home's time zone.
-        key: What it is of, for the error.
+        key: The parameter's name, for the error.
 
     Raises:
         InvalidRequest: It is none of these.

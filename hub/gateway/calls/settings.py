@@ -90,7 +90,7 @@ class HttpSettings:
 
         Args:
             section: As `HTTP_SCHEMA` gives it, or as written.
-            directory: What relative file names mean.
+            directory: The base of relative file names.
             host, port: From the command line, over the section.
         """
         valid = HTTP_SCHEMA(dict(section or {}))

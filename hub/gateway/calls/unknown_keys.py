@@ -48,7 +48,7 @@ def known_part(method: str, schema: Schema, params: Any) -> tuple[Any, list[str]
 
     Args:
         method: For errors.
-        schema: What the method takes.
+        schema: The method's schema.
         params: Decoded JSON that belongs to the caller of this; unknown keys are taken out of it.
 
     Raises:

@@ -112,8 +112,8 @@ class Handshake:
     """Checks the first frame of each WebSocket.
 
     Args:
-        authenticator: Knows credentials.
-        clock: Tells the age of signatures.
+        authenticator: Checks credentials.
+        clock: Gives the age of signatures.
         starting: Whether the hub is still starting.
     """
 

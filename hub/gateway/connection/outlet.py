@@ -25,7 +25,7 @@ class Outlet:
 
     Args:
         socket: The connection, after the upgrade.
-        limit_bytes: What may wait, here and in the transport.
+        limit_bytes: The most that may wait, here and in the transport.
         on_overflow: Called once when even frames that may not be missed exceed it.
     """
 

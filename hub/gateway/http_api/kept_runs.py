@@ -67,10 +67,10 @@ class KeptRun(Struct, frozen=True):
         place: Principal, path and idempotency key, when the client gave one.
         request_hash: Of the request's body.
         session_key: The conversation, unless it is kept here.
-        agent_id: Who answered.
+        agent_id: The answering agent.
         previous: The run before it, of a conversation that is kept here.
         shown: Whether the client may read it again.
-        echo: What of the request is shown in its answer.
+        echo: The part of the request that its answer repeats.
         answer: The answer; None while there is none.
         entries: Its input and what it added; the first `heard` are its input.
     """
@@ -94,7 +94,7 @@ class KeptRuns:
 
     Args:
         db: The hub database.
-        clock: Tells their age.
+        clock: Gives their age.
     """
 
     def __init__(self, db: Database, clock: Clock) -> None:

@@ -25,10 +25,10 @@ class RunStream:
 
     Args:
         runner: Runs it.
-        bus: Tells its text.
+        bus: Has its text.
         tasks: Owner of its task.
         clock: Times the wait for a client to return.
-        request: What to run.
+        request: The run to make.
         begin: Called before the run.
         finish: Returns the answer for the run's result, or what keeps and returns it.
         in_pieces: Whether anybody reads `pieces`; what is answered as a whole needs none.

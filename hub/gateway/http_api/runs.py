@@ -48,7 +48,7 @@ class ApiRequest(Struct, frozen=True):
     Attributes:
         model: Names the agent.
         messages: The conversation as the client sent it, without system messages.
-        system: Those.
+        system: The system messages.
         user: Names a session.
         tools: The client's.
         form: The form of the answer.
@@ -56,7 +56,7 @@ class ApiRequest(Struct, frozen=True):
         stream: Whether the answer is streamed.
         previous: The run whose conversation it continues.
         shown: Whether the client may read the answer again.
-        echo: What of the request is shown in its answer.
+        echo: The part of the request that its answer repeats.
     """
 
     model: str
@@ -94,10 +94,10 @@ class ApiRuns:
         agents: The agents.
         sessions: Which conversations there are.
         runner: Runs them.
-        bus: Tells their text.
+        bus: Has their text.
         tasks: Owner of their tasks.
         clock: The clock.
-        kept: What is kept of them.
+        kept: The stored runs.
     """
 
     def __init__(

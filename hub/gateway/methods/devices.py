@@ -23,8 +23,8 @@ class DeviceMethods:
     """The methods about devices.
 
     Args:
-        devices: Where they are kept.
-        authenticator: Knows which credentials a caller came with.
+        devices: The devices.
+        authenticator: Knows the credentials of a caller.
         connected: Returns the ids of the devices that are connected.
     """
 

@@ -63,7 +63,7 @@ class HubState:
     """The methods about the hub itself.
 
     Args:
-        gateway: Whose state it is.
+        gateway: The gateway.
         repairs: The open repairs.
         codes: Makes sign-in codes.
         log: The latest lines.

@@ -17,8 +17,8 @@ class TokenMethods:
     """The methods about tokens.
 
     Args:
-        tokens: Where they are kept.
-        authenticator: Knows which credentials a caller came with.
+        tokens: The tokens.
+        authenticator: Knows the credentials of a caller.
         wall_time: Seconds since the epoch.
     """
 

@@ -60,8 +60,8 @@ class MemoryApi:
 
     Args:
         memory: Who keeps it.
-        agents: Whose there is.
-        clock: Tells when something was said.
+        agents: The agents.
+        clock: Gives the time of entries.
         redactor: Removes secrets from displayed text.
     """
 

@@ -20,7 +20,7 @@ class TidyMethods:
 
     Args:
         api: Resolves a call's memory and rights.
-        agents: Whose there is.
+        agents: The agents.
         tidy: Does it.
     """
 

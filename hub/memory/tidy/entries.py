@@ -85,9 +85,9 @@ class Standing(Struct, frozen=True):
 
     Attributes:
         path: The file it is in.
-        passage: Where in it; the text is whole.
-        key: By what its text is known.
-        gist: What of it is compared.
+        passage: Its passage; the text is whole.
+        key: The key of its text.
+        gist: Its compared parts.
         when: `YYYY-MM-DD HH:MM` as far as it is known; "" for what nobody dated.
         curated: Whether it is in the curated file.
     """

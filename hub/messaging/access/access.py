@@ -120,7 +120,7 @@ class AccessVerdict(Struct, frozen=True):
     Attributes:
         authority: With whose authority it may; None when it may not.
         reason: Which rule decided.
-        group: What holds for the group it came from.
+        group: The settings of the group it came from.
         may_pair: Whether the sender may ask to be let in.
     """
 
@@ -143,7 +143,7 @@ def authorize(
     known by their typed identity alone; an empty or malformed one matches nobody.
 
     Args:
-        inbound: What came in.
+        inbound: The message.
         caller: The authenticated caller that sent it, if any.
         policy: That of the account.
         people: The people of this home.

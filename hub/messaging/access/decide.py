@@ -89,9 +89,9 @@ class Accept(Struct, frozen=True):
     Attributes:
         context: Carries the sender's authority.
         at_once: Commands that were in the message, and are answered now.
-        group: What is configured for the group it came from.
+        group: The settings of the group it came from.
         also: Further agents that answer it (`broadcast:`), each with its session.
-        part: Tells the rows of one message apart that several agents answer.
+        part: Distinguishes the rows of one message that several agents answer.
     """
 
     message: InboundMessage

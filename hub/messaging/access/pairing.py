@@ -76,7 +76,7 @@ class PairingEntry(Struct, frozen=True):
         account: The platform's id of the account, or its name in the configuration where it has none.
         identity: Typed identity of the requester.
         created_ms: Milliseconds since the epoch when they asked.
-        name: What they call themselves; never authorises.
+        name: Their own name; never authorises.
         peer: Their conversation.
         account_name: The account in the configuration.
         decided_by: The principal who decided.

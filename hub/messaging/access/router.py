@@ -99,7 +99,7 @@ class Router:
         return self.settings.send_policy.decide(address, session_key, chosen)[0]
 
     def explain(self, message: InboundMessage, context: Context) -> dict[str, Any]:
-        """Return the decision about a message and the rules behind it, as plain data; changes nothing."""
+        """Return the decision about a message and its rules, as plain data; changes nothing."""
         if (attached := self._channels.get(message.address.channel, message.address.account)) is not None:
             known = replace(message.address, account_id=attached.status.account_id)
             message = replace(message, address=known)

@@ -47,9 +47,9 @@ class SendPolicy(Struct, frozen=True):
         """Return whether a reply may be sent, and the deciding rule.
 
         Args:
-            address: Where it would go.
+            address: The destination.
             session_key: The session that it belongs to.
-            chosen: What was chosen for the session: on, off, or None.
+            chosen: The session's choice: on, off, or None.
         """
         if chosen in ("on", "off"):
             return chosen == "on", f"chosen for the session (/send {chosen})"

@@ -40,7 +40,7 @@ def read_message(
         authority: The sender's.
         knows_model: Whether there is a model of this name.
         by_owner: Whether the sender is an owner, in a group too.
-        reset_triggers: What else is written for `/new`.
+        reset_triggers: Further words for `/new`.
     """
     for trigger in reset_triggers:
         begun, rest = message.text.strip()[: len(trigger)], message.text.strip()[len(trigger) :]

@@ -99,7 +99,7 @@ class ChatCommand(Struct, frozen=True):
         people_only: Whether it takes somebody of this home.
         aliases: Other names.
         arguments: Its arguments, such as `[MODEL] [MESSAGE]`; made of the choices by default.
-        choices: What its first argument can be.
+        choices: The choices for its first argument.
         accepted: Further accepted values.
         required: Whether it needs an argument: without one, it answers with its choices.
         listed: Whether it is in lists of commands.

@@ -41,7 +41,7 @@ class SpokenCommands:
         """Return a function that triggers the automation and returns its answer; None if no sentence matches.
 
         Args:
-            text: What was said.
+            text: The message.
             context: Of the message; only people of this home are heard.
         """
         if context.authority.person is None:

@@ -27,7 +27,7 @@ class Feedback(Struct, frozen=True):
 
     Attributes:
         event: The event, with the names of the options that were voted for.
-        words: What the model reads; None when nothing that was offered was pressed.
+        words: The words for the model; None when no offered button was pressed.
         session_key: The conversation that sent the message; None for one from elsewhere.
         derived: Whether words from outside may be in the message, so that they are in `words` too.
     """

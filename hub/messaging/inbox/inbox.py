@@ -95,7 +95,7 @@ class Inbox:
         For the gateway, and for the registry of channels, which gives each channel its own receiver without authority.
 
         Args:
-            inbound: What came; a `ClientMessage` of a caller whom the gateway authenticated may choose more.
+            inbound: The message or event; a `ClientMessage` of a caller whom the gateway authenticated may choose more.
             context: Carries the caller's authority, or that of a peer.
 
         Returns:

@@ -45,7 +45,7 @@ class InboxRow(Struct, frozen=True):
         reason: Why it was refused or not answered; of one that is queued, `dropped` when it is only mentioned, and
             `steered` when a running turn hears it.
         received_ms: Milliseconds since the epoch.
-        part: Tells the rows of one message apart that several agents answer.
+        part: Distinguishes the rows of one message that several agents answer.
     """
 
     id: str

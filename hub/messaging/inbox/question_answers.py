@@ -19,7 +19,7 @@ class QuestionAnswers:
     """Takes answers from messages.
 
     Args:
-        approvals: Has the questions that wait.
+        approvals: Has the pending questions.
         language: The language of the home.
     """
 

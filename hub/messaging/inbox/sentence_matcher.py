@@ -67,9 +67,9 @@ class SentenceMatch:
     """A text that matches a sentence.
 
     Attributes:
-        text: What was said.
+        text: The matched text.
         sentence: Which sentence it is.
-        slots: What was said in its open places, by their names.
+        slots: The texts of its open slots, by name.
         details: The same as Home Assistant shows it.
     """
 

@@ -78,7 +78,7 @@ class OutboxMethods:
 
     Args:
         outbox: Sends.
-        addresses: Knows what kind of chat a peer is.
+        addresses: Finds the kind of a peer's chat.
         agents: The default one's workspace stores the attachments.
         workspaces: Of the agents.
     """

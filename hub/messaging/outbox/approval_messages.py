@@ -30,7 +30,7 @@ class ApprovalMessages:
     """Tells an owner about pending approvals.
 
     Args:
-        approvals: What waits.
+        approvals: The pending approvals.
         places: Finds where an owner is reached.
         outbox: Sends.
         language: The language of the home.

@@ -39,7 +39,7 @@ def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS, mode: Chu
     Args:
         text: The text to send.
         limit: The longest text a channel takes, at least 64.
-        unit: What the channel counts.
+        unit: The channel's unit of length.
         mode: Whether every paragraph is a message of its own; a block of code is one paragraph.
 
     Raises:
@@ -91,7 +91,7 @@ def block_end(text: str, start: int, least: int, most: int, break_at: BlockBreak
 
     Args:
         text: All there is so far.
-        start: Where the block begins.
+        start: The start of the block.
         least: The fewest characters of a block.
         most: The most.
         break_at: The weakest suitable break.

@@ -103,8 +103,8 @@ def render(markdown: str, flavour: Flavour) -> str:
     """Return Markdown in a platform's flavour; any text has a form in every flavour.
 
     Args:
-        markdown: What an agent wrote, CommonMark with tables and strikethrough.
-        flavour: What the platform shows.
+        markdown: An agent's text: CommonMark with tables and strikethrough.
+        flavour: The platform's markup.
     """
     if is_costly(markdown):
         return _escape(markdown, flavour)

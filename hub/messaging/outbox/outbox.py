@@ -131,7 +131,7 @@ class Outbox:
         Args:
             content: A text, or other content to send.
             caused_by: Id of the context that led to it, for the chain of what happens next.
-            source: Who wrote it.
+            source: The author.
             not_before_ms: The earliest time to send it, in milliseconds since the epoch.
 
         Returns:

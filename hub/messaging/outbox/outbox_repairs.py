@@ -27,7 +27,7 @@ class WaitingMessages(Struct, frozen=True):
 
     Attributes:
         count: How many messages.
-        why: Why they wait.
+        why: The reason.
         is_stuck: Whether they have waited for more than `STUCK_S` although nothing is known to hold them up, or for
             what does not exist.
     """

@@ -1,6 +1,6 @@
 """Puts an agent's questions into the conversation of the run that asks.
 
-A question of a run that is held in no chat, such as an automation's, goes where its owner last wrote; to nobody else.
+A question of a run without a chat, such as an automation's, goes where its owner last wrote; to nobody else.
 """
 
 from __future__ import annotations

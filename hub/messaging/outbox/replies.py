@@ -53,7 +53,7 @@ class ParsedReply(Struct, frozen=True):
     """An answer without its directives.
 
     Attributes:
-        text: What is delivered; None when nothing is.
+        text: The delivered text; None when there is none.
         reply_to: The platform's id of the message to reply to, when the answer names one.
         reply_to_current: Whether it is sent as a reply to the message it answers.
         silent: Whether it should arrive without a sound.
@@ -200,7 +200,7 @@ class Replies:
 
     Args:
         outbox: Sends them.
-        workspaces: Where the files are that an answer may attach.
+        workspaces: Have the files that an answer may attach.
         language: Of the hub's own sentences.
     """
 

@@ -25,7 +25,7 @@ class WaitingNotices:
     """Sends the notices.
 
     Args:
-        approvals: What waits for an answer.
+        approvals: The pending approvals.
         router: The router with the current settings.
         session: Returns a conversation by its key.
         outbox: Sends.

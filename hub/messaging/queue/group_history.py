@@ -43,7 +43,7 @@ def keep(
     Args:
         session_key: Of the agent that overheard it.
         message: The message.
-        person: Who of this home said it.
+        person: The person of this home who said it.
         limit: How many are kept; 0 keeps none.
         received_ms: Milliseconds since the epoch.
     """
@@ -117,8 +117,8 @@ def shown(lines: Sequence[OverheardLine], channel: str, *, outside: bool) -> lis
     """Return the text that precedes the answered message.
 
     Args:
-        lines: What was overheard.
-        channel: Where.
+        lines: The overheard lines.
+        channel: Its channel.
         outside: See `is_outside`.
     """
     text = "\n".join(f"{line.name}: {line.text}" for line in lines)

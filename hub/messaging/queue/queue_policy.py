@@ -95,7 +95,7 @@ class QueueSettings(Struct, frozen=True):
 
         Args:
             channel: Its name.
-            said: What `/queue` said there (`Session.queue`).
+            said: The setting of `/queue` there (`Session.queue`).
         """
         policy = self.by_channel.get(channel, self.policy)
         return policy.changed(parse_queue_directive(said) or {}) if said else policy

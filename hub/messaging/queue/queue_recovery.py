@@ -18,7 +18,7 @@ def taken_up(
     Args:
         rows: The queued messages, in the order in which they came.
         begun: The runs whose words are in a transcript.
-        overheard: What runs were given of their groups' history.
+        overheard: The group history that runs were given.
     """
     by_run: dict[str, list[InboxRow]] = {}
     for row in rows:

@@ -52,10 +52,10 @@ class Turn:
     Attributes:
         session_key: The session.
         agent_id: The agent that answers.
-        messages: What it is about; at least one that was not dropped.
+        messages: Its messages; at least one that was not dropped.
         first: The first of them that was not, whose run it is.
         run_id: The run.
-        address: Where the answer goes.
+        address: The destination of the answer.
         superseded: Messages that are closed without an answer when it begins.
         heard: Messages that an earlier attempt had read, to be read again.
         steered: Messages that it answers because it read them while it ran.

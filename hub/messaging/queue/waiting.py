@@ -119,7 +119,7 @@ def set_due(waiting: Iterable[WaitingMessage], fresh: WaitingMessage, timing: Ti
     """Set the due time of a new message, and let earlier ones wait for it, or no longer.
 
     Args:
-        waiting: What waits in the session.
+        waiting: The session's waiting messages.
         fresh: The new message.
         timing: How long messages wait.
         now: On the monotonic clock.

@@ -26,7 +26,7 @@ class SessionRows:
     Args:
         agents: Give the model of a session that has none of its own.
         models: Describe the models.
-        runner: Knows what runs.
+        runner: Knows the active runs.
         subagents: Know who began a session.
     """
 

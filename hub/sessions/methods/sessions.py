@@ -67,7 +67,7 @@ class SessionMethods:
     """The methods about sessions.
 
     Args:
-        gateway: Whose connections subscribe.
+        gateway: Its connections subscribe.
         sessions: The store.
         agents: The agents.
         models: Knows whether a model can be chosen.

@@ -56,7 +56,7 @@ class DiscordChannel(ApiChannel):
     """One bot.
 
     Args:
-        gateway_url: Where the gateway is; None asks the API.
+        gateway_url: The gateway's address; None asks the API.
     """
 
     name = "discord"

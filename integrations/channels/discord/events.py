@@ -58,7 +58,7 @@ def inbound_of(
     Args:
         event: Its type, such as MESSAGE_CREATE.
         event_id: Its id when the platform gives it none.
-        room: Where it happened.
+        room: The room of the event.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: It is not as Discord writes them.

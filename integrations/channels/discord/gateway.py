@@ -44,7 +44,7 @@ class DiscordGateway:
 
     Args:
         intake: Takes the events; its exceptions end the connection, and the event is delivered again.
-        url: Where to connect; None asks the API, and resumes sessions where Discord says.
+        url: The address to connect to; None asks the API, and resumes sessions where Discord says.
     """
 
     def __init__(self, rest: DiscordRest, token: Secret, url: str | None, intake: DiscordIntake) -> None:

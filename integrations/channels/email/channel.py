@@ -70,7 +70,7 @@ class Email:
         login: Gives the password or an access token.
         clock: Time.
         reader: Reads mails.
-        notice: Says in the language of the home why a mail cannot be read.
+        notice: Explains in the language of the home why a mail cannot be read.
     """
 
     name = "email"

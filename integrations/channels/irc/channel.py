@@ -115,7 +115,7 @@ class IrcLink(Reconnector):
     Attributes:
         connection: While the network has let us in.
         answers: To the PINGs after what was sent, by their text.
-        refused: Why a nick or channel does not get what is sent to it.
+        refused: Why a nick or channel does not get messages.
     """
 
     def __init__(self, account: IrcAccount, receive: Receiver, clock: Clock, timing: IrcTiming) -> None:

@@ -47,7 +47,7 @@ class MatrixChannel:
     """One account.
 
     Args:
-        account: Where it is logged in, and as whom.
+        account: Its homeserver and user.
         kept: Stores a login made by password.
         keys: The folder for the keys of encrypted rooms.
     """

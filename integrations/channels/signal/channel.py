@@ -47,7 +47,7 @@ class SignalChannel(ApiChannel):
 
     Args:
         account: Its name in the configuration.
-        url: Where the daemon listens.
+        url: The daemon's address.
         silence_s: A stream that is silent for so long is dead.
     """
 

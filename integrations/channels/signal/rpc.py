@@ -34,7 +34,7 @@ class SignalRpc(HttpApi):
     """Calls the daemon for one account.
 
     Args:
-        root: Where the daemon listens.
+        root: The daemon's address.
         silence_s: A stream that is silent for so long is dead.
     """
 

@@ -54,7 +54,7 @@ class SessionRequest(BaseRequest):
 
     Args:
         api: Knows the server and the token; addresses are relative to its root.
-        limit_s: What an answer may take.
+        limit_s: The time limit of an answer.
     """
 
     def __init__(self, api: HttpApi, limit_s: float) -> None:
@@ -118,7 +118,7 @@ class TelegramApi(HttpApi):
 
     Args:
         root: The Bot API server.
-        limit_s: What an answer may take.
+        limit_s: The time limit of an answer.
 
     Attributes:
         bot: Makes the requests; each is sent by handing it to `call`.

@@ -42,8 +42,8 @@ class PollTiming(Struct, frozen=True):
     """The durations of polling.
 
     Attributes:
-        poll_s: What Telegram may wait for news.
-        answer_s: What an answer may take besides; a connection that is dead without saying so ends with it.
+        poll_s: The longest that Telegram may wait for news.
+        answer_s: The further time for an answer; a connection that died silently ends with it.
         check_s: Between two checks of a webhook.
     """
 
@@ -67,7 +67,7 @@ class Listener:
         reader: Returns the reader of the bot's updates, once it is known who that is.
         receive: The hub.
         stored: Called with each update that is on disk, and the notice for the person who pressed a button.
-        webhook: Where Telegram delivers; without it, it is asked.
+        webhook: The address that Telegram delivers to; without it, Telegram is polled.
     """
 
     def __init__(

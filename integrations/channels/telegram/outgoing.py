@@ -54,8 +54,8 @@ async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], 
 
     Args:
         api: The API.
-        message: What is sent.
-        data: What its buttons carry, in order.
+        message: The message.
+        data: The data of its buttons, in order.
         topic_gone: Begins the text when its topic is deleted or closed and it goes to the group.
 
     Raises:

@@ -84,7 +84,7 @@ class UpdateReader:
     """Reads the updates of one bot.
 
     Args:
-        account: What the configuration calls the account.
+        account: The configured name of the account.
         me: The bot.
         buttons: Know the values of the buttons that were sent.
         polls: Know the chats of the polls that were sent.

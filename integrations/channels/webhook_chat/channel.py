@@ -70,8 +70,8 @@ class WebhookChannel:
 
     Args:
         account: Its name in the configuration.
-        secret: What both sides sign with.
-        url: Where answers are posted.
+        secret: The shared secret for signatures.
+        url: The address for answers.
         clock: For the timestamps.
     """
 

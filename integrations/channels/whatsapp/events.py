@@ -42,7 +42,7 @@ def inbound_of(
     Args:
         message: One of `messages`.
         contacts: The senders of the messages beside it.
-        account: What the configuration calls the account.
+        account: The configured name of the account.
         sent: Returns the message with an id.
 
     Raises:

@@ -44,7 +44,7 @@ class Thing(Struct, frozen=True):
         area: The area it is in.
         state: At the beginning.
         attributes: Beside the state at the beginning.
-        can: What it can do, such as modes; always part of its state.
+        can: Its abilities, such as modes; always part of its state.
         look: Its state by the time, for what changes by itself.
     """
 
@@ -70,7 +70,7 @@ class DemoDevices:
 
     Args:
         host: Of the integration.
-        story: What they are called.
+        story: Their names.
     """
 
     def __init__(self, host: IntegrationHost, story: Story) -> None:

@@ -45,7 +45,7 @@ class DemoProvider:
 
     Args:
         name: Of the provider.
-        story: What they know.
+        story: Their knowledge.
         states: The states that answers name.
         pause: Lets seconds pass.
     """

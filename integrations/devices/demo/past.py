@@ -46,7 +46,7 @@ class Past:
     Args:
         hub: The hub, which runs on `clock`.
         clock: Begins when the past does.
-        story: What happens.
+        story: The events.
     """
 
     def __init__(self, hub: HubParts, clock: PastClock, story: Story) -> None:

@@ -63,10 +63,10 @@ class Talk(Struct, frozen=True):
     Attributes:
         days: How many days ago.
         at: Time of day.
-        who: Who speaks.
+        who: The speaker.
         says: Their messages, in order.
         title: Its title; one without goes to the chat app.
-        agent: Who answers.
+        agent: The answering agent.
         verdict: The owner's answer when it asks for an approval.
         pinned: Whether it stays above the others.
     """
@@ -112,8 +112,8 @@ class Story(Struct, frozen=True):
         names: Of the areas and entities, by the second half of their ids, and of states.
         words: Of the configuration and the automations.
         files: Workspace files.
-        waits: What is asked last, and waits for the owner.
-        general: What the model answers when it knows no better.
+        waits: The last question, which waits for the owner.
+        general: The model's answer when it knows no better.
     """
 
     language: str

@@ -38,7 +38,7 @@ class HomeAssistantBridge:
     """The connection, and the entities behind it.
 
     Args:
-        host: What the integration registers with.
+        host: The registry of the integration.
         config: `url`, `token` and `entities`.
     """
 

@@ -57,7 +57,7 @@ class MqttBridge:
     """Listens and publishes.
 
     Args:
-        address: Where the broker is.
+        address: The broker's address.
     """
 
     def __init__(self, host: IntegrationHost, address: BrokerAddress) -> None:

@@ -259,7 +259,7 @@ class EmbeddedBroker:
     """A broker in this process.
 
     Args:
-        clients: Who may connect, by user name; those that are added later may too. `ANONYMOUS` needs no password.
+        clients: The clients that may connect, by user name; more may be added later. `ANONYMOUS` needs no password.
         attempts: Counts guesses at passwords.
         tls: For its connections.
     """
@@ -290,7 +290,7 @@ class EmbeddedBroker:
         """Listen.
 
         Args:
-            retained: What `retained` returned when it last ran.
+            retained: The result of `retained` in its last run.
 
         Raises:
             OSError: The port cannot be had.

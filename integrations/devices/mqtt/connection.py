@@ -67,7 +67,7 @@ class MqttConnection:
     """Keeps a connection.
 
     Args:
-        address: Where the broker is.
+        address: The broker's address.
         on_message: Called with topic, payload, QoS and whether it was retained.
         on_change: Called with whether there is a connection, and why not.
     """

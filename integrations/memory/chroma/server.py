@@ -35,7 +35,7 @@ class ServerCollections:
     """See `Collections`.
 
     Args:
-        url: Where it is.
+        url: Its address.
         token: The expected bearer token.
         timeout_s: After which an answer is not waited for any longer.
 

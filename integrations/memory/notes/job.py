@@ -23,7 +23,7 @@ class TranscriptSource(Struct, frozen=True):
     Attributes:
         id: As shown in results, `transcripts/<id>`.
         path: The file, relative to the source's root.
-        area: Who sees it.
+        area: Its area.
         person: Its speaker, if one of this home's people.
         trusted: Whether its words are; an entry that came from outside never is.
         key: Of the session.
@@ -61,9 +61,9 @@ class Job(Struct, frozen=True):
     """An agent's memory, as the worker needs to know it.
 
     Attributes:
-        agent_id: Whose.
-        directory: Where its index is, absolute.
-        sources: Where its files are.
+        agent_id: The agent.
+        directory: The directory of its index, absolute.
+        sources: The sources of its files.
         settings: The section `memory:` as plain data, secrets revealed; `embeddings.keys` holds keys found elsewhere.
     """
 

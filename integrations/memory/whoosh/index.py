@@ -27,7 +27,7 @@ class WhooshIndex:
     """See `KeywordIndex`.
 
     Args:
-        directory: Where its folder is.
+        directory: The parent of its folder.
 
     Raises:
         IndexDamaged, OSError: See `EngineModule.open_keywords`.

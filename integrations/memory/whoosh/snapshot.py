@@ -46,7 +46,7 @@ class Snapshot:
     Args:
         reader: whoosh's reader of this commit; closed with the snapshot.
         generation: Number of the commit.
-        segments: What was read before.
+        segments: The segments read before.
     """
 
     def __init__(self, reader: Any, generation: int, segments: Segments) -> None:

@@ -31,7 +31,7 @@ class AgentProgram(Struct, frozen=True):
     Attributes:
         name: Behind `acp/`.
         command: Program and arguments.
-        folder: Where it works.
+        folder: Its working directory.
         environment: Its variables beside `INHERITED`.
         auth_method: Its way to sign in; None when it is signed in.
         silence_s: After so long without a word it is stopped.

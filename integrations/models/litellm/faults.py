@@ -41,10 +41,10 @@ def model_error(
     """Return the typed error.
 
     Args:
-        error: What litellm raised.
-        provider, model: Who failed.
+        error: litellm's exception.
+        provider, model: The failed model.
         now: Seconds since the epoch.
-        secrets: What must not be repeated.
+        secrets: Secrets to remove from it.
     """
     original = getattr(error, "original_exception", None)
     cause = original if isinstance(original, Exception) else error

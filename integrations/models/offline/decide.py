@@ -92,7 +92,7 @@ class OfflineTurn(Struct, frozen=True):
         language: To answer in.
         now: Local time.
         tools: Names of the tools that may be called.
-        previous: What of memory was spoken of in the turn before.
+        previous: The memories mentioned in the turn before.
     """
 
     said: str

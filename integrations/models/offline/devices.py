@@ -66,7 +66,7 @@ def find(devices: Sequence[Device], name: str, state: str = "") -> Device | None
     """Return the device of a name: the one that all of its words fit, with the fewest others.
 
     Args:
-        devices: Those that were found, the best first.
+        devices: The devices found, the best first.
         name: As it was said.
         state: The state that was asked about: only a lock is locked.
     """

@@ -32,7 +32,7 @@ class EntryQuery(Struct, frozen=True):
     """The words that a question asks for.
 
     Attributes:
-        text: What memory is asked: the question, with other words for the same.
+        text: The query for memory: the question, with synonyms.
         words: Beside the days it names.
         days: For each named day, the marks of which one must be there.
         all_words: With those that name days, since an entry may have the same: "on Tuesday".

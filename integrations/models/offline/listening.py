@@ -67,7 +67,7 @@ def understood(text: str, intent: RecognizedIntent | None, language: str, now: d
 
     Args:
         text: The sentence.
-        intent: What the grammar makes of it.
+        intent: The grammar's result.
         language: Of the sentence.
         now: Local time.
     """

@@ -20,7 +20,7 @@ def find_when(text: str, now: datetime) -> tuple[ParsedTime, str] | None:
     """Return the time that a text names and the text without it; None when it names none.
 
     Args:
-        text: What was said, in English or Chinese.
+        text: The message, in English or Chinese.
         now: Local time.
     """
     if len(text) > LENGTH_LIMIT:

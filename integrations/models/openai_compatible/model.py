@@ -71,7 +71,7 @@ class OpenAIProvider:
 
     Args:
         name: The part before the slash in its models' names.
-        config: Where it listens, its key, its headers.
+        config: Its address, key and headers.
         clock: For moments in `retry-after`.
     """
 

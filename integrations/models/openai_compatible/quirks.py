@@ -94,7 +94,7 @@ def adapt(quirks: Quirks, body: dict[str, Any], status: int, message: str) -> Qu
         quirks: As the request was made.
         body: The request.
         status: Of the answer.
-        message: What the server said.
+        message: The server's message.
     """
     if status not in ADAPTABLE:
         return None

@@ -65,7 +65,7 @@ class AppEntities:
     """The entities of one registration.
 
     Args:
-        host: Where they are added.
+        host: Registers them.
         app: As it is registered.
     """
 

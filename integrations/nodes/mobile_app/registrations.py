@@ -44,7 +44,7 @@ class MobileApps:
     """All registrations.
 
     Args:
-        host: Where routes, methods and entities are added.
+        host: Registers routes, methods and entities.
     """
 
     def __init__(self, host: IntegrationHost) -> None:

@@ -65,7 +65,7 @@ class AppWebhook:
     """The address of one registration.
 
     Args:
-        host: What is acted on.
+        host: Carries out the requests.
         apps: Keeps the registrations.
         id: Of this one.
     """

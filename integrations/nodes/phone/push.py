@@ -72,8 +72,8 @@ class WebPush:
     """Keeps the subscriptions and sends to them.
 
     Args:
-        host: Where methods and the service are added.
-        contact: Whom a push service may write to.
+        host: Registers methods and the service.
+        contact: The address for a push service's questions.
     """
 
     def __init__(self, host: IntegrationHost, contact: str) -> None:

@@ -105,7 +105,7 @@ def command_line(
     Args:
         programs: The programs of this system.
         inherited: The files that bubblewrap reads.
-        held: What the program waits for, if it does.
+        held: The descriptors that the program waits for, if it does.
     """
     line = [programs.bwrap, "--args", str(inherited.options)]
     line += [] if inherited.filter is None else ["--seccomp", str(inherited.filter)]

@@ -44,7 +44,7 @@ class BubblewrapSandbox:
     """One sandbox.
 
     Args:
-        spec: What it is like.
+        spec: Its specification.
         programs: The programs that make it.
         created: When, in seconds since the epoch.
         egress: Connects programs that may reach some hosts.
@@ -155,7 +155,7 @@ class BubblewrapEngine:
     Args:
         wall_time: Seconds since the epoch.
         egress: Connects programs that may reach some hosts.
-        bwrap: Where bubblewrap is; found by its name by default.
+        bwrap: The path of bubblewrap; found by its name by default.
     """
 
     name = "bubblewrap"

@@ -24,7 +24,7 @@ class BubblewrapProcess:
     Args:
         process: bubblewrap.
         terminal: The hub's side of the program's terminal, if it has one.
-        reader: What is read from the terminal.
+        reader: The end of the terminal that is read.
     """
 
     def __init__(

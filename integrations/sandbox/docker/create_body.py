@@ -97,7 +97,7 @@ def check_body(body: Mapping[str, Any], sources: frozenset[str]) -> None:
 
     Args:
         body: The whole body of the call.
-        sources: What may be mounted.
+        sources: The directories that may be mounted.
 
     Raises:
         Forbidden: Something of it is not allowed.

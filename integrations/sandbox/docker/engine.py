@@ -41,7 +41,7 @@ class DockerSandbox:
 
     Args:
         engine: Makes it again when somebody else has removed it.
-        spec: What it is like.
+        spec: Its specification.
     """
 
     workdir = WORKSPACE

@@ -114,7 +114,7 @@ async def connect(
     """Connect to a browser by its socket.
 
     Args:
-        folder: Where it saves downloads, if that is a directory of this machine.
+        folder: The directory for downloads, if it is on this machine.
 
     Raises:
         Unavailable: It does not answer.

@@ -72,7 +72,7 @@ class LiveView:
 
     Args:
         service: The profiles.
-        clock: Tells when nobody watches.
+        clock: Measures how long nobody has watched.
     """
 
     def __init__(self, service: BrowserService, clock: Clock) -> None:

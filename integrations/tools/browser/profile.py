@@ -40,9 +40,9 @@ class BrowserProfile:
         folder: Its user-data directory, when it is managed.
         program: executable and headless, as configured.
         egress: Judges where it may go.
-        clock: Tells when it is idle.
+        clock: Measures how long it was idle.
         keep: Stores a tab's downloads.
-        sandboxes: Where it is, when its mode is sandbox.
+        sandboxes: Make its sandbox, when its mode is sandbox.
     """
 
     def __init__(

@@ -39,12 +39,12 @@ class BrowserService:
 
     Args:
         config: The checked section.
-        home: Where managed profiles are kept.
+        home: The parent directory of managed profiles.
         egress: Judges where they may go.
-        clock: Tells when they are idle.
+        clock: Measures how long they were idle.
         workspaces: Store downloads and provide uploads.
-        sandboxes: Where profiles in sandboxes are.
-        default_agent: Whose they are if the configuration does not say.
+        sandboxes: Make the sandboxes of profiles.
+        default_agent: Their owner if the configuration names none.
     """
 
     def __init__(

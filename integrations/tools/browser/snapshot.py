@@ -28,8 +28,8 @@ class Element(Struct, frozen=True):
 
     Attributes:
         ref: Playwright's name of it.
-        role: What it is.
-        name: What the page calls it.
+        role: Its role.
+        name: The page's name for it.
         box: Its place in the window: x, y, width, height.
     """
 

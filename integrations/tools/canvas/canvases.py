@@ -21,7 +21,7 @@ class Canvas:
     """An agent's canvas.
 
     Attributes:
-        token: What its files are reached by on the canvas's origin; nobody can guess it, and a restart changes it.
+        token: The unguessable path of its files on the canvas's origin; a restart changes it.
         visible: Whether something is presented.
         path: The file that is shown, relative to the folder.
         url: An external address that is shown instead of a file.

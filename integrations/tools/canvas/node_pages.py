@@ -35,7 +35,7 @@ class NodePages:
     """Makes the addresses, and knows whose they are.
 
     Args:
-        nodes: Those that are connected.
+        nodes: The connected ones.
         clock: Ends the addresses.
         origin: Serves the files.
     """

@@ -75,7 +75,7 @@ class CanvasOrigin:
     Args:
         canvases: Know which token is whose.
         workspace: Returns the workspace of an agent.
-        http: Where the gateway listens.
+        http: The gateway's address.
         dashboard: Returns the address of the dashboard on this machine.
         from_outside: Whether a content of an agent's holds words from outside; blocks.
         port, url: As configured.

@@ -47,9 +47,9 @@ class CanvasPage:
 
     Args:
         host: Takes the messages of those who press.
-        canvases: What is shown.
-        tabs: Who looks.
-        origin: Where files are served.
+        canvases: The canvases.
+        tabs: The viewers.
+        origin: Serves the files.
     """
 
     def __init__(self, host: IntegrationHost, canvases: Canvases, tabs: CanvasTabs, origin: CanvasOrigin) -> None:

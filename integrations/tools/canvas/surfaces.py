@@ -158,7 +158,7 @@ def pressed(surface: Surface, component: str, values: Mapping[str, Any]) -> str:
     """Return the message of somebody who pressed a button: its name, and what its action refers to.
 
     Args:
-        values: What the paths of its context hold in that person's tab.
+        values: The values of its context's paths in that person's tab.
 
     Raises:
         NotFound: There is no such button.

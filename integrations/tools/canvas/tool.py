@@ -62,10 +62,10 @@ class CanvasTool:
 
     Args:
         host: Has the workspaces, the nodes and the egress client.
-        canvases: What is shown.
-        tabs: Who looks.
+        canvases: The canvases.
+        tabs: The viewers.
         origin: Serves the files.
-        node_pages: Has the addresses of files for nodes.
+        node_pages: Have the addresses of files for nodes.
     """
 
     def __init__(

@@ -21,9 +21,9 @@ class PlannedChange(Struct, frozen=True):
 
     Attributes:
         path: The file, in its one spelling.
-        before: What it holds; None when there is none.
-        after: What it will hold; None when it is deleted.
-        target: Where it is afterwards.
+        before: Its content; None when there is none.
+        after: Its new content; None when it is deleted.
+        target: Its path afterwards.
         mode: Its permissions.
         keeps: Whether words of `before` stay in it.
     """

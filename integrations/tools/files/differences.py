@@ -19,10 +19,10 @@ def difference(before: bytes | None, after: bytes | None, path: str, target: str
     """Return the changes as a unified diff.
 
     Args:
-        before: What the file holds; None when there is none.
-        after: What it will hold; None when it is deleted.
+        before: The file's content; None when there is none.
+        after: Its new content; None when it is deleted.
         path: The file.
-        target: Where it is afterwards, when that is elsewhere.
+        target: Its path afterwards, when it is another.
     """
     names = (NO_FILE if before is None else path, NO_FILE if after is None else target or path)
     head = f"--- {names[0]}\n+++ {names[1]}"

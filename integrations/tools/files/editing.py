@@ -59,8 +59,8 @@ def apply_edits(text: str, edits: Sequence[Replacement], path: str, *, quoting: 
     Line ends of the file are kept: what is given with `\n` also fits a file with `\r\n`.
 
     Args:
-        text: What the file holds.
-        edits: What to replace.
+        text: The file's content.
+        edits: The replacements.
         path: The file, for messages about it.
         quoting: Whether an error may quote the text.
 
@@ -122,7 +122,7 @@ class FoldedText(Struct, frozen=True):
 
     Attributes:
         starts: The starts of its pieces that are as long as in the original.
-        places: Where these begin in the original.
+        places: Their starts in the original.
     """
 
     text: str

@@ -22,7 +22,7 @@ def show_file(data: bytes, path: str, offset: int, limit: int) -> ToolResult:
     """Return lines of a text file, or an image.
 
     Args:
-        data: What the file holds.
+        data: The file's content.
         path: The file, for messages about it.
         offset: First line, from 1.
         limit: Lines at most.

@@ -42,7 +42,7 @@ class UndoStore:
     """The latest changes of files, by conversation; all methods block and may be called from any thread.
 
     Args:
-        folder: Where they are kept.
+        folder: Their directory.
         limit: How many; the oldest go first.
         limit_bytes: How many bytes of them.
     """

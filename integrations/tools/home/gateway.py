@@ -42,8 +42,8 @@ class GatewayTool:
     Args:
         services: Has `hub.check` and `hub.restart`.
         channels: Has the state of each account.
-        repairs: Has what is wrong.
-        bus: Says when the run has ended.
+        repairs: Have the open problems.
+        bus: Announces the end of the run.
         spawn: Owns what waits for that.
     """
 

@@ -58,7 +58,7 @@ class McpNeeds(Struct, frozen=True):
     """The parts of the hub that a connection uses.
 
     Attributes:
-        folder: Where its program is started.
+        folder: The working directory of its program.
         questions: Asks people a server's questions.
         signed: Returns what signs its requests, for a server with `oauth`.
     """
@@ -79,9 +79,9 @@ class McpConnection:
     Attributes:
         state, reason: How it is, and why.
         client: The SDK's client while it is connected.
-        sign_in: Where a person has to go first.
+        sign_in: The address where a person must sign in first.
         settled: Set while it is not just being connected.
-        offers: What it said that it has, by the names of the protocol: tools, resources, prompts.
+        offers: Its capabilities, by the names of the protocol: tools, resources, prompts.
     """
 
     def __init__(

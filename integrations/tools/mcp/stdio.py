@@ -39,7 +39,7 @@ class McpProgram:
     Args:
         argv: McpProgram and arguments.
         variables: Its variables beside `INHERITED`.
-        folder: Where it is started; nothing else is kept there.
+        folder: Its working directory; nothing else is kept there.
 
     Attributes:
         errors: The end of what it wrote to its standard error.

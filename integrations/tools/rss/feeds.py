@@ -39,7 +39,7 @@ class Seen(Struct):
 
     Attributes:
         ids: Of items that were there, the newest last.
-        etag: What the server gave, to be asked with the next time.
+        etag: The server's validator for the next request.
         looked: Whether it was ever read: the items of the first time are not new.
     """
 
@@ -64,7 +64,7 @@ class SeenFile:
 
     Args:
         home: The home directory.
-        key: Whose feed this is.
+        key: The owner of this feed's state.
     """
 
     def __init__(self, home: Path, key: str) -> None:

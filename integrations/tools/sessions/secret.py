@@ -33,7 +33,7 @@ class SecretTool:
 
     Args:
         ask: Puts a question to people and waits for the answer.
-        secrets: Where it is kept.
+        secrets: Stores it.
         sessions: Know which conversations are kept.
         dashboard: Returns the address where it can be given.
     """

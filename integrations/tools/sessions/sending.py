@@ -41,11 +41,11 @@ class SendTool:
     """Writes to other conversations.
 
     Args:
-        exchanges: Has both sides answer.
+        exchanges: Runs both sides.
         sessions: The sessions.
         agents: The agents.
         people: The people of this home, as configured now.
-        settings: What the configuration says now.
+        settings: Returns the present settings.
     """
 
     def __init__(

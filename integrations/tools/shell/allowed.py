@@ -17,7 +17,7 @@ class AllowedCommands:
     """The rules, in memory and on disk.
 
     Args:
-        storage: Where they are kept.
+        storage: Stores them.
         wall_time: Seconds since the epoch.
     """
 

@@ -58,8 +58,8 @@ class BoundCommand:
         place: Device and inode of the working directory.
         files: By word, the SHA-256 of each file that the command names.
         scripts: Whether it runs some file that is not the system's.
-        argv: What is started; sealed copies are in it by descriptor.
-        executable: What is started, as a path: of the descriptor that was read, or of the sealed copy.
+        argv: The command line to start; sealed copies are in it by descriptor.
+        executable: The program to start, as a path: of the descriptor that was read, or of the sealed copy.
     """
 
     command: WrittenCommand

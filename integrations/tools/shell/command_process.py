@@ -32,8 +32,8 @@ class CommandLine(Struct, frozen=True):
 
     Attributes:
         argv: Program and arguments.
-        folder: Where it runs.
-        environment: What it sees besides `INHERITED`.
+        folder: Its working directory.
+        environment: Its variables besides `INHERITED`.
         restart: Whether it is started again when it has ended.
         errors_too: Whether the lines of its standard error count.
     """

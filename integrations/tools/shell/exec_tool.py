@@ -52,7 +52,7 @@ class ExecNeeds(Struct, frozen=True):
         writes_inside: Whether programs in a sandbox write in the workspace of a call.
         refused: Returns why a call may not continue, by the present configuration.
         secrets: Returns the secrets that a call names in some of its arguments.
-        ended: Tells the conversation that a command in the background has ended.
+        ended: Notifies the conversation when a command in the background has ended.
     """
 
     agents: Agents

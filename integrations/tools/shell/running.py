@@ -104,7 +104,7 @@ class RunningCommands:
 
     Args:
         tasks: Owns the tasks that read their output.
-        clock: Tells when their time is up.
+        clock: Measures their time.
     """
 
     def __init__(self, tasks: TaskOwner, clock: Clock) -> None:

@@ -36,7 +36,7 @@ class CommandJudgement(Struct, frozen=True):
     """A verdict; without one the owner is asked.
 
     Attributes:
-        why: Why it is asked about, for people.
+        why: Why it needs approval, for people.
         lists: Whether it prints nothing of the content of files.
         may_persist: Whether exactly this command can be allowed for good.
     """

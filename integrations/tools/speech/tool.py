@@ -41,7 +41,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
 
     Args:
         messages: Sends the recording.
-        workspaces: Where it is kept, among the attachments of the conversation.
+        workspaces: Store it, among the attachments of the conversation.
         speak: Makes the recording.
     """
 

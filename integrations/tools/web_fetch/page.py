@@ -35,7 +35,7 @@ def read(body: bytes, headers: Mapping[str, str], url: str, mode: str, text_byte
 
     Args:
         headers: With lower-case names.
-        url: Where it came from; links are made absolute by it.
+        url: Its address; links are made absolute by it.
         mode: Of HTML: `markdown` for its article, `text` for all its words.
         text_bytes: The limit on a text.
 

@@ -61,7 +61,7 @@ class Announced(Struct, frozen=True):
         component: Its kind: `sensor`, `switch`, …
         unique_id: Distinguishes it from the others of its kind.
         config: Its keys written out, with topics complete.
-        device: What it is a part of.
+        device: Its device.
         origin: The program that announced it.
     """
 
@@ -89,8 +89,8 @@ class Announcement(Struct, frozen=True):
     """The content of one message.
 
     Attributes:
-        components: What there is.
-        refused: Why some components were not taken, by their names.
+        components: The announced components.
+        refused: Why some components were refused, by their names.
         migrates: Whether the components of this topic wait for another topic that announces them.
     """
 

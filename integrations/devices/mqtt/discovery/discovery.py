@@ -72,7 +72,7 @@ class Discovery:
         """Apply what a topic announces; what it announced before and no longer does is removed.
 
         Args:
-            message: What announced it: no other topic changes these components.
+            message: The announcing message: no other topic changes these components.
         """
         topic = message.topic
         for name, reason in announcement.refused.items():

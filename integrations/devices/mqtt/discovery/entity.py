@@ -41,8 +41,8 @@ class MqttEntity:
         is_new: Whether agents wait for a person's word, unless it is known.
 
     Attributes:
-        config: What was announced.
-        state, attributes: What was read last.
+        config: The announced configuration.
+        state, attributes: The values read last.
     """
 
     def __init__(self, parts: EntityParts, announced: Announced, family: Family, *, is_new: bool) -> None:

@@ -45,7 +45,7 @@ class TopicWriting(Struct, frozen=True):
         convert: Makes of the value what is sent.
         into: The attributes set when nothing confirms a command.
         state: The key of the topic that confirms a command.
-        shown: What `into` is set to, when that is not the value.
+        shown: The value of `into`, when it is not the sent value.
     """
 
     service: str

@@ -46,7 +46,7 @@ class PayloadTemplates:
         The reader raises `TemplateFailed`, or `UnicodeDecodeError` for a payload that is not text.
 
         Args:
-            name: Where the template is, for errors.
+            name: The template's place, for errors.
             variables: Further variables of the template beside `value` and `value_json`.
         """
         if not text:

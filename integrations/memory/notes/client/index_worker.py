@@ -55,7 +55,7 @@ class IndexWorker:
     in the index continues.
 
     Args:
-        cache_dir: Where vectors that were paid for are kept; made when it is missing.
+        cache_dir: The cache of vectors that were paid for; made when it is missing.
         clock: Time.
         tasks: The owner of the background tasks.
         idle_s: The idle time after which a worker is replaced by a small one.

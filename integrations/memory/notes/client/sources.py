@@ -44,7 +44,7 @@ class JobSources(Struct, frozen=True):
         people: The people of this home.
         section: The section `memory`.
         providers: The providers of models that are known, by name.
-        environment: Where further keys may be.
+        environment: The environment variables with further keys.
         omissions: The parts left out of conversations.
         engine_settings: The section of an integration that brings an engine.
     """

@@ -62,7 +62,7 @@ class Record(Struct, frozen=True):
         id: Sorts by time.
         time_ms: Milliseconds since the epoch.
         reason, who, summary: As in `contract.Change`.
-        files: What was changed.
+        files: The changed files.
         undone: Whether it was taken back.
         undoes: The change that it took back.
         forgotten: Whether its text was.
@@ -105,7 +105,7 @@ class History:
     """The records of one agent.
 
     Args:
-        directory: Where they are; made when it is needed.
+        directory: The directory of the records; made when it is needed.
     """
 
     def __init__(self, directory: Path) -> None:

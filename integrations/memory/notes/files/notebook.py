@@ -51,7 +51,7 @@ class NotesNotebook:
     """The files of every agent's memory; see `hub.memory.contract.Notebook`.
 
     Args:
-        workers: Where the files are worked on.
+        workers: Run the work on files.
         sources: Gives the parts of an agent's memory outside its workspace.
         zone: The time zone of this home, in which days begin.
     """

@@ -19,7 +19,7 @@ class Hunk(Struct, frozen=True):
     """Replaced lines; without newlines.
 
     Attributes:
-        before_at, after_at: Where it begins in the old and in the new text, from 0.
+        before_at, after_at: Its start in the old and in the new text, from 0.
         before, after: The old and the new lines.
         above, below: Up to three lines around it, the same in both texts.
     """

@@ -33,8 +33,8 @@ class Remembering(Struct, frozen=True):
     Attributes:
         entry: The entry.
         scope: The scope of the memory.
-        replaced: What the words of `entry.replaces` ask for.
-        zone: In which days begin.
+        replaced: The entries that the words of `entry.replaces` find.
+        zone: The home's time zone.
     """
 
     entry: MemoryEntry

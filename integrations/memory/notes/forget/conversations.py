@@ -22,7 +22,7 @@ class Conversations(Struct, frozen=True):
     """See the module.
 
     Attributes:
-        ground: Where they are.
+        ground: The agents' conversations.
         db: The hub database, which knows on whose behalf each run was.
     """
 

@@ -30,8 +30,8 @@ class DeletionPlan(Struct, frozen=True):
 
     Attributes:
         path: The file.
-        text: All of it.
-        passages: Those that go; None: all of the file.
+        text: The whole text.
+        passages: The deleted ones; None: all of the file.
         is_seen: Whether the session sees it; if not, only its existence is reported.
         older: How many of the passages are deleted as older versions of others.
     """
@@ -85,7 +85,7 @@ def deletion_plans(
         what: The request.
         terms: The terms of its query.
         scope: The scope of the caller.
-        replaced: What entries replaced.
+        replaced: The replaced versions of entries.
     """
     whole: list[DeletionPlan] = []
     entries: dict[str, tuple[str, list[Passage]]] = {}

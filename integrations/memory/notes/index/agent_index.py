@@ -54,8 +54,8 @@ class Shared:
     """Resources that all indexes of the worker share.
 
     Attributes:
-        thread: Where the engines are used.
-        readers: Where files are read.
+        thread: Runs the engines.
+        readers: Read files.
         embedders: The embedding providers.
     """
 
@@ -68,13 +68,13 @@ class AgentIndex:
     """Keeps one agent's index up to date; nothing here blocks the loop.
 
     Args:
-        job: Where files and index are.
-        shared: What all indexes share.
+        job: The paths of files and index.
+        shared: The resources that all indexes share.
 
     Attributes:
         version: The current one, None while there is none.
         synced_ms: When all files were last checked, milliseconds since the epoch.
-        leaving_out: What is left out of conversations, by path (`scan.leaving_out`).
+        leaving_out: The omissions of conversations, by path (`scan.leaving_out`).
         building: How far a new index is, None when none is being built.
         first_look: Ends when the files were looked through for the first time.
     """

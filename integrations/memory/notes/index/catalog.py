@@ -83,7 +83,7 @@ class Portion(msgspec.Struct):
 
     Attributes:
         removed, added: Passages for the engines to remove and to add.
-        withdrawn: What those that were removed had been embedded as; of many, some.
+        withdrawn: The embedded texts of removed ones; of many, some.
         left, left_gone: Files, and paths of deleted files, that did not fit into the budget.
     """
 
@@ -103,7 +103,7 @@ class Catalog:
     """See the module; blocks, and is called in one thread at a time.
 
     Args:
-        file: Where its tables are; created if they do not exist.
+        file: The database of its tables; created if they do not exist.
 
     Raises:
         IndexDamaged: The content is not as written.
@@ -172,7 +172,7 @@ class Catalog:
         A passage that only moved within its file keeps its id, and the engines need not know.
 
         Args:
-            files: What was read.
+            files: The files read.
             gone: Paths of files that no longer exist.
             budget: Passages that are added or removed at most.
         """

@@ -20,7 +20,7 @@ async def drop(index: AgentIndex, texts: Sequence[str]) -> int:
 
     Args:
         index: Of the agent that forgets.
-        texts: What was forgotten, or digests of passages.
+        texts: Forgotten texts, or digests of passages.
 
     Raises:
         IndexUnavailable: The index cannot be opened.

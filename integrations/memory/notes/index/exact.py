@@ -28,7 +28,7 @@ class ExactIndex:
     """See `VectorIndex`.
 
     Args:
-        file: Where its table is; created if it does not exist.
+        file: The database of its table; created if it does not exist.
         dimensions: Length of the vectors.
 
     Raises:

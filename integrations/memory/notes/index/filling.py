@@ -95,8 +95,8 @@ class Filling:
     """Brings the index of one agent in line with its files.
 
     Args:
-        thread: Where the engines are used.
-        readers: Where files are read; reading blocks.
+        thread: Runs the engines.
+        readers: Read files; reading blocks.
         settings: How files are cut.
     """
 

@@ -35,7 +35,7 @@ class Fts5Index:
     SQLite before 3.43 knows no other way.
 
     Args:
-        file: Where its tables are; created if they do not exist.
+        file: The database of its tables; created if they do not exist.
 
     Raises:
         IndexDamaged, OSError: The tables cannot be read, or not be created.

@@ -52,7 +52,7 @@ class IndexVersion:
     """One version of an index; all methods block and run in the engine thread.
 
     Args:
-        directory: Where its files are; created if it does not exist.
+        directory: The directory of its files; created if it does not exist.
         engines: Opens the engines.
         is_new: Whether it is to be created; otherwise it must exist.
 
@@ -210,7 +210,7 @@ class IndexVersion:
 
         Args:
             rows: The passages.
-            leaving_out: What is left out of conversations, by path.
+            leaving_out: The omissions of conversations, by path.
         """
         found = list(rows)
         told = {row.path: leaving_out[row.path] for row in found if row.path in leaving_out}

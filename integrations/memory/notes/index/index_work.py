@@ -26,11 +26,11 @@ class IndexWork:
     """Owns the tasks of an index and retries failed work.
 
     Args:
-        agent_id: Whose index it is, for the log.
-        retry: What is tried again after a failure.
+        agent_id: The agent, for the log.
+        retry: Work that is tried again after a failure.
 
     Attributes:
-        problems: What is wrong, by what it concerns.
+        problems: The problems, by subject.
         closed: Whether another index replaced it, or the worker ends.
     """
 

@@ -33,12 +33,12 @@ class Present:
 
     Attributes:
         path: As in results.
-        area: Who sees it.
+        area: Its area.
         source: Name of its source.
         rel: Its path below the source's root.
         stamp: As it is now.
         trusted: The default for passages that say nothing themselves.
-        person: Whose conversation it is.
+        person: The person of its conversation.
         left_out: Ids of entries of it that were forgotten.
     """
 
@@ -93,7 +93,7 @@ class ReadFile:
         hash: Of its bytes and of the further inputs of its passages.
         passages: In order.
         problem: Why it could not be read; it has no passages then.
-        warning: What of it cannot be found though it was read.
+        warning: What cannot be found in it although it was read.
     """
 
     present: Present

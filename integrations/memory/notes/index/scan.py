@@ -111,7 +111,7 @@ def read(
 
     Args:
         present: The file.
-        sources: Where files are.
+        sources: The sources of the files.
         settings: How it is cut.
         known_hash: Of the known content; a file that is still the same is not cut.
     """

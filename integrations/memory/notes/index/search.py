@@ -37,9 +37,9 @@ class Asked:
 
     Attributes:
         text: The question without its dates.
-        words: What is looked for by word.
+        words: The searched words.
         dates: For each named date, the marks of which one must be there.
-        areas, filters: What may be looked at.
+        areas, filters: The limits of the search.
         limit: Passages wanted.
         today: The day on which it is asked.
     """
@@ -83,12 +83,12 @@ class Search:
     """One search in one version of an index; all methods block and run in the engine thread.
 
     Args:
-        version: Where.
-        asked: What.
-        leaving_out: What is left out of conversations, by path.
+        version: The index version to search.
+        asked: The question.
+        leaving_out: The omissions of conversations, by path.
 
     Attributes:
-        found: What was found, once `by_word` and `by_meaning` were called.
+        found: The results, once `by_word` and `by_meaning` were called.
     """
 
     def __init__(self, version: IndexVersion, asked: Asked, leaving_out: Mapping[str, str]) -> None:
@@ -122,7 +122,7 @@ class Search:
 
         Args:
             vector: Of the query; None when there is none.
-            why_not: Why there should be one and is none.
+            why_not: Why there is none although there should be.
             rules: How passages are ranked.
 
         Raises:

@@ -28,8 +28,8 @@ class Said(Struct, frozen=True):
         line: From 1.
         id: Of the entry.
         run_id: Of the run that wrote it.
-        role: Who: `user` or `assistant`.
-        text: What.
+        role: `user` or `assistant`.
+        text: The message.
         day: `YYYY-MM-DD`.
         trusted: Whether all of it came from this home.
     """

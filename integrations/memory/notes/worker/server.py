@@ -47,7 +47,7 @@ class Server:
     """Keeps the indexes of all agents, and answers requests about them.
 
     Args:
-        cache_dir: Where the vectors that were paid for are kept.
+        cache_dir: The cache of vectors that were paid for.
         embedders: The embedders; as configured by default.
     """
 

@@ -32,7 +32,7 @@ class Cache:
     """Keeps the vectors of one model; a failure of the disk costs money, never an answer.
 
     Args:
-        store: Where.
+        store: The store.
         model: Fingerprint of whom they are from.
         limit: How many are kept of all models together; 0 keeps none.
         clock: Seconds since the epoch.

@@ -35,7 +35,7 @@ class Client:
         model: Named in errors.
         where: Its address.
         headers: Sent with each call; the key is one of them.
-        secrets: What must never be repeated in an error.
+        secrets: Secrets that must never be repeated in an error.
         timeout_s: Until a call is given up.
         clock: Seconds since the epoch, for moments in `Retry-After`.
     """

@@ -45,8 +45,8 @@ class Costs:
     """Counts the usage of one embedder; disk failures lose counts, never an answer.
 
     Args:
-        store: Where.
-        provider, model: Whose.
+        store: The store.
+        provider, model: The embedding model.
         priced: Whether its list prices hold.
         clock: Seconds since the epoch.
     """

@@ -34,7 +34,7 @@ class CachingEmbedder:
     """See `contract.Embedder`.
 
     Args:
-        provider: Who makes vectors.
+        provider: Makes vectors.
         store: Of cache and costs; closed with this.
         cache: Of the provider's model.
         parallel: Concurrent requests.

@@ -68,7 +68,7 @@ class Sender:
     """Sends texts through one provider.
 
     Args:
-        provider: Whom.
+        provider: The provider.
         parallel: Concurrent requests.
         retries: After temporary failures.
     """
