@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
+    from web.settings.status_page import StatusPage
     from web.skills.skills_page import SkillsPage
     from web.skills.tools_page import ToolsPage
     from web.timeline.page_set import TimelinePages
@@ -199,7 +200,7 @@ class Dashboard:
             ),
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
-            *settings_routes.form_routes(settings, people, LazyPages(self._load_logs)),
+            *settings_routes.form_routes(settings, people, LazyPages(self._load_logs), LazyPages(self._load_status)),
             *home_routes.notification_routes(LazyPages(self._load_notifications)),
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
@@ -232,15 +233,8 @@ class Dashboard:
 
         hub = self._hub
 
-        def repairs() -> list[Repair]:
-            redact = hub.redactor.redact
-            return [
-                replace(each, title=rewritten(each.title, redact), text=rewritten(each.text, redact))
-                for each in hub.repairs.all()
-            ]
-
         sources = HomeSources(
-            repairs,
+            lambda: [repair for repair, ignored in self._open_repairs() if not ignored],
             self._approvals.data,
             self._pairing.data,
             (lambda name: False) if self._renderer.recovery else hub.channels.is_home,
@@ -327,6 +321,22 @@ class Dashboard:
         from web.settings.settings_page import SettingsPage
 
         return lambda: SettingsPage(self._renderer, self._client, self._hub.config, self._put_into_force)
+
+    def _open_repairs(self) -> list[tuple[Repair, bool]]:
+        """Return the open repairs without secrets, each with whether it is ignored."""
+        repairs, redact = self._hub.repairs, self._hub.redactor.redact
+        return [
+            (
+                replace(each, title=rewritten(each.title, redact), text=rewritten(each.text, redact)),
+                repairs.is_ignored(each),
+            )
+            for each in repairs.all()
+        ]
+
+    def _load_status(self) -> Callable[[], StatusPage]:
+        from web.settings.status_page import StatusPage
+
+        return lambda: StatusPage(self._renderer, self._client, self._open_repairs, self._hub.home.path)
 
     def _load_people(self) -> Callable[[], PeoplePage]:
         from web.settings.people_page import PeoplePage

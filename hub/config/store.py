@@ -23,7 +23,7 @@ from hub.config.last_good import LastGood
 from hub.config.sections import Sections
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
-from hub.core.repairs import Repairs, Severity
+from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.security.root import Root
 
@@ -343,6 +343,7 @@ class ConfigStore:
                 "title": phrase("A restart is needed for {sections}", sections=sorted(restart)),
                 "text": phrase("The changes take effect after the next start of the hub."),
                 "severity": Severity.WARNING,
+                "fix": RepairFix("service.call", {"service": "hub.restart"}, phrase("Restart now")),
             }
         critical = {section.name for section in self.sections.core() if section.critical} & checked.config.broken.keys()
         for error in checked.errors[:REPAIRS_SHOWN]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -26,6 +26,19 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RepairFix:
+    """A known change that mends a problem: a method of the gateway, called as whoever asks for it.
+
+    Attributes:
+        label: What it does, for its button.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """A problem that the owner should know about and can fix.
 
@@ -37,6 +50,7 @@ class Repair:
         text: What happened, where, and what to do.
         command: A command that fixes it, when there is one.
         location: File, line and key path in the configuration, when it is there.
+        fix: What mends it, where that is a known change.
         raised_at: Seconds since the epoch.
     """
 
@@ -48,6 +62,7 @@ class Repair:
     command: str | None = None
     location: Mapping[str, Any] | None = None
     raised_at: float = field(default=0.0, compare=False)
+    fix: RepairFix | None = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """The repair as plain data."""
@@ -59,6 +74,7 @@ class Repair:
             "text": self.text,
             "command": self.command,
             "location": dict(self.location) if self.location else None,
+            "fix": self.fix.label if self.fix else None,
             "raised_at": self.raised_at,
         }
 
@@ -70,6 +86,8 @@ class Repairs:
         self._bus = bus
         self._wall_time = wall_time
         self._open: dict[tuple[str, str], Repair] = {}
+        self.ignored: frozenset[tuple[str, str, str]] = frozenset()
+        """Source, id and title of those that a person does not want to see."""
 
     def raise_(
         self,
@@ -81,9 +99,10 @@ class Repairs:
         severity: Severity = Severity.ERROR,
         command: str | None = None,
         location: Mapping[str, Any] | None = None,
+        fix: RepairFix | None = None,
     ) -> Repair:
         """Open a repair, or replace the one of this source and id."""
-        repair = Repair(id, source, severity, title, text, command, location, self._wall_time())
+        repair = Repair(id, source, severity, title, text, command, location, self._wall_time(), fix)
         old = self._open.get((source, id))
         if old == repair:
             return old
@@ -103,6 +122,19 @@ class Repairs:
             del self._open[key]
             self._bus.fire(EVENT_REPAIRS_CHANGED, {"source": key[0], "id": key[1], "open": False})
         return len(keys)
+
+    def get(self, source: str, id: str) -> Repair | None:
+        """Return an open repair, or None."""
+        return self._open.get((source, id))
+
+    def is_ignored(self, repair: Repair) -> bool:
+        """Whether a person does not want to see it; one that says something else by now is seen again."""
+        return (repair.source, repair.id, str(repair.title)) in self.ignored
+
+    def ignore(self, ignored: Iterable[tuple[str, str, str]]) -> None:
+        """Replace those that a person does not want to see, each by source, id and title."""
+        self.ignored = frozenset(ignored)
+        self._bus.fire(EVENT_REPAIRS_CHANGED, {"source": "", "id": "", "open": True})
 
     def all(self) -> list[Repair]:
         """Return the open repairs, the worst first, then the oldest."""

@@ -6,7 +6,7 @@ import asyncio
 
 from hub.core.events import Event, EventBus
 from hub.core.phrases import phrase
-from hub.core.repairs import Repairs, Severity
+from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.entities.entries import DeviceEntry
 from hub.entities.registry import HomeRegistry
@@ -62,6 +62,7 @@ def tell_of_new(registry: HomeRegistry, bus: EventBus, repairs: Repairs, tasks: 
             ),
             severity=Severity.WARNING,
             command="homarus entities accept --all",
+            fix=RepairFix("entities.accept", {}, phrase("They are mine")),
         )
 
     def look(_: Event | None = None) -> None:

@@ -15,7 +15,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, NotFound
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
-from hub.core.repairs import Repairs, Severity
+from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.core.schema import SchemaError
 from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CatalogEntry
@@ -309,6 +309,7 @@ class IntegrationManager:
             phrase("{integration} is not ready yet", integration=_name(status)),
             text,
             severity=Severity.WARNING,
+            fix=_try_again(name),
         )
         if status.retry is not None and status.retry is not asyncio.current_task():
             status.retry.cancel()
@@ -364,7 +365,7 @@ class IntegrationManager:
         if domain in self._config.present:
             location = {**self._config.location((domain,)), "path": domain}
         title = phrase("{integration} could not be set up", integration=_name(status))
-        self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location)
+        self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location, fix=_try_again(domain))
 
     def _set(self, status: Status, state: IntegrationState, reason: str) -> None:
         if status.state is state and status.reason == reason:
@@ -372,6 +373,10 @@ class IntegrationManager:
         status.state, status.reason, status.since = state, reason, self._clock.time()
         data = {"domain": status.found.domain, "state": state.value, "reason": reason}
         self._bus.fire(EVENT_INTEGRATION_CHANGED, data)
+
+
+def _try_again(domain: str) -> RepairFix:
+    return RepairFix("integration.reload", {"domain": domain}, phrase("Try again"))
 
 
 def _name(status: Status) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.phrases import phrase
-from hub.core.repairs import Repairs, Severity
+from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.models.contract import (
     AuthError,
     BillingError,
@@ -115,6 +115,11 @@ class Health(Struct):
         return name if credential == DEFAULT_CREDENTIAL else f"{name}@{credential}"
 
     @property
+    def _key_name(self) -> str:
+        """The credential as models are named by it."""
+        return f"{self.config.name}@{self.config.credential}"
+
+    @property
     def _key(self) -> str:
         """Return the key of a cooldown: it covers key, address and headers, since others may be accepted."""
         config = self.config
@@ -131,6 +136,9 @@ class Health(Struct):
             title,
             phrase("{first} {second}", first=f"{error.message.rstrip('.')}.", second=fix),
             severity=Severity.ERROR,
+            fix=RepairFix(
+                "models.test", {"model": f"{self.config.name}@{self.config.credential}"}, phrase("Test again")
+            ),
         )
 
 

@@ -19,6 +19,7 @@ COMMANDS = sorted(every_command())
 # What must be given for the command to get as far as asking a hub.
 ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("agents", "add"): ["kitchen"],
+    **{("repairs", name): ["config/restart"] for name in ("fix", "ignore")},
     ("agents", "show"): ["main"],
     ("agents", "set"): ["main", "--name", "Homarus"],
     ("agents", "identity"): ["main"],
@@ -107,6 +108,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
 }
 NEEDS_HUB = {
     *(("agents", name) for name in ("set", "show")),
+    *(("repairs", name) for name in ("list", "fix", "ignore")),
     ("approvals", "answer"),
     ("approvals", "approve"),
     ("approvals", "deny"),

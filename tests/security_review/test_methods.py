@@ -176,6 +176,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "outbox.list",
         "outbox.retry",
         "runs.get",
+        *("repairs.fix", "repairs.ignore"),
         "runs.list",
         "runs.replay",
         "sandbox.prune",

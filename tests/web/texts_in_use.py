@@ -94,6 +94,8 @@ def texts_of_modules() -> Iterator[str]:
         yield from filter(None, (guide.line, *guide.steps))
     for table in (
         texts.CHANNEL_STATES,
+        texts.INTEGRATION_STATES,
+        texts.THINKING_LEVELS,
         texts.DM_POLICIES,
         texts.GROUP_POLICIES,
         texts.PAIRING_STATES,

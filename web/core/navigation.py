@@ -144,6 +144,7 @@ GROUPS = (
                     Tab("/settings/people", "People and sign-in"),
                     Tab("/settings/network", "Network"),
                     Tab("/settings/privacy", "Privacy and approvals"),
+                    Tab("/settings/status", "Status"),
                     Tab("/settings/files", "Files"),
                     Tab("/settings/logs", "Logs"),
                     Tab("/settings/developer", "Developer tools", DEVELOPER),

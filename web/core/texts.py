@@ -10,6 +10,13 @@ SUGGESTIONS = (
 
 REQUIRED = "Required"
 
+INTEGRATION_STATES = {
+    "set_up": "works",
+    "failed": "does not work",
+    "retrying": "not ready, trying again",
+    "disabled": "switched off",
+    "unloaded": "not in use",
+}
 CHANNEL_STATES = {
     "connecting": "connecting",
     "connected": "connected",

@@ -8,7 +8,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from aiohttp import web
 from msgspec import Struct
@@ -27,6 +26,7 @@ from web.core.moments import weekday
 from web.core.preferences import local_path
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.repair_rows import repair_row
 from web.core.texts import GREETINGS, OFFLINE_MODEL
 from web.entities.home_tiles import HomeTiles
 from web.home import cards
@@ -106,10 +106,11 @@ class HomePage:
         """`GET /`."""
         texts = catalogue(self._renderer.preferences(call).language)
         revision = self._pulse.revision
-        repairs = [_repair(each) for each in self._sources.repairs()]
+        repairs = [repair_row(each) for each in self._sources.repairs()]
         data: dict[str, Any] = {
             "recovery": self._sources.recovery,
             "repairs": repairs,
+            "may_fix": not self._sources.recovery and call.known_caller.authority.has(ADMIN),
             "revision": revision,
             "approvals": [],
             "pairing": [],
@@ -320,14 +321,3 @@ class HomePage:
 def _person(call: HttpCall) -> str:
     """Return whose Home it is; all who are not known by name share one."""
     return call.known_caller.authority.person or ""
-
-
-def _repair(repair: Repair) -> dict[str, Any]:
-    shown = repair.as_dict()
-    file = (repair.location or {}).get("file")
-    line = (repair.location or {}).get("line")
-    return shown | {
-        "key": re.sub(r"[^A-Za-z0-9_-]", "_", f"{repair.source}-{repair.id}"),
-        "place": f"{file}:{line}" if line else file,
-        "fix_path": f"/settings/files?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
-    }

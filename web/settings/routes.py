@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
+    from web.settings.status_page import StatusPage
 
 
 def form_routes(
-    settings: LazyPages[SettingsPage], people: LazyPages[PeoplePage], logs: LazyPages[LogsPage]
+    settings: LazyPages[SettingsPage],
+    people: LazyPages[PeoplePage],
+    logs: LazyPages[LogsPage],
+    status: LazyPages[StatusPage],
 ) -> list[Route]:
     """Return the routes of the settings with forms, which need a hub that is not in recovery mode."""
     return [
@@ -26,6 +30,9 @@ def form_routes(
         page("/settings/privacy/remembered", settings.handler(lambda each: each.remembered), ADMIN),
         form("/settings/privacy/forget", settings.handler(lambda each: each.forget), ADMIN),
         form("/settings/save", settings.handler(lambda each: each.save), ADMIN),
+        page("/settings/status", status.handler(lambda each: each.show), ADMIN),
+        form("/settings/status/fix", status.handler(lambda each: each.fix), ADMIN),
+        form("/settings/status/ignore", status.handler(lambda each: each.ignore), ADMIN),
         page("/settings/people", people.handler(lambda each: each.show), ADMIN),
         form("/settings/people/add", people.handler(lambda each: each.add_person), ADMIN),
         page("/settings/people/person", people.handler(lambda each: each.person), ADMIN),

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from hub.core.events import Unsubscribe
 from hub.core.ids import new_id
-from hub.core.repairs import Repairs, Severity
+from hub.core.phrases import phrase
+from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 
@@ -74,7 +75,9 @@ def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe
         if len(known) >= NOTICES_LIMIT and all(each.id != id for each in known):
             repairs.clear(SOURCE, min(known, key=lambda each: each.raised_at).id)
         title = data.get("title") or data["message"].partition("\n")[0][:200]
-        repairs.raise_(SOURCE, id, title, data["message"], severity=Severity.WARNING)
+        dismissal = {"service": "persistent_notification.dismiss", "data": {"notification_id": id}}
+        fix = RepairFix("service.call", dismissal, phrase("Dismiss"))
+        repairs.raise_(SOURCE, id, title, data["message"], severity=Severity.WARNING, fix=fix)
         return {"notification_id": id}
 
     async def dismiss(call: ServiceCall) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
@@ -21,6 +23,13 @@ from hub.security.login_codes import LoginCodes
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
 from hub.storage.database import Database
+from hub.storage.errors import StorageError
+from hub.storage.versioned_file import VersionedFile
+
+_log = logging.getLogger(__name__)
+
+IGNORED = "ignored_repairs.json"
+"""Which repairs nobody wants to see."""
 
 
 class LoginLink(Struct, frozen=True):
@@ -63,6 +72,7 @@ class AccessComponent(Component):
         self._codes = LoginCodes(db, clock)
         self.devices = Devices(db, clock, base.bus, needs.gateway.token)
         facts = needs.facts.in_recovery() if base.config.current.recovery else needs.facts
+        self._ignored = VersionedFile(base.home.storage / IGNORED, 1)
         self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
     def stages(self) -> Sequence[Stage]:
@@ -71,7 +81,12 @@ class AccessComponent(Component):
 
     def methods(self) -> MethodGroups:
         """Return the methods about the hub itself, tokens and devices."""
-        return {"hub": self._state.methods, "access": self._access_methods}
+        return {"hub": self._state.methods, "access": self._access_methods, "repairs": self._repair_methods}
+
+    def _repair_methods(self) -> Iterable[Method]:
+        from hub.gateway.methods.repairs import RepairMethods
+
+        return RepairMethods(self._gateway, self._base.repairs, self._ignored).methods()
 
     def _access_methods(self) -> Iterable[Method]:
         from hub.gateway.methods.device_setup import SetupMethods
@@ -112,6 +127,7 @@ class AccessComponent(Component):
 
     async def _open(self) -> None:
         gateway, base = self._gateway, self._base
+        base.repairs.ignored = frozenset(await asyncio.to_thread(_ignored_in, self._ignored))
         await self.tokens.open()
         await self._web_sessions.open()
         await self._codes.open()
@@ -134,3 +150,14 @@ class AccessComponent(Component):
         for component in self._needs.components():
             gateway.methods.add_groups(component.methods(), table["methods"])
             gateway.routes.add_groups(component.routes(), table["routes"])
+
+
+def _ignored_in(file: VersionedFile) -> list[tuple[str, str, str]]:
+    """Return which repairs nobody wants to see; none where that cannot be read."""
+    try:
+        found = file.read()
+    except StorageError as error:
+        _log.warning("which repairs are ignored cannot be read: %s", error.message)
+        return []
+    rows = found if isinstance(found, list) else []
+    return [(row[0], row[1], row[2]) for row in rows if isinstance(row, list) and len(row) == 3]
