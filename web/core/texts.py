@@ -15,7 +15,6 @@ INTEGRATION_STATES = {
     "failed": "does not work",
     "retrying": "not ready, trying again",
     "disabled": "switched off",
-    "unloaded": "not in use",
 }
 CHANNEL_STATES = {
     "connecting": "connecting",

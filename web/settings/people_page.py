@@ -226,7 +226,7 @@ class PeoplePage:
         }
         data = {
             "id": id,
-            "name": person.name,
+            "who": person.name,
             "value": value,
             "wrong": {name: words.gettext(text) for name, text in wrong.items()},
             "identities": [

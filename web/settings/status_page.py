@@ -37,6 +37,7 @@ _ONE = {
 }
 FIX = Schema(_ONE)
 IGNORE = Schema({**_ONE, Optional("ignored", default=""): string})
+WORKS = "set_up"
 TONES = {"set_up": "good", "failed": "danger", "retrying": "warn"}
 CHANNEL_TONES = {"connected": "good", "failed": "danger"}
 
@@ -125,20 +126,23 @@ class StatusPage:
             "waiting": sum(each["count"] for each in found["waiting"]),
         }
 
-    async def _integrations(self, call: HttpCall) -> list[dict[str, Any]]:
+    async def _integrations(self, call: HttpCall) -> dict[str, Any]:
         found = (await self._client.ask(call, "integration.list"))["integrations"]
-        order = list(TONES)[1:]
         shown = [
             {
                 "name": each.get("name") or title_of(each["domain"]),
                 "state": each["state"],
-                "state_text": INTEGRATION_STATES.get(each["state"], each["state"]),
+                "state_text": INTEGRATION_STATES[each["state"]],
                 "tone": TONES.get(each["state"], ""),
                 "reason": each.get("reason") or "",
             }
             for each in found
+            if each["state"] in INTEGRATION_STATES
         ]
-        return sorted(shown, key=lambda each: (each["state"] not in order, each["name"].lower()))
+        return {
+            "others": sorted((each for each in shown if each["state"] != WORKS), key=lambda each: each["name"].lower()),
+            "working": sorted(each["name"] for each in shown if each["state"] == WORKS),
+        }
 
     async def _models(self, call: HttpCall) -> dict[str, Any]:
         state = await self._client.ask(call, "models.status")
