@@ -202,8 +202,7 @@ class AgentsPage:
         found = await self._client.ask(call, "agents.list")
         listed = next(each for each in found["agents"] if each["id"] == id)
         names = await ModelNames.of(self._client, call)
-        catalog = (await self._client.ask(call, "tools.catalog", {"agentId": id}))["tools"]
-        groups = _groups(state["tools"], catalog, typed)
+        groups = _groups(state["tools"], typed)
         accounts = await self._accounts(call)
         agents = {each["id"]: each.get("name") or each["id"] for each in found["agents"]}
         if typed is not None and character is not None:
@@ -374,19 +373,14 @@ def _switches(tools: Iterable[Mapping[str, Any]], typed: Typed) -> dict[str, boo
     return found
 
 
-def _groups(
-    tools: Iterable[Mapping[str, Any]], catalog: Iterable[Mapping[str, Any]], typed: Typed | None
-) -> list[dict[str, Any]]:
+def _groups(tools: Iterable[Mapping[str, Any]], typed: Typed | None) -> list[dict[str, Any]]:
     """Return the tools by group as switches, each with what it may do at worst."""
-    facts = {each["name"]: each for each in catalog}
     groups: dict[str, list[dict[str, Any]]] = {}
     for each in tools:
-        risk = risk_of(facts[each["name"]]["annotations"])
+        risk = risk_of(each["annotations"])
         on = each["on"] if typed is None or WHOLE not in typed else f"tool.{each['name']}" in typed
         shown = {**each, "title": title_of(each["name"]), "on": on, "risk": risk, "risk_text": TOOL_RISKS[risk]}
-        groups.setdefault(each["group"], []).append(
-            {**shown, "sentence": first_sentence(facts[each["name"]]["description"])}
-        )
+        groups.setdefault(each["group"], []).append({**shown, "sentence": first_sentence(each["description"])})
     order = {name: at for at, name in enumerate(TOOL_GROUPS)}
     found = []
     for name in sorted(groups, key=lambda name: (order.get(name, len(order)), name)):

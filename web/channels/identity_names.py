@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from web.core.formats import title_of
+
 
 class IdentityNames:
     """The names of identities such as `telegram:user:123`.
@@ -31,7 +33,7 @@ class IdentityNames:
         of = _channel(full) if full.count(":") > 1 else channel
         person = self._people.get(full)
         name = person["name"] if person else self._given.get(full) or _peer(full)
-        return {"name": str(name), "place": self._labels.get(of, of), "identity": full}
+        return {"name": str(name), "place": self._labels.get(of) or title_of(of), "identity": full}
 
     def given(self, identity: str) -> str:
         """Return how the app knows an identity: the name its owner gave themselves, else the id."""

@@ -126,7 +126,8 @@ class AgentEditMethods:
         agent, raw = self._agents.get(call.params["agentId"]), self._config.current.raw
         place = editing.place_of(raw, agent.id)
         item = editing.stated(raw)[place] if place is not None else {}
-        named = [(each["name"], each["group"]) for each in self._tools.catalog()]
+        catalog = self._tools.catalog()
+        named = [(each["name"], each["group"]) for each in catalog]
         mine = left_on(named, self._rules(agent.id))
         everybody = left_on(named, self._config.current.or_default("tools"))
         return {
@@ -134,8 +135,7 @@ class AgentEditMethods:
             **agent.as_dict(),
             "stated": {key: item.get(key) for key in editing.PLAIN_KEYS},
             "tools": [
-                {"name": name, "group": group, "on": name in mine, "barred": name not in everybody}
-                for name, group in named
+                {**each, "on": each["name"] in mine, "barred": each["name"] not in everybody} for each in catalog
             ],
             "bindings": [
                 {"agent": owner, "channel": channel, "account": account}
