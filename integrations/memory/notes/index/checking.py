@@ -24,14 +24,22 @@ FILES_AT_ONCE = 16
 async def verify(index: AgentIndex) -> Verified:
     """Compare an agent's files with its index; differences are repaired afterwards.
 
+    When a rebuild puts another index into force meanwhile, that one is compared.
+
     Raises:
         IndexUnavailable: The index cannot be opened.
     """
     await index.open()
-    version = index.version
-    if version is None:
-        why = index.problems.get(INDEX, "it is being built")
-        return Verified(0, 0, [f"There is no index: {why}."], repaired=index.repair())
+    while (version := index.version) is not None:
+        verified = await _verify(index, version)
+        if verified is not None:
+            return verified
+    why = index.problems.get(INDEX, "it is being built")
+    return Verified(0, 0, [f"There is no index: {why}."], repaired=index.repair())
+
+
+async def _verify(index: AgentIndex, version: IndexVersion) -> Verified | None:
+    """Compare with one version; None when another took its place meanwhile, which says nothing of either."""
     check = _Check(index, version)
     if await index.is_gone(version):
         check.problems.append("The index was deleted from the disk.")
@@ -41,6 +49,8 @@ async def verify(index: AgentIndex) -> Verified:
         await check.files()
     except UNSOUND as error:
         check.problems.append(f"The index is damaged: {error}.")
+    if index.version is not version:
+        return None
     repaired = bool(check.problems)
     if version.damage or version.outdated:
         repaired = index.repair()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import orjson
@@ -124,6 +126,36 @@ async def notes(tmp_path: Path, server: EmbeddingServer, tasks: TaskOwner) -> As
     await worker.close()
 
 
+class Hold:
+    """Holds up a read: it has `begun`, and goes on when it is `over`."""
+
+    def __init__(self) -> None:
+        self.begun, self.over = Event(), Event()
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Call it when the hold is over."""
+        self.begun.set()
+        self.over.wait()
+        return call()
+
+
+class HeldReaders(ThreadPoolExecutor):
+    """Threads that read files, of which a test holds one up."""
+
+    _hold: Hold | None = None
+
+    def hold_next(self) -> Hold:
+        """Hold up the next read."""
+        self._hold = Hold()
+        return self._hold
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        hold, self._hold = self._hold, None
+        if hold is None:
+            return super().submit(call, *arguments, **named)
+        return super().submit(hold.run, partial(call, *arguments, **named))
+
+
 class Shelf:
     """A library in this process, opened anew as often as a test wants.
 
@@ -136,7 +168,7 @@ class Shelf:
         self.notes = notes
         self._embedders = embedders
         self._thread = EngineThread()
-        self._readers = ThreadPoolExecutor(2)
+        self.readers = HeldReaders(2)
         self.index = self._opened()
 
     async def anew(self) -> None:
@@ -165,10 +197,10 @@ class Shelf:
         await self.index.close()
         await self._embedders.close()
         self._thread.close(5.0)
-        self._readers.shutdown()
+        self.readers.shutdown()
 
     def _opened(self) -> AgentIndex:
-        return AgentIndex(self.notes.job, Shared(self._thread, self._readers, self._embedders))
+        return AgentIndex(self.notes.job, Shared(self._thread, self.readers, self._embedders))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from pathlib import Path
@@ -72,6 +73,21 @@ async def test_a_spoilt_file_of_the_index_is_noticed_and_replaced(shelf: Shelf, 
 
         assert answer.hits[0].path == "memory/note-7.md"
         assert (await checked(shelf)).files == NUMBERS
+
+
+async def test_an_index_that_is_replaced_while_it_is_compared_is_not_called_damaged(shelf: Shelf) -> None:
+    write_many(shelf.notes)
+    await shelf.index.sync()
+    old = shelf.index.version
+    hold = shelf.readers.hold_next()
+    verifying = asyncio.create_task(verify(shelf.index))
+    await asyncio.to_thread(hold.begun.wait)
+
+    await shelf.index.sync(force=True)
+    hold.over.set()
+
+    assert await verifying == Verified(NUMBERS, NUMBERS * 2, [], repaired=False)
+    assert shelf.index.version is not old
 
 
 async def test_what_no_index_can_bring_in_is_named_and_nothing_is_repaired_for_it(shelf: Shelf) -> None:
