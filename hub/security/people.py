@@ -159,6 +159,13 @@ class People:
                 return person
         return None
 
+    def name_of(self, principal: str) -> str:
+        """Return the name of whoever acts as a principal; the principal itself when it is nobody of this home."""
+        if principal == IMPLICIT_OWNER_ID:
+            return self.owners()[0].name
+        person = self.by_id(principal) or self.by_identity(principal.removeprefix("peer:"))
+        return person.name if person is not None else principal
+
     def owners(self) -> list[Person]:
         """Return the owners; there is always one."""
         return [person for person in self._persons if person.owner]

@@ -5,6 +5,7 @@ Every function runs in a thread of the database, reads a bounded number of rows,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -88,6 +89,8 @@ class Around(Struct):
     failed: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
 
+_PLACE = re.compile(r"\A[a-z_]+(?:/\w+)+: ")
+"""Where in its automation an error came up; the steps show that."""
 _EVENTS = "SELECT id, time_ms, type, context_id, parent_id, data FROM events"
 _RAN = f"{_EVENTS} WHERE type = 'automation_triggered'"
 _SKIPPED = "SELECT id, time_ms, automation_id, reason, data FROM not_run"
@@ -151,7 +154,7 @@ def around_automations(connection: SqlConnection, rows: Sequence[Told], around: 
     ended = {str(data.get("run_id")): id for id, told in around.ends.items() for _, data in told if _is_bad(data)}
     for run_id, stored in rows_with(connection, "SELECT run_id, data FROM traces WHERE run_id IN ({marks})", ended):
         # The trace alone has the error without the secrets of its automation.
-        around.errors[ended[run_id]] = str(data_of(stored).get("error") or "")
+        around.errors[ended[run_id]] = _PLACE.sub("", str(data_of(stored).get("error") or ""))
     firsts = dict(
         rows_with(
             connection,

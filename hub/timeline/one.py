@@ -97,8 +97,8 @@ class OneHappening:
         )
         if automation is not None:
             row = replace(row, automation_id=str(automation.data.get("automation_id")))
-        name = self._timeline.names().get(row.person or "")
-        return run_detail(row, stored.as_dict(), whole.steps, whole.prompt, name=name, is_owner=authority.owner)
+        people = self._timeline.people()
+        return run_detail(row, stored.as_dict(), whole.steps, whole.prompt, people, is_owner=authority.owner)
 
     async def _message(self, id: str, authority: Authority) -> Detail | None:
         found = await self._timeline.db.read(lambda connection: hub_sources.message_of(connection, id))
@@ -117,10 +117,11 @@ class OneHappening:
             return None
         beside = await self._timeline.beside(Around(), {found.run_id} if found.run_id else set(), [], authority)
         row = approval_row(found, beside)
+        by = None if found.decided_by is None else self._timeline.people().name_of(found.decided_by)
         return Detail(
             row,
-            facts={"waitedMs": row.duration_ms, "decidedBy": found.decided_by, "kind": found.kind},
-            steps=_approval_steps(found, row),
+            facts={"waitedMs": row.duration_ms, "decidedBy": by, "kind": found.kind},
+            steps=_approval_steps(found, row, by),
             trace={"method": "approval.get", "id": found.id},
         )
 
@@ -186,7 +187,7 @@ def _without_automations(beside: Beside) -> Beside:
     return replace(beside, around=Around(begun={}, changes=beside.around.changes, failed=beside.around.failed))
 
 
-def _approval_steps(found: FoundApproval, row: Happening) -> list[Step]:
+def _approval_steps(found: FoundApproval, row: Happening, by: str | None) -> list[Step]:
     asked = Step(
         found.created_ms,
         "approval",
@@ -204,7 +205,7 @@ def _approval_steps(found: FoundApproval, row: Happening) -> list[Step]:
     }
     tone = "good" if row.outcome in (Outcome.ALLOWED, Outcome.ANSWERED) else "bad"
     title = titles.get(row.outcome, phrase("It was withdrawn"))
-    data = {"by": found.decided_by}
+    data = {"by": by}
     waited = row.duration_ms
     ended = Step(found.decided_ms, "approval", title, found.reason or None, duration_ms=waited, tone=tone, data=data)
     return [asked, ended]

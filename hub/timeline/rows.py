@@ -10,6 +10,7 @@ from msgspec import Struct
 from hub.automation.tracing.told import AUTOMATION
 from hub.automation.tracing.trace import PHRASE
 from hub.core.phrases import phrase, restored
+from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import FELL_BACK, Cause, Happening, Kind, Outcome, first_line
 from hub.timeline.history_sources import TRIGGERED, Around, Begun, Change, Skipped, Told
 from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, Said, what_was_asked
@@ -145,13 +146,16 @@ def message_row(found: FoundMessage) -> Happening | None:
         )
     if not found.is_direct:
         return None
+    name = _sender(found)
     return Happening(
         id=f"message.{found.id}",
         at_ms=found.at_ms,
         kind=Kind.PERSON,
-        title=phrase("{name} wrote on {channel}", name=_sender(found), channel=said.channel),
+        title=phrase("{name} wrote on {channel}", name=name, channel=said.channel),
         outcome=Outcome.REFUSED,
-        reason=said.reason,
+        reason=phrase("{name} is not on the list of those who may write", name=name)
+        if NOT_LISTED in (said.reason or "")
+        else said.reason,
         reason_code="not_allowed",
         person=said.person,
         principal=found.authority.get("principal"),
@@ -396,5 +400,6 @@ def _lasted(run: FoundRun) -> int | None:
 
 
 def _sender(found: FoundMessage) -> str:
+    """Return what a sender is called: the name on the platform, else its id there without `telegram:user:` before."""
     said: Said = found.said
-    return said.sender_name or str(found.authority.get("principal") or "").removeprefix("peer:")
+    return said.sender_name or str(found.authority.get("principal") or "").removeprefix("peer:").split(":", 2)[-1]

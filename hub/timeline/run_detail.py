@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hub.core.phrases import phrase
+from hub.security.people import People
 from hub.timeline.detail import Detail, Lane, Step
 from hub.timeline.happening import Happening, Outcome, first_line
 from hub.timeline.hub_sources import data_of
@@ -16,7 +17,7 @@ SENT_BAD = frozenset({"dead", "unknown", "stopped"})
 
 
 def run_detail(
-    row: Happening, run: Plain, steps: Sequence[Plain], prompt: Plain | None, *, name: str | None, is_owner: bool
+    row: Happening, run: Plain, steps: Sequence[Plain], prompt: Plain | None, people: People, *, is_owner: bool
 ) -> Detail:
     """Return a run as one happening.
 
@@ -25,10 +26,11 @@ def run_detail(
         run: Its row of the database, as a client of `runs.get` sees it.
         steps: Those of `hub.agent.runs.run_timeline`.
         prompt: What every call is sent before the conversation: tokens, characters, tools.
-        name: Of the person who asked.
+        people: Those of this home, for their names.
         is_owner: Whether the reader may put it to another model.
     """
-    told = list(_steps(steps, name))
+    asker = people.by_id(row.person or "")
+    told = list(_steps(steps, asker.name if asker is not None else None, people))
     models = [each for each in steps if each["kind"] == "model"]
     usage = run["usage"] or {}
     actions: list[Mapping[str, Any]] = [_action("download", "runs.get", {"runId": row.run_id})]
@@ -59,7 +61,7 @@ def run_detail(
     )
 
 
-def _steps(steps: Sequence[Plain], name: str | None) -> Iterator[tuple[Step, Plain]]:
+def _steps(steps: Sequence[Plain], name: str | None, people: People) -> Iterator[tuple[Step, Plain]]:
     for each in steps:
         match each["kind"]:
             case "received":
@@ -73,7 +75,7 @@ def _steps(steps: Sequence[Plain], name: str | None) -> Iterator[tuple[Step, Pla
             case "approval":
                 title = phrase("Asked about {what}", what=each["title"])
                 tone = "good" if each["state"] == "approved" else "bad"
-                data = {"state": each["state"], "by": each["by"]}
+                data = {"state": each["state"], "by": each["by"] and people.name_of(each["by"])}
                 reason = each["reason"] or None
                 waited = each["waitedMs"]
                 yield Step(each["at"], "approval", title, reason, duration_ms=waited, tone=tone, data=data), each

@@ -85,19 +85,29 @@ class KeptHome:
         await self.db.write(write)
         return id
 
-    async def refused(self, sender: str, at: float, chat_type: str = "direct") -> None:
-        """A message of somebody who may not write."""
+    async def refused(
+        self,
+        sender: str,
+        at: float,
+        chat_type: str = "direct",
+        *,
+        principal: str = "",
+        reason: str = "not paired",
+    ) -> None:
+        """A message of somebody who may not write; without a name when that is empty."""
         self._count += 1
         id, ms = f"m{self._count}", int(at * 1000)
         address = {"channel": "telegram", "chat_type": chat_type}
-        message = json.dumps({"address": address, "sender_name": sender}, separators=(",", ":"))
+        named = {"sender_name": sender} if sender else {}
+        message = json.dumps({"address": address, **named}, separators=(",", ":"))
+        by = json.dumps({"principal": principal})
         await self.db.write(
             lambda connection: (
                 connection.execute(
                     "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state,"
                     " reason, principal, message)"
-                    " VALUES (?, 'telegram', 'a', 'a', '9', ?, ?, 'rejected', 'not paired', '{}', ?)",
-                    (id, id, ms, message),
+                    " VALUES (?, 'telegram', 'a', 'a', '9', ?, ?, 'rejected', ?, ?, ?)",
+                    (id, id, ms, reason, by, message),
                 ).rowcount
             )
         )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import Kind
 from hub.timeline.listing import SCAN_LIMIT, Wanted
 from tests.timeline.kept_home import BOB, BOBS, NOON, KeptHome, kept_home
@@ -102,6 +103,19 @@ async def test_a_stranger_who_was_refused_is_a_row_and_what_is_said_in_a_group_i
 
     assert (found["title"], found["kind"]) == ("Mallory wrote on telegram", "person")
     assert (found["outcome"], found["reason"]) == ("refused", "not paired")
+
+
+async def test_a_stranger_without_a_name_is_called_by_the_number_on_the_platform_and_the_policy_is_left_out(
+    tmp_path: Path,
+) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        refused = f"telegram:user:12:3 {NOT_LISTED} (dm_policy: pairing)"
+        await home.refused("", NOON, principal="peer:telegram:user:12:3", reason=refused)
+
+        (found,) = await home.pages()
+
+    assert found["title"] == "12:3 wrote on telegram"
+    assert found["reason"] == "12:3 is not on the list of those who may write"
 
 
 async def test_an_owner_sees_nothing_of_what_others_say_in_private_and_a_person_only_their_own(tmp_path: Path) -> None:

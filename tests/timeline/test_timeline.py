@@ -81,6 +81,7 @@ def test_a_denied_command_is_found_by_its_outcome_with_the_question_that_led_to_
     assert chain(denied) == ["clean up", "rm -r build"]
     assert [each["title"] for each in whole["steps"]] == ["Asked about rm -r build", "It was denied"]
     assert whole["why"]["causedBy"][0]["id"] == "run.clean"
+    assert whole["facts"]["decidedBy"] == "Ada"
 
 
 def test_a_model_that_fell_back_is_found_and_named(hub: HubProcess, server: OpenAIServerProcess) -> None:
@@ -194,7 +195,7 @@ def test_a_failed_run_says_why_and_where(hub: HubProcess) -> None:
 
     found = row(hub, "Broken", outcome="failed")
 
-    assert "light.nowhere" in found["reason"]
+    assert found["reason"] == "there is no entity light.nowhere"  # without its place in the automation
     assert any(each["tone"] == "bad" and each["kind"] == "action" for each in detail(hub, found["id"])["steps"])
 
 

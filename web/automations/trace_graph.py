@@ -16,7 +16,7 @@ from hub.automation.definition.phrases import span_of
 from hub.core.phrases import Phrase, phrase
 from web.automations.form_texts import KIND_NAMES
 
-WIDTH = 184
+WIDTH = 236
 HEIGHT = 44
 GAP_X = 20
 GAP_Y = 28

@@ -11,22 +11,22 @@ TRIGGER_TEXTS: Mapping[str, str] = {
     "agent": "Agent",
     "at": "Date and time",
     "command": "Command",
-    "conversation": "sentence “{sentence}”",
+    "conversation": "Sentence “{sentence}”",
     "cron": "Cron expression",
     "device": "Device",
-    "event": "event {event}",
+    "event": "Event {event}",
     "every": "Interval",
     "feed": "Feed",
-    "file": "file {path}",
+    "file": "File {path}",
     "heartbeat": "Heartbeat",
-    "hook": "hook {hook}",
+    "hook": "Hook {hook}",
     "hub": "Hub",
-    "manual": "started by hand",
+    "manual": "Started by hand",
     "message": "Message",
     "mqtt": "MQTT topic {topic}",
     "node": "Node",
-    "numeric_state": "numeric state of {entity_id}",
-    "state": "state of {entity_id}",
+    "numeric_state": "{entity_id} passed a limit",
+    "state": "{entity_id} changed",
     "sun": "Sun",
     "template": "Template",
     "time": "Time of day",
@@ -43,6 +43,12 @@ def trigger_text(trigger: Any) -> str:
     template = TRIGGER_TEXTS.get(str(trigger.get("platform")))
     if template is None or not plain:
         return plain
+    if "{" not in template:  # in English its description says more
+        return Phrase(plain[:1].upper() + plain[1:], template)
     event = trigger.get("event")
     values = {**trigger, "event": event.get("event_type", "") if isinstance(event, Mapping) else event}
-    return Phrase(plain, template, {key: str(value) for key, value in values.items()})
+    texts = {key: str(value) for key, value in values.items()}
+    try:
+        return Phrase(template.format_map(texts), template, texts)
+    except KeyError:  # kept by an earlier version, which said less of it
+        return plain

@@ -120,12 +120,7 @@ class ApprovalsPage:
     def _name_of(self, principal: str, viewer: str) -> str:
         """Return the name of the person who answered; empty for the viewer, and for the one person of a home."""
         people = self._people()
-        if principal in ("", viewer) or len(people.all()) <= 1:
-            return ""
-        if principal == "owner":
-            return people.owners()[0].name
-        person = people.by_id(principal) or people.by_identity(principal.removeprefix("peer:"))
-        return person.name if person is not None else principal
+        return "" if principal in ("", viewer) or len(people.all()) <= 1 else people.name_of(principal)
 
 
 def _answered(call: HttpCall, ended: Approval, fields: Mapping[str, str]) -> web.StreamResponse:

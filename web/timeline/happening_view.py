@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -56,10 +56,12 @@ class HappeningView(Struct, frozen=True):
     Attributes:
         renderer: For times.
         names: Names entities in sentences.
+        agent_name: Returns what people call an agent.
     """
 
     renderer: Renderer
     names: EntityNames
+    agent_name: Callable[[str], str]
 
     def row(self, row: Plain) -> dict[str, Any]:
         """Return a happening as a row of the list."""
@@ -80,7 +82,7 @@ class HappeningView(Struct, frozen=True):
             "where": [each for each in (person, channel_name(row["channel"])) if each],
             "causes": causes if len(causes) > 1 else [],
             "more": row["moreCauses"],
-            "time": f"{at.hour}:{at:%M}",
+            "time": f"{at.hour:\u2007>2}:{at:%M}",  # a space as wide as a digit: the times stand below each other
             "iso": at.isoformat(timespec="seconds"),
             "took": took(row["durationMs"]) if row["kind"] != "device" else "",
             "cost": cost(row["costUsd"]),
@@ -125,7 +127,7 @@ class HappeningView(Struct, frozen=True):
         """Return a text of the answer, as a phrase where it is the hub's, with things by their names."""
         text = restored(told.get(name) or "", told.get(f"{name}Phrase"))
         if isinstance(text, Phrase):
-            names = {"channel": channel_name, "model": model_name, "other": model_name}
+            names = {"channel": channel_name, "model": model_name, "other": model_name, "agent": self.agent_name}
             text = phrase(
                 text.template,
                 **{key: names[key](value) if key in names else value for key, value in text.values.items()},

@@ -32,8 +32,11 @@ def make_timeline_pages(hub: Hub, renderer: Renderer, client: MethodClient, puls
     def automation_name(id: str) -> str:
         return next((each.alias for each in hub.automation.automations.all() if each.id == id), id)
 
+    def agent_name(id: str) -> str:
+        return next((each.name for each in hub.agents.all() if each.id == id and each.name), id)
+
     names = EntityNames(hub.states.get)
-    view = HappeningView(renderer, names)
+    view = HappeningView(renderer, names, agent_name)
     return TimelinePages(
         TimelinePage(renderer, client, view, pulse, people=lambda: hub.people, automation_name=automation_name),
         HappeningPage(renderer, client, view, pulse, TraceView(renderer, names, hub.automation.parts.kinds)),

@@ -14,6 +14,8 @@ from hub.security.people import People, is_identity
 
 ANYBODY = "*"
 """In a list of senders: everybody. In `groups`: what holds for every group. It never makes anybody an owner."""
+NOT_LISTED = "is not on the list of those who may write"
+"""The middle of why a stranger is refused, between who they are and which policy holds."""
 
 
 class DmPolicy(StrEnum):
@@ -174,7 +176,7 @@ def authorize(
             return AccessVerdict(authority, "paired")
         case DmPolicy.PAIRING if authority.person is not None:
             return AccessVerdict(authority, "a person of this home")
-    refused = f"{inbound.sender} is not on the list of those who may write (dm_policy: {policy.dm})"
+    refused = f"{inbound.sender} {NOT_LISTED} (dm_policy: {policy.dm})"
     return AccessVerdict(None, refused, may_pair=policy.dm is DmPolicy.PAIRING)
 
 

@@ -56,7 +56,7 @@ def trace(**values: Any) -> dict[str, Any]:
 def test_a_run_is_a_row_with_its_time_its_length_and_its_page(view: TraceView) -> None:
     row = view.run(trace())
 
-    assert (row["when"], row["duration"], row["trigger"]) == ("1:00:00", "2.5 s", "at 23:00")
+    assert (row["when"], row["duration"], row["trigger"]) == ("1:00:00", "2.5 s", "At 23:00")
     assert (row["outcome_text"], row["tone"]) == ("Done", "good")
     assert row["path"] == "/automations/good%20night/traces?run=r%2F1"
 
@@ -120,7 +120,16 @@ def test_a_firing_that_set_nothing_off_tells_its_reason_and_conditions(view: Tra
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0124, "12 ms"), (3.44, "3.4 s"), (125, "2:05 min"), (3723, "1:02:03 h")]
+    ("seconds", "text"),
+    [
+        (0.0124, "12 ms"),
+        (3.44, "3.4 s"),
+        (59.97, "1 min"),
+        (125, "2:05 min"),
+        (1799.9, "30 min"),
+        (3723, "1:02:03 h"),
+        (7200, "2 h"),
+    ],
 )
 def test_durations_are_short(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
