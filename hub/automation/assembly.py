@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -78,6 +78,9 @@ from hub.template.engine import TemplateEngine
 from hub.tools.approval import Ask
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from hub.automation.services.drafting import Drafted
 
 
 class AutomationDependencies(Struct, frozen=True):
@@ -311,6 +314,23 @@ class AutomationEngine:
         from hub.automation.trial.backtest import backtest
 
         return await backtest(self.automations.get(name).config, self.parts, since, until)
+
+    async def draft(self, sentence: str) -> Drafted:
+        """Return an automation that a model made of a sentence; see `hub.automation.services.drafting.Drafter`."""
+        from hub.automation.services.drafting import Drafter
+
+        needs, zone = self._needs, self.parts.zone
+        drafter = Drafter(
+            needs.models,
+            needs.agents,
+            needs.states,
+            needs.services,
+            needs.kinds,
+            needs.history,
+            clock=needs.clock,
+            now=lambda: f"{datetime.fromtimestamp(needs.clock.time(), zone()):%A %Y-%m-%d %H:%M}",
+        )
+        return await drafter.draft(sentence)
 
     def explain(self, name: str) -> str:
         """Return an automation, or a script by its entity id, in plain words."""

@@ -7,6 +7,7 @@ used in the YAML.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import tzinfo
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     from hub.template.engine import TemplateEngine
 
 T = TypeVar("T")
+
+DRAFT_ASKED = "You write one automation of a home from one sentence."
+"""How the prompt begins that asks a model for an automation."""
+DRAFT_ENTITY = re.compile(r"^- ([a-z0-9_]+\.[a-z0-9_]+): ([^\n]+?)(?: = [^\n]*)?$", re.MULTILINE)
+"""A line of it that names an entity: its id, its name, perhaps its state."""
 
 
 class Mode(StrEnum):

@@ -68,6 +68,7 @@ SCOPES = {
     **dict.fromkeys(
         (
             *("automation.delete", "automation.duplicate", "automation.save", "automation.yaml", "template.render"),
+            *("automation.draft", "automation.try"),
             *("blueprint.import", "blueprint.remove", "blueprint.update", "blueprint.use"),
             *("cron.add", "cron.remove", "cron.run", "cron.update", "set-heartbeats", "system-event"),
         ),

@@ -119,8 +119,10 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
 
     assert admin == {
         "automation.delete",
+        "automation.draft",
         "automation.duplicate",
         "automation.save",
+        "automation.try",
         "automation.yaml",
         "blueprint.import",
         "blueprint.remove",

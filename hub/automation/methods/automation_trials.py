@@ -1,4 +1,4 @@
-"""`automation.test|backtest|explain`: what an automation would do, would have done, and means; without effects."""
+"""`automation.test|backtest|explain|draft|try`: what an automation would do, did, means; drafts; one card alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from hub.automation.methods.automations import NAME, ONE
 from hub.core.errors import InvalidRequest
-from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, string
-from hub.core.surfaces import READ, WRITE, Method, MethodCall
+from hub.core.schema import (
+    All,
+    AnyOf,
+    Exclusive,
+    Length,
+    Optional,
+    Required,
+    Schema,
+    SchemaError,
+    describe_error,
+    string,
+)
+from hub.core.surfaces import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.acting import acting
 from hub.gateway.calls.moments import moment
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
@@ -53,7 +65,23 @@ class AutomationTrials:
                 Optional("until", description="To when; now without it."): _MOMENT,
             }
         )
+        draft = Schema(
+            {
+                Required("text", description="One sentence: when, perhaps only if, and what."): All(
+                    string, Length(min=1, max=4_000)
+                )
+            }
+        )
+        attempt = Schema(
+            {
+                Exclusive("trigger", "card", description="Tells what it would hand over."): plain_mapping,
+                Exclusive("condition", "card", description="Tells whether it holds now."): AnyOf(plain_mapping, string),
+                Exclusive("action", "card", description="Is run, for real."): plain_mapping,
+            }
+        )
         return [
+            Method("automation.draft", self._draft, OWNER, draft, ADMIN),
+            Method("automation.try", self._try, OWNER, attempt, ADMIN, acts=True),
             Method("automation.test", self._test, OWNER, test, WRITE),
             Method("automation.backtest", self._backtest, OWNER, backtest, WRITE),
             Method("automation.explain", self._explain, OWNER, ONE, READ),
@@ -84,6 +112,29 @@ class AutomationTrials:
         name = call.params["id"]
         text = self._redactor.redact(self._engine.explain(name))
         return {"id": name if name.startswith("script.") else self._engine.automations.status(name).id, "text": text}
+
+    async def _draft(self, call: MethodCall) -> Mapping[str, Any]:
+        return self._shown((await self._engine.draft(call.params["text"])).as_dict())
+
+    async def _try(self, call: MethodCall) -> Mapping[str, Any]:
+        from hub.automation.trial.card import names_a_secret, try_action, try_condition, try_trigger
+
+        params, parts = call.params, self._engine.parts
+        if names_a_secret(params):
+            raise InvalidRequest("a secret is known only to automations that are saved; save it, and run it whole")
+        try:
+            with parts.kinds.in_use():
+                match params:
+                    case {"trigger": trigger}:
+                        return self._shown({"told": try_trigger(trigger, parts)})
+                    case {"condition": condition}:
+                        verdict = await try_condition(condition, parts, acting(call))
+                        return self._shown({"holds": verdict.holds, "reason": verdict.reason})
+                    case {"action": action}:
+                        return self._shown(await try_action(action, parts, acting(call)))
+        except SchemaError as error:
+            raise InvalidRequest(describe_error(error)) from error
+        raise InvalidRequest("give one of trigger, condition and action")
 
     def _moment(self, text: str, key: str) -> float:
         return moment(text, self._engine.parts.clock.time(), self._engine.parts.zone(), key)

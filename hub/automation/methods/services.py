@@ -53,7 +53,7 @@ class ServiceMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"services": [_shown(service) for service in self._services.all()]}
+        return {"services": [shown_service(service) for service in self._services.all()]}
 
     async def _call(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params["service"]
@@ -78,7 +78,8 @@ class ServiceMethods:
         return {"service": name, "response": response}
 
 
-def _shown(service: Service) -> dict[str, Any]:
+def shown_service(service: Service) -> dict[str, Any]:
+    """Return a service as `service.list` has it."""
     schema = to_json_schema(service.schema)
     required = set(schema.get("required", ()))
     fields: dict[str, Any] = {

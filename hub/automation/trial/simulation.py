@@ -69,7 +69,7 @@ async def simulate(
         history=None,
     )
     given = dict(variables or {})
-    told = _told(config, tried_parts, trigger)
+    told = told_by(config, tried_parts, trigger)
     extra = given.pop("trigger", None)
     if extra is not None and not isinstance(extra, Mapping):
         raise InvalidRequest("variables.trigger is not a mapping")
@@ -88,7 +88,7 @@ async def simulate(
     }
 
 
-def _told(config: Mapping[str, Any], parts: AutomationParts, wanted: str | None) -> dict[str, Any]:
+def told_by(config: Mapping[str, Any], parts: AutomationParts, wanted: str | None) -> dict[str, Any]:
     """Return the data that the chosen trigger would provide, as far as known."""
     if wanted is None:
         return dict(_BY_HAND)

@@ -22,6 +22,7 @@ from hub.models.contract import (
     UsageEvent,
 )
 from integrations.models.offline.decide import OfflineTurn, decide
+from integrations.models.offline.drafting import answer_draft, is_draft
 from integrations.models.offline.entries import Told, told_in
 from integrations.models.offline.heartbeat import answer_heartbeat
 from integrations.models.offline.listening import understood
@@ -74,7 +75,11 @@ class OfflineAnswers:
         language = language_of(text)
         tools = {tool.name for tool in request.tools}
         step: Step
-        if (beat := answer_heartbeat(text, language)) is not None:
+        if is_draft(request.system):
+            await self._load(language)
+            recognize = self._recognizers[language].recognize
+            step = Say(answer_draft(request.system, text, now or self._now(), language, recognize))
+        elif (beat := answer_heartbeat(text, language)) is not None:
             step = Say(beat)
         else:
             intent = understood(text, await self._recognize(text), language, now or self._now())
@@ -104,9 +109,7 @@ class OfflineAnswers:
 
     async def _recognized(self, text: str) -> RecognizedIntent | None:
         for language in languages_of(text):
-            recognizer = self._recognizers[language]
-            if not recognizer.loaded:
-                await asyncio.to_thread(recognizer.load)
+            recognizer = await self._load(language)
             if len(text) <= AT_ONCE_LIMIT:
                 intent = recognizer.recognize(text)
             else:
@@ -114,6 +117,12 @@ class OfflineAnswers:
             if intent is not None:
                 return intent
         return None
+
+    async def _load(self, language: str) -> Recognizer:
+        recognizer = self._recognizers[language]
+        if not recognizer.loaded:
+            await asyncio.to_thread(recognizer.load)
+        return recognizer
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
