@@ -19,7 +19,7 @@ from hub.skills.component import BUNDLED
 from hub.skills.scan_rules import TEXT_RULES
 from hub.skills.skill_file import read_skill
 from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, settings
-from web.automations.form_texts import CHOICE_TEXTS, FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
+from web.automations.form_texts import CHOICE_TEXTS, CHOICES_OF_KEYS, FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.kind_tiles import TILE_GROUPS, TILE_TEXTS
 from web.automations.reminders_page import DAYS, REPEATS, SNOOZES
 from web.automations.trigger_texts import TRIGGER_TEXTS
@@ -71,6 +71,7 @@ def texts_of_modules() -> Iterator[str]:
         *(label for _, label, _ in ATTRIBUTE_VALUES.values()),
         *KIND_NAMES.values(),
         *CHOICE_TEXTS.values(),
+        *CHOICES_OF_KEYS.values(),
         *TILE_GROUPS.values(),
         *(text for tiles in TILE_TEXTS.values() for _, _, text in tiles.values()),
         *REPEATS.values(),

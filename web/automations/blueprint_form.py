@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import SchemaError, each_error
-from web.automations.selector_fields import InputControl, input_control, meant
+from web.automations.selector_fields import InputControl, input_control, is_same, meant, texts_of
 from web.core.form_fields import MISSING
 from web.core.i18n import Catalogue
 from web.core.suggestions import Suggestions
@@ -70,7 +70,7 @@ class BlueprintForm(Struct):
             texts = fields.get(control.name)
             if texts is None and not control.required:
                 return control
-            if texts is not None and control.shown and _again(control, texts) == _again(control, control.shown):
+            if texts is not None and control.shown and is_same(control, texts):
                 return control  # the same text is the same value, however it is written in the blueprint
             try:
                 value = MISSING if texts is None else meant(control, texts)
@@ -80,7 +80,7 @@ class BlueprintForm(Struct):
                 return replace(control, shown=(), error=words.gettext(REQUIRED))
             if value is not MISSING and not _same(value, control.default):
                 found[control.key] = value
-            return replace(control, shown=_again(control, texts or ()))
+            return replace(control, shown=texts_of(control, texts or ()))
 
         for section in self.sections:
             section.fields = [taken(control) for control in section.fields]
@@ -132,15 +132,6 @@ def blueprint_form(
             for section in sections
         ]
     )
-
-
-def _again(control: InputControl, texts: Sequence[str]) -> tuple[str, ...]:
-    if control.kind in {"choices", "many"}:
-        return tuple(text for text in texts if text.strip())
-    text = texts[-1].rstrip("\n") if texts else ""
-    if control.kind in {"time", "datetime"} and text.count(":") == 2:
-        text = text.removesuffix(":00")  # which a browser leaves out
-    return (text,) if texts else ()
 
 
 def _same(value: Any, other: Any) -> bool:

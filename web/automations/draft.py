@@ -12,17 +12,23 @@ from hub.config.edit import parse_value
 from hub.config.item_changes import with_changes
 from hub.config.paths import KeyPath
 from hub.core.errors import InvalidRequest, NotFound
+from web.automations.card_fields import card_meant, is_unchanged, posted_text
 from web.automations.card_moves import moved
 from web.automations.form import Form, form_of, path_of
 from web.automations.form_kinds import ACTION, COMMON, LISTS, fresh, kind_names, own_keys
 from web.automations.kind_tiles import item_of
-from web.core.form_fields import MISSING, Control, meant
+from web.automations.selector_fields import InputControl, is_same, meant as meant_of_input
+from web.automations.service_data import AnyControl, ServiceFields
+from web.core.form_fields import MISSING
 
 Fields = Mapping[str, Sequence[str]]
 """What was posted: the texts of each field."""
 
 SEQUENCE_LIMIT = 200
 """Cards of one list; more are written as YAML."""
+
+_EMPTIED = ("data", "target")
+"""Keys that are taken out with the last that stands below them."""
 
 
 class AutomationDraft(Struct):
@@ -59,8 +65,11 @@ def read_item(text: str) -> dict[str, Any]:
     return item
 
 
-def posted(text: str, fields: Fields) -> AutomationDraft:
+def posted(text: str, fields: Fields, services: ServiceFields | None = None) -> AutomationDraft:
     """Return the draft of a posted form and its text.
+
+    Args:
+        services: Makes the fields for the data of services, as the form had them.
 
     Raises:
         InvalidRequest: The text is not YAML, or is written in a way that only a person should change (EditRefused).
@@ -68,7 +77,7 @@ def posted(text: str, fields: Fields) -> AutomationDraft:
     old = read_item(text)
     new = copy.deepcopy(old)
     draft = AutomationDraft(text, new)
-    form = form_of(old)
+    form = form_of(old, services)
     changed = _change_kinds(new, form, fields)
     draft.opened = next(iter(changed), None)
     for control in form.controls():
@@ -84,7 +93,7 @@ def perform(draft: AutomationDraft, command: str) -> AutomationDraft:
 
     Args:
         command: `add:PATH:WHAT:TILE` (see `kind_tiles`), `option:PATH`, `remove:PATH`, `copy:PATH`, `up:PATH`,
-            `down:PATH` or `switch:PATH`.
+            `down:PATH`, `move:PATH:PLACE` or `switch:PATH`.
 
     Raises:
         InvalidRequest: There is no such button, or nothing at the path.
@@ -100,6 +109,8 @@ def perform(draft: AutomationDraft, command: str) -> AutomationDraft:
         text = moved(draft.text, keys, by)
         last = keys[-1]
         return _again(draft, text, _name((*keys[:-1], int(last) + by)) if isinstance(last, int) else name)
+    if what == "move":
+        return _move(draft, keys, tile)
     if what == "add":
         focus = _add(item, keys, tile)
     elif what in _PERFORM:
@@ -118,21 +129,34 @@ def _again(draft: AutomationDraft, text: str, focus: str) -> AutomationDraft:
 # --- what was typed ---
 
 
-def _take(draft: AutomationDraft, control: Control, fields: Fields) -> None:
-    values = fields.get(control.name)
-    if values is None:
-        return
-    joins = {"choices": "\n", "entity": ", ", "service": ", "}.get(control.kind)
-    text = values[-1] if joins is None else joins.join(value for value in values if value)
-    text = text.replace("\r\n", "\n")
-    if text.rstrip("\n") == control.shown.rstrip("\n"):
-        return
+def _take(draft: AutomationDraft, control: AnyControl, fields: Fields) -> None:
+    text: str
     try:
-        value = meant(control, text)
+        if isinstance(control, InputControl):
+            texts = fields.get(control.name)
+            if texts is None or is_same(control, texts):
+                return
+            text, value = texts[-1] if texts else "", meant_of_input(control, texts)
+        else:
+            posted = posted_text(control, fields)
+            if posted is None or is_unchanged(control, posted):
+                return
+            text, value = posted, MISSING
+            value = card_meant(control, text, _old(draft.item, control.name))
     except InvalidRequest as error:
         draft.shown[control.name], draft.errors[control.name] = text, error.message
         return
-    _put(draft.item, path_of(control.name), value)
+    keys = path_of(control.name)
+    _put(draft.item, keys, value)
+    if value is MISSING and len(keys) > 1 and keys[-2] in _EMPTIED and _old(draft.item, _name(keys[:-1])) == {}:
+        _put(draft.item, keys[:-1], MISSING)
+
+
+def _old(item: Any, path: str) -> Any:
+    try:
+        return item_at(item, path)
+    except NotFound:
+        return MISSING
 
 
 def _change_kinds(item: dict[str, Any], form: Form, fields: Fields) -> set[str]:
@@ -167,6 +191,17 @@ def _add(item: dict[str, Any], keys: KeyPath, tile: str) -> KeyPath:
     if found is None:
         raise InvalidRequest("choose what to add")
     return _append(item, keys, found)
+
+
+def _move(draft: AutomationDraft, keys: KeyPath, place: str) -> AutomationDraft:
+    """Move a card to a place in its list, one neighbour after the other, with the comments of each."""
+    at = keys[-1]
+    if not isinstance(at, int) or not place.isdigit() or int(place) > SEQUENCE_LIMIT:
+        raise InvalidRequest("this cannot be moved there")
+    text, step = draft.text, 1 if int(place) > at else -1
+    for index in range(at, int(place), step):
+        text = moved(text, (*keys[:-1], index), step)
+    return _again(draft, text, _name((*keys[:-1], int(place))))
 
 
 def _option(item: dict[str, Any], keys: KeyPath) -> KeyPath:

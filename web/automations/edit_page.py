@@ -9,28 +9,44 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.automation.definition.explain import sentence
+from hub.automation.definition.grammar import automation as grammar
 from hub.automation.editing.automation_editor import AutomationEditor
 from hub.automation.engine.automations import Automations
 from hub.config.errors import ConfigInvalid
-from hub.core.errors import Conflict, HubError, InvalidRequest
-from hub.core.schema import All, Length, Required, Schema, string
+from hub.config.item_changes import with_changes
+from hub.config.spans import as_written
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
+from hub.core.schema import All, Length, Required, Schema, SchemaError, string
 from hub.core.surfaces import HttpCall
+from web.automations.card_fields import PICKS, STATES, pairs_shown, states_of
+from web.automations.card_states import CardStates
 from web.automations.card_words import say
-from web.automations.draft import AutomationDraft, Fields, perform, posted, read_item
-from web.automations.form import form_of, with_errors, with_shown
-from web.automations.form_kinds import LISTS
-from web.automations.form_texts import CHOICE_TEXTS, FIELD_LABELS, KIND_NAMES
+from web.automations.draft import AutomationDraft, Fields, item_at, perform, posted, read_item
+from web.automations.draft_changes import count_changes
+from web.automations.form import Form, form_of, with_errors, with_shown
+from web.automations.form_kinds import ACTION, CONDITION, LISTS
+from web.automations.form_texts import (
+    CHOICE_TEXTS,
+    CHOICES_OF_KEYS,
+    FIELD_LABELS,
+    KIND_NAMES,
+    SERVICE_FIELD_LABELS,
+)
 from web.automations.item_problems import Problem, by_name, problems_in_file, problems_of
 from web.automations.kind_tiles import TILE_GROUPS, tile_groups
 from web.automations.list_page import PATH, AutomationsPage
-from web.automations.trace_view import automation_path
+from web.automations.service_data import ServiceFields
+from web.automations.trace_view import automation_path, pretty
 from web.core.form import read_fields, read_lists
 from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import CARD_LISTS
+from web.core.texts import CARD_LISTS, OUTCOMES
 
 TEXT_LIMIT = 262_144
+DESCRIBE_LIMIT = 1_000
+ALIAS_LIMIT = 100
 FORM, YAML = "form", "yaml"
 CHECK = Schema({Required("text"): All(string, Length(max=TEXT_LIMIT))})
 STARTER = """\
@@ -65,7 +81,9 @@ class _Told(Struct, frozen=True):
     Attributes:
         problems: Problems of the text; None when it is not checked yet.
         changed: Whether the draft differs from the file.
-        adding: The list that gets a new item, and the choices.
+        adding: The list to which something is added, and what there is.
+        tried: What came of trying a card, or the question whether to run it.
+        drafted: Who made the draft of a sentence.
     """
 
     problems: Sequence[Problem] | None = None
@@ -74,6 +92,8 @@ class _Told(Struct, frozen=True):
     status: int = 200
     changed: bool = True
     adding: Mapping[str, Any] | None = None
+    tried: Mapping[str, Any] | None = None
+    drafted: str | None = None
 
 
 class AutomationEditPage:
@@ -83,7 +103,9 @@ class AutomationEditPage:
         list_page: Shows the automation's state as the list does.
         editor: Reads and writes the files.
         client: Asks which services there are.
-        picked: Returns an entity or a service as pickers show it.
+        picked: Returns what is picked as pickers show it, by the kind of the picker and its value.
+        services: Makes the fields for the data of services.
+        states: Tells how cards stand.
     """
 
     def __init__(
@@ -93,7 +115,9 @@ class AutomationEditPage:
         automations: Automations,
         editor: AutomationEditor,
         client: MethodClient,
-        picked: Callable[[str], Mapping[str, str]],
+        picked: Callable[[str, str], Mapping[str, str]],
+        services: ServiceFields,
+        states: CardStates,
     ) -> None:
         self._renderer = renderer
         self._list_page = list_page
@@ -101,6 +125,8 @@ class AutomationEditPage:
         self._editor = editor
         self._client = client
         self._picked = picked
+        self._services = services
+        self._states = states
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/{id}/edit[?as=yaml]`."""
@@ -116,6 +142,20 @@ class AutomationEditPage:
         state = _EditorState("", AutomationDraft(STARTER if mode == YAML else "", {}), "", mode)
         with self._editor.kinds.in_use():
             return await self._page(call, state, _Told(problems=(), changed=False))
+
+    async def describe(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /automations/describe`: the editor with what a model made of a sentence; nothing is saved."""
+        text = read_fields(call, CHECK)["text"].strip()
+        try:
+            drafted = await self._client.ask(call, "automation.draft", {"text": text[:DESCRIBE_LIMIT]})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._list_page.show_described(call, text, error.message, error.http_status)
+        state = _EditorState("", AutomationDraft(drafted["yaml"], {}), "", FORM)
+        with self._editor.kinds.in_use():
+            by = "" if drafted["offline"] else str(drafted["model"])
+            return await self._page(call, state, _Told(drafted=by))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/check`: the errors of a text; nothing is written."""
@@ -138,7 +178,7 @@ class AutomationEditPage:
         if len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"the automation is longer than {TEXT_LIMIT // 1024} KiB")
         try:
-            draft = posted(text, fields) if mode == FORM else AutomationDraft(text, {})
+            draft = posted(text, fields, self._services) if mode == FORM else AutomationDraft(text, {})
             if command == "save":
                 return await self._save(call, _EditorState(id, draft, base, mode))
             if command in (FORM, YAML):
@@ -146,6 +186,10 @@ class AutomationEditPage:
                     read_item(draft.text)
                 shown = AutomationDraft(STARTER, {}) if command == YAML and not draft.text.strip() else draft
                 return await self._page(call, _EditorState(id, shown, base, command), _Told())
+            if command == "state":
+                return await self._state(call, _EditorState(id, draft, base, mode))
+            if command.startswith(("test:", "run:")):
+                return await self._try(call, _EditorState(id, draft, base, mode), command)
             if command.startswith("tiles:"):
                 told = _Told(problems=(), adding=await self._tiles(call, command))
                 return await self._page(call, _EditorState(id, draft, base, mode), told)
@@ -156,8 +200,61 @@ class AutomationEditPage:
             return await self._page(call, _EditorState(id, AutomationDraft(text, {}), base, mode), told)
         return await self._page(call, _EditorState(id, draft, base, mode), _Told(problems=()))
 
+    async def _try(self, call: HttpCall, state: _EditorState, command: str) -> web.StreamResponse:
+        """Handle `test:PATH` and `run:PATH`: try one card; an action is run only once that was confirmed."""
+        do, _, path = command.partition(":")
+        draft = replace(state.draft, opened=path, focus=path)
+        card = next((each for each in form_of(draft.item, self._services).cards() if each.path == path), None)
+        if card is None or draft.errors:
+            raise NotFound(f"there is nothing at {path[:80]}; load the page again")
+        what = CONDITION if card.kind == "condition" else card.what
+        tried: dict[str, Any] = dict.fromkeys(("failure", "told", "holds", "outcome", "error"))
+        tried |= {"path": path, "what": what, "ask": what == ACTION and do != "run"}
+        if not tried["ask"]:
+            try:
+                written = as_written(item_at(draft.item, path))
+                tried |= await self._client.ask(call, "automation.try", {what: written})
+            except HubError as error:
+                tried["failure"] = error.message
+        tried["told"] = pretty(tried["told"]) if tried.get("told") else None
+        tried["why"] = self._list_page.said(tried.get("reason") or "", self._renderer.preferences(call).language)
+        return await self._page(call, replace(state, draft=draft), _Told(problems=(), tried=tried))
+
+    async def _state(self, call: HttpCall, state: _EditorState) -> web.StreamResponse:
+        """Return, as JSON, the draft with what was typed: its text, its changes, and how its cards stand."""
+        item = state.draft.item
+        form = form_of(item, self._services)
+        language = self._renderer.preferences(call).language
+        say(form, item, lambda text: self._list_page.said(text, language), None)
+        badges = await self._badges(form, item, state.id, language)
+        cards = {each.path: {"said": each.alias or each.said, "badge": badges.get(each.path)} for each in form.cards()}
+        return json_response({"text": state.draft.text, "changes": await self._changes(state, item), "cards": cards})
+
+    async def _badges(self, form: Form, item: Mapping[str, Any], id: str, language: str) -> dict[str, Any]:
+        found = await self._states.of(form, item, await self._saved(id), id)
+        words = catalogue(language)
+        return {
+            path: {
+                "tone": badge["tone"],
+                "text": words.gettext(badge["text"]),
+                "why": self._list_page.said(badge["why"], language) if badge["why"] else "",
+            }
+            for path, badge in found.items()
+        }
+
+    async def _saved(self, id: str) -> dict[str, Any]:
+        """Return an automation as it is in its file; nothing for a new one."""
+        try:
+            return read_item((await self._editor.read_yaml(id)).text) if id else {}
+        except HubError:
+            return {}
+
+    async def _changes(self, state: _EditorState, item: Mapping[str, Any]) -> int:
+        changes = count_changes(await self._saved(state.id), item)
+        return changes + len(state.draft.errors)
+
     async def _save(self, call: HttpCall, state: _EditorState) -> web.StreamResponse:
-        text = state.draft.text
+        text = self._named(call, state)
         problems = problems_of(text)
         if problems or state.draft.errors:
             return await self._page(call, state, _Told(problems, status=400))
@@ -177,15 +274,28 @@ class AutomationEditPage:
             return json_response({"id": written.id, "hash": written.hash, "text": written.text, "path": path})
         return see_other(path)
 
+    def _named(self, call: HttpCall, state: _EditorState) -> str:
+        """Return the text; a new automation that has no name is called by what it does."""
+        text = state.draft.text
+        try:
+            item = read_item(text)
+            if state.id or not item or str(item.get("alias") or "").strip() or "use_blueprint" in item:
+                return text
+            said = self._list_page.said(sentence(grammar(as_written(item))), self._renderer.preferences(call).language)
+            return with_changes(text, item, {**item, "alias": said[:ALIAS_LIMIT].rstrip()})
+        except (HubError, SchemaError):  # what is wrong is told by the check that follows
+            return text
+
     async def _page(self, call: HttpCall, state: _EditorState, told: _Told) -> web.Response:
         id, draft, mode, notice = state.id, state.draft, state.mode, told.notice
         problems = problems_of(draft.text) if told.problems is None else told.problems
         words = self._words(call)
-        form, others = None, [each.as_dict(words) for each in problems if mode == YAML]
+        form, badges, changes = None, {}, 0
+        others = [each.as_dict(words) for each in problems if mode == YAML]
         if mode == FORM:
             try:
                 item = read_item(draft.text)
-                shown = form_of(item)
+                shown = form_of(item, self._services)
             except InvalidRequest as error:
                 mode, notice = YAML, notice or error.message
                 others = [each.as_dict(words) for each in problems]
@@ -195,9 +305,12 @@ class AutomationEditPage:
                 others = [{"line": None, "message": each} for each in left]
                 language = self._renderer.preferences(call).language
                 say(shown, item, lambda text: self._list_page.said(text, language), draft.opened)
+                badges = await self._badges(shown, item, id, language)
+                changes = await self._changes(state, item)
                 form = shown.as_dict()
-                for control in _controls(form):
-                    self._dress(control, words)
+                controls = {each["name"]: each for each in _controls(form)}
+                for control in controls.values():
+                    self._dress(control, words, controls)
         known = any(each.id == id for each in self._automations.all()) if id else False
         automation = self._list_page.status(self._automations.status(id)) if known else None
         data: dict[str, Any] = {
@@ -208,6 +321,11 @@ class AutomationEditPage:
             "hash": state.base,
             "form": form,
             "adding": told.adding,
+            "tried": told.tried,
+            "drafted": told.drafted,
+            "badges": badges,
+            "changes": changes,
+            "outcomes": OUTCOMES,
             "focus": draft.focus,
             "problems": others,
             "wrong": bool(problems or draft.errors),
@@ -216,7 +334,7 @@ class AutomationEditPage:
             "changed": told.changed,
             "saved": "saved" in call.request.query,
             "list_titles": CARD_LISTS,
-            "field_labels": FIELD_LABELS,
+            "field_labels": {**SERVICE_FIELD_LABELS, **FIELD_LABELS},
             "kind_names": KIND_NAMES,
         }
         title = str(automation["alias"]) if automation else "New automation"
@@ -227,21 +345,35 @@ class AutomationEditPage:
         path, _, what = command.removeprefix("tiles:").partition(":")
         if what not in LISTS:
             raise InvalidRequest("choose what to add")
-        groups = tile_groups(what, await self._services(call))
+        groups = tile_groups(what, await self._all_services(call))
         return {"path": path, "what": what, "groups": {TILE_GROUPS[name]: tiles for name, tiles in groups.items()}}
 
-    async def _services(self, call: HttpCall) -> dict[str, Any]:
+    async def _all_services(self, call: HttpCall) -> dict[str, Any]:
         found = await self._client.ask(call, "service.list")
         return {each["service"]: each for each in found["services"]}
 
-    def _dress(self, control: dict[str, Any], words: Catalogue) -> None:
-        """Add what only this home knows: the names of what can be and is picked."""
-        control["options"] = [(each, words.gettext(CHOICE_TEXTS.get(each, each))) for each in control["choices"]]
+    def _dress(self, control: dict[str, Any], words: Catalogue, others: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add what only this home knows: the names of what can be and is picked, and the states an entity may have."""
+        key = control["key"]
+        control["options"] = [
+            (each, words.gettext(CHOICES_OF_KEYS.get((key, each), CHOICE_TEXTS.get(each, each))))
+            for each in control["choices"]
+        ]
         control["default"] = words.gettext(CHOICE_TEXTS.get(control["default"], control["default"]))
+        kind = control["pick"] = PICKS.get(key, "")
         values = [each.strip() for each in control["shown"].split(",") if each.strip()]
-        plain = not any(character in control["shown"] for character in "{[")
-        picked = [self._picked(each) for each in values] if plain else None
+        plain = kind and not any(character in control["shown"] for character in "{[")
+        picked = [self._picked(kind, each) for each in values] if plain else None
         control["picked"] = picked and [{**each, "text": words.gettext(each["text"])} for each in picked]
+        if plain and not values:
+            control["picked"] = []
+        control["pairs"] = pairs_shown(control["shown"]) if control["kind"] == "pairs" else {}
+        control["suggestions"] = []
+        if key in STATES:
+            entity = others.get(f"{control['name'].rpartition('.')[0]}.entity_id", {}).get("shown", "")
+            control["suggestions"] = [
+                (each, words.gettext(CHOICE_TEXTS.get(each, each))) for each in states_of(str(entity))
+            ]
 
     def _words(self, call: HttpCall) -> Catalogue:
         return catalogue(self._renderer.preferences(call).language)
@@ -251,7 +383,7 @@ def _controls(form: Any) -> Iterator[dict[str, Any]]:
     """Yield every field of a form as templates see it."""
     for key, value in form.items() if isinstance(form, dict) else ():
         if key in ("fields", "more"):
-            yield from value
+            yield from (each for each in value if "slider" not in each)
         elif isinstance(value, list):
             for each in value:
                 yield from _controls(each)

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.config.paths import Key, KeyPath
+from web.automations.card_fields import card_control
 from web.automations.form_kinds import (
     ACTION,
     COMMON,
@@ -19,6 +20,7 @@ from web.automations.form_kinds import (
     LISTS,
     NESTED,
     OPTION,
+    RARE,
     Nested,
     below_keys,
     common_schema,
@@ -27,14 +29,18 @@ from web.automations.form_kinds import (
     own_keys,
     settings,
 )
+from web.automations.service_data import TARGETS, AnyControl, DataFields, ServiceFields
 from web.core.form_fields import MISSING, Control, control_of, field_id
 
-FIRST_SETTINGS = ("alias", "description")
+FIRST_SETTINGS = ("alias",)
 OLD_KEYS = frozenset({"data_template", "event_data_template", "entity_id"})
 """Keys of actions that newer ones replace; shown where they are in use."""
 HIDDEN_SETTINGS = frozenset({"id", "made_by"})
 DEPTH_LIMIT = 12
 """Cards nested deeper are YAML."""
+
+_IDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_RARE_TARGETS = frozenset({"floor_id", "label_id"})
 
 Errors = Mapping[str, str]
 """Messages by the name of a field or the path of a card."""
@@ -79,8 +85,8 @@ class Card(Struct):
     kind: str | None
     alias: str = ""
     off: bool = False
-    fields: list[Control] = field(default_factory=list)
-    more: list[Control] = field(default_factory=list)
+    fields: list[AnyControl] = field(default_factory=list)
+    more: list[AnyControl] = field(default_factory=list)
     lists: list[CardList] = field(default_factory=list)
     options: list[Card] | None = None
     first: bool = False
@@ -129,8 +135,8 @@ class Card(Struct):
 class Form(Struct):
     """The whole form."""
 
-    fields: list[Control]
-    more: list[Control]
+    fields: list[AnyControl]
+    more: list[AnyControl]
     lists: list[CardList]
     blueprint: str | None = None
 
@@ -143,7 +149,7 @@ class Form(Struct):
             "blueprint": self.blueprint,
         }
 
-    def controls(self) -> Iterator[Control]:
+    def controls(self) -> Iterator[AnyControl]:
         """Yield every field."""
         yield from (*self.fields, *self.more)
         for card in self.cards():
@@ -155,22 +161,26 @@ class Form(Struct):
             yield from _cards_of(each.cards)
 
 
-def form_of(item: Mapping[str, Any]) -> Form:
+def form_of(item: Mapping[str, Any], services: ServiceFields | None = None) -> Form:
     """Return the form of an automation as written.
 
     Args:
         item: Its plain data; tags such as `!secret` are `Tagged`.
+        services: Makes the fields for the data of services; without it, the data is YAML.
     """
     known = settings()
-    first = [_setting(item, key) for key in FIRST_SETTINGS]
-    more = [_setting(item, key) for key in known if key not in FIRST_SETTINGS and key not in HIDDEN_SETTINGS]
+    first: list[AnyControl] = [_setting(item, key) for key in FIRST_SETTINGS]
+    more: list[AnyControl] = [
+        _setting(item, key) for key in known if key not in FIRST_SETTINGS and key not in HIDDEN_SETTINGS
+    ]
     blueprint = item.get("use_blueprint")
     if blueprint is not None:
         inputs = blueprint.get("input", MISSING) if isinstance(blueprint, Mapping) else MISSING
         first.append(control_of("use_blueprint.input", "input", {"description": "Values for its inputs."}, inputs))
         path = blueprint.get("path") if isinstance(blueprint, Mapping) else None
         return Form(first, more, [], str(path))
-    lists = [_list_of(_top_key(item, what), what, item.get(_top_key(item, what)), 0) for what in LISTS]
+    cards = _Cards(services)
+    lists = [cards.list_of(_top_key(item, what), what, item.get(_top_key(item, what)), 0) for what in LISTS]
     return Form(first, more, lists)
 
 
@@ -186,10 +196,11 @@ def with_errors(form: Form, errors: Errors) -> list[str]:
 def with_shown(form: Form, shown: Mapping[str, str]) -> None:
     """Show other texts in fields: invalid input as typed."""
 
-    def changed(controls: list[Control]) -> None:
+    def changed(controls: list[AnyControl]) -> None:
         for index, each in enumerate(controls):
             if each.name in shown:
-                controls[index] = replace(each, shown=shown[each.name])
+                text = shown[each.name]
+                controls[index] = replace(each, shown=text if isinstance(each, Control) else (text,))
 
     changed(form.fields)
     changed(form.more)
@@ -207,120 +218,152 @@ def _top_key(item: Mapping[str, Any], what: str) -> str:
 
 
 def _setting(item: Mapping[str, Any], key: str) -> Control:
-    return control_of(key, key, settings()[key], item.get(key, MISSING))
+    return card_control(("", ""), key, key, settings()[key], item.get(key, MISSING), required=False)
 
 
-def _list_of(path: str, what: str, value: Any, depth: int, title: str = "") -> CardList:
-    found = CardList(path, what, title or path.rpartition(".")[2])
-    if value is None or value is MISSING:
+class _Cards:
+    """Builds cards from data."""
+
+    def __init__(self, services: ServiceFields | None) -> None:
+        self._services = services
+
+    def list_of(self, path: str, what: str, value: Any, depth: int, title: str = "") -> CardList:
+        found = CardList(path, what, title or path.rpartition(".")[2])
+        if value is None or value is MISSING:
+            return found
+        if not isinstance(value, list):
+            found.cards.append(self._card(path, what, value, depth, movable=False))
+            return found
+        found.cards = [self._card(f"{path}.{index}", what, each, depth) for index, each in enumerate(value)]
+        if found.cards:
+            found.cards[0].first = found.cards[-1].last = True
         return found
-    if not isinstance(value, list):
-        found.cards.append(_card(path, what, value, depth, movable=False))
-        return found
-    found.cards = [_card(f"{path}.{index}", what, each, depth) for index, each in enumerate(value)]
-    if found.cards:
-        found.cards[0].first = found.cards[-1].last = True
-    return found
 
-
-def _card(path: str, what: str, item: Any, depth: int, *, movable: bool = True) -> Card:
-    kind = kind_of(what, item) if depth <= DEPTH_LIMIT else None
-    card = Card(path, what, kind, movable=movable)
-    if kind is None:
-        card.fields.append(control_of(path, "yaml", {}, item))
-        return card
-    if isinstance(item, str):
-        card.fields.append(control_of(path, "value_template", {"type": "string"}, item, required=True))
-        return card
-    card.alias = str(item.get("alias") or "")
-    card.off = item.get("enabled", True) is False
-    shown_as, name = (CONDITION, _step_condition(item)) if what == ACTION and kind == "condition" else (what, kind)
-    if name is None:
-        card.fields.append(control_of(path, "yaml", {}, item))
-        card.kind = None
-        return card
-    if shown_as != what and "condition" in item:
-        choice = {"enum": list(kind_names(CONDITION))}
-        card.fields.append(control_of(f"{path}.condition", "condition", choice, item["condition"], required=True))
-    card.fields += _own_fields(path, shown_as, name, item)
-    card.more = [
-        control_of(f"{path}.{key}", key, common_schema(key), item.get(key, MISSING))
-        for key in COMMON[what]
-        if not (key == "id" and name == "trigger" and shown_as == CONDITION)
-    ]
-    _nest(card, shown_as, name, item, depth)
-    return card
-
-
-def _own_fields(path: str, what: str, kind: str, item: Mapping[str, Any]) -> list[Control]:
-    found = own_keys(what, kind)
-    controls = []
-    for key, schema in found["properties"].items():
-        written = "service" if key == "action" and "service" in item and key not in item else key
-        value = item.get(written, MISSING)
-        if what == ACTION and value is MISSING and (key in OLD_KEYS or (key == "target" and "entity_id" in item)):
-            continue
-        if key == "target" and (value is MISSING or isinstance(value, Mapping)):
-            controls += _target(f"{path}.target", value)
-            continue
-        controls.append(control_of(f"{path}.{written}", written, schema, value, required=key in found["required"]))
-    inner = item.get(kind)
-    if isinstance(inner, Mapping):
-        for key, schema in below_keys(kind).items():
-            controls.append(control_of(f"{path}.{kind}.{key}", key, schema, inner.get(key, MISSING)))
-    known = {control.key for control in controls}
-    known |= {nested.keys[0] for nested in NESTED.get((what, kind), ())} | {*COMMON[what], *COMMON[ACTION], what, kind}
-    known |= {"target"} if any(control.name.startswith(f"{path}.target") for control in controls) else set()
-    known |= {"platform", "condition", "and", "or", "not"}
-    for key in item:
-        if key not in known and key != "metadata":
-            controls.append(control_of(f"{path}.{key}", key, {}, item[key]))
-    return controls
-
-
-def _target(path: str, value: Any) -> list[Control]:
-    """Return the field of the entities that a service is about; anything else there is YAML."""
-    entities = value.get("entity_id", MISSING) if isinstance(value, Mapping) else MISSING
-    if isinstance(value, Mapping) and value.keys() - {"entity_id"}:
-        return [control_of(path, "target", {}, value)]
-    return [control_of(f"{path}.entity_id", "entity_id", {"description": "What it is about."}, entities)]
-
-
-def _nest(card: Card, what: str, kind: str, item: Mapping[str, Any], depth: int) -> None:
-    for nested in NESTED.get((what, kind), ()):
-        keys = nested.keys
-        if what == CONDITION and keys == ("conditions",) and "condition" not in item and kind in item:
-            keys = (kind,)
-        card.lists.append(_nested_list(card.path, Nested(keys, nested.what), item, depth))
-    if kind == "choose" and what == ACTION:
-        options = item.get("choose")
-        single = isinstance(options, Mapping)
-        found = [options] if single else options if isinstance(options, list) else []
-        card.options = [
-            _option(f"{card.path}.choose" if single else f"{card.path}.choose.{index}", each, depth, movable=not single)
-            for index, each in enumerate(found)
+    def _card(self, path: str, what: str, item: Any, depth: int, *, movable: bool = True) -> Card:
+        kind = kind_of(what, item) if depth <= DEPTH_LIMIT else None
+        card = Card(path, what, kind, movable=movable)
+        if kind is None:
+            card.fields.append(control_of(path, "yaml", {}, item))
+            return card
+        if isinstance(item, str):
+            card.fields.append(control_of(path, "value_template", {"type": "string"}, item, required=True))
+            return card
+        card.alias = str(item.get("alias") or "")
+        card.off = item.get("enabled", True) is False
+        shown_as, name = (CONDITION, _step_condition(item)) if what == ACTION and kind == "condition" else (what, kind)
+        if name is None:
+            card.fields.append(control_of(path, "yaml", {}, item))
+            card.kind = None
+            return card
+        if shown_as != what and "condition" in item:
+            choice = {"enum": list(kind_names(CONDITION))}
+            card.fields.append(control_of(f"{path}.condition", "condition", choice, item["condition"], required=True))
+        self._own_fields(card, shown_as, name, item)
+        card.more += [
+            control_of(f"{path}.{key}", key, common_schema(key), item.get(key, MISSING))
+            for key in COMMON[what]
+            if not (key == "id" and name == "trigger" and shown_as == CONDITION)
         ]
-        if card.options:
-            card.options[0].first = card.options[-1].last = True
-
-
-def _nested_list(path: str, nested: Nested, item: Mapping[str, Any], depth: int) -> CardList:
-    value: Any = item
-    for key in nested.keys:
-        value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
-    return _list_of(".".join((path, *nested.keys)), nested.what, value, depth + 1, nested.keys[-1])
-
-
-def _option(path: str, item: Any, depth: int, *, movable: bool) -> Card:
-    card = Card(path, "option", "option", movable=movable)
-    if not isinstance(item, Mapping):
-        card.kind = None
-        card.fields.append(control_of(path, "yaml", {}, item))
+        self._nest(card, shown_as, name, item, depth)
         return card
-    card.alias = str(item.get("alias") or "")
-    card.fields.append(control_of(f"{path}.alias", "alias", common_schema("alias"), item.get("alias", MISSING)))
-    card.lists = [_nested_list(path, nested, item, depth) for nested in OPTION]
-    return card
+
+    def _own_fields(self, card: Card, what: str, kind: str, item: Mapping[str, Any]) -> None:
+        path, where = card.path, (what, kind)
+        found = own_keys(what, kind)
+        data = self._data_of(path, item) if where == (ACTION, "action") else None
+        controls: list[AnyControl] = []
+        for key, schema in found["properties"].items():
+            written = "service" if key == "action" and "service" in item and key not in item else key
+            value = item.get(written, MISSING)
+            if what == ACTION and value is MISSING and (key in OLD_KEYS or (key == "target" and "entity_id" in item)):
+                continue
+            if key == "target" and (value is MISSING or isinstance(value, Mapping)):
+                if data is None or data.targeted or value is not MISSING:
+                    first, more = _target(f"{path}.target", value, data.domain if data is not None else "")
+                    controls += first
+                    card.more += more
+                continue
+            if key == "data" and data is not None:
+                controls += data.first
+                card.more += data.more
+                continue
+            required = key in found["required"]
+            control = card_control(where, f"{path}.{written}", written, schema, value, required=required)
+            rare = value is MISSING and not required and key in RARE.get(kind, RARE[""])
+            rare = rare or (key == "action" and data is not None)  # the fields below are those of this service
+            (card.more if rare else controls).append(control)
+        inner = item.get(kind)
+        if isinstance(inner, Mapping):
+            for key, schema in below_keys(kind).items():
+                value = inner.get(key, MISSING)
+                controls.append(card_control(where, f"{path}.{kind}.{key}", key, schema, value, required=False))
+        known = {control.key for control in (*controls, *card.more)}
+        known |= {nested.keys[0] for nested in NESTED.get(where, ())} | {*COMMON[what], *COMMON[ACTION], what, kind}
+        known |= {"target"} if any(control.name.startswith(f"{path}.target") for control in controls) else set()
+        known |= {"platform", "condition", "and", "or", "not"} | ({"data"} if data is not None else set())
+        for key in item:
+            if key not in known and key != "metadata":
+                controls.append(control_of(f"{path}.{key}", key, {}, item[key]))
+        card.fields += controls
+
+    def _data_of(self, path: str, item: Mapping[str, Any]) -> DataFields | None:
+        name = item.get("action", item.get("service"))
+        if self._services is None or not isinstance(name, str):
+            return None
+        return self._services.of(name, f"{path}.data.", item.get("data", MISSING))
+
+    def _nest(self, card: Card, what: str, kind: str, item: Mapping[str, Any], depth: int) -> None:
+        for nested in NESTED.get((what, kind), ()):
+            keys = nested.keys
+            if what == CONDITION and keys == ("conditions",) and "condition" not in item and kind in item:
+                keys = (kind,)
+            card.lists.append(self._nested_list(card.path, Nested(keys, nested.what), item, depth))
+        if kind == "choose" and what == ACTION:
+            options = item.get("choose")
+            single = isinstance(options, Mapping)
+            found = [options] if single else options if isinstance(options, list) else []
+            card.options = [
+                self._option(
+                    f"{card.path}.choose" if single else f"{card.path}.choose.{index}", each, depth, movable=not single
+                )
+                for index, each in enumerate(found)
+            ]
+            if card.options:
+                card.options[0].first = card.options[-1].last = True
+
+    def _nested_list(self, path: str, nested: Nested, item: Mapping[str, Any], depth: int) -> CardList:
+        value: Any = item
+        for key in nested.keys:
+            value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
+        return self.list_of(".".join((path, *nested.keys)), nested.what, value, depth + 1, nested.keys[-1])
+
+    def _option(self, path: str, item: Any, depth: int, *, movable: bool) -> Card:
+        card = Card(path, "option", "option", movable=movable)
+        if not isinstance(item, Mapping):
+            card.kind = None
+            card.fields.append(control_of(path, "yaml", {}, item))
+            return card
+        card.alias = str(item.get("alias") or "")
+        card.fields.append(control_of(f"{path}.alias", "alias", common_schema("alias"), item.get("alias", MISSING)))
+        card.lists = [self._nested_list(path, nested, item, depth) for nested in OPTION]
+        return card
+
+
+def _target(path: str, value: Any, domain: str) -> tuple[list[AnyControl], list[AnyControl]]:
+    """Return the fields of what a service is about: entities, then areas and devices."""
+    given = value if isinstance(value, Mapping) else {}
+    first: list[AnyControl] = []
+    more: list[AnyControl] = []
+    for key in TARGETS:
+        written = given.get(key, MISSING)
+        if key in _RARE_TARGETS and written is MISSING:
+            continue
+        control = card_control((ACTION, "action"), f"{path}.{key}", key, _IDS, written, required=False)
+        (first if key == "entity_id" or written is not MISSING else more).append(
+            replace(control, domain=domain) if key == "entity_id" else control
+        )
+    first += [control_of(f"{path}.{key}", key, {}, each) for key, each in given.items() if key not in TARGETS]
+    return first, more
 
 
 def _step_condition(item: Mapping[str, Any]) -> str | None:

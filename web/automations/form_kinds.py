@@ -33,6 +33,22 @@ _COMMON_SCHEMA: Mapping[str, Mapping[str, Any]] = {
     "variables": {"type": "object", "description": "Additional variables of the runs it starts."},
     "continue_on_error": {"type": "boolean", "description": "Whether the run goes on when it fails."},
 }
+RARE: Mapping[str, frozenset[str]] = {
+    "": frozenset(
+        {
+            "account", "active_hours", "allowed_methods", "anchor", "attribute", "code", "context",
+            "continue_on_timeout", "data", "discovery_id", "domain", "encoding", "environment", "error", "errors",
+            "event_data", "folder", "from_owner", "ignore_retained", "language", "local_only", "match",
+            "max_per_minute", "model", "not_from", "not_to", "on_error", "pattern", "peer", "qos", "recursive",
+            "regex", "response_variable", "restart", "sender", "session", "signature", "skip_unchanged", "stagger",
+            "status", "subtype", "threshold", "time_zone", "tool", "value_template",
+        }
+    ),
+    "template": frozenset(),
+    "event": frozenset({"context"}),
+    "stop": frozenset({"response_variable"}),
+}  # fmt: skip
+"""Keys whose fields are folded away while they are empty, by kind; those of most kinds first."""
 _NEVER = frozenset({"metadata", "data_template", "event_data_template", "index"})
 _BESIDE = {"repeat": {"count": {"type": ["integer", "string"]}, "for_each": {}}}
 

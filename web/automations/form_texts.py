@@ -17,6 +17,7 @@ FIELD_LABELS: Mapping[str, str] = {
     "alias": "Name",
     "allowed_methods": "Allowed methods",
     "anchor": "Counted from",
+    "announce": "Send the answer to",
     "answer": "Kind of answer",
     "approval": "Approval",
     "at": "Time",
@@ -41,6 +42,7 @@ FIELD_LABELS: Mapping[str, str] = {
     "count": "Number of times",
     "data": "Data",
     "delay": "Duration",
+    "device_id": "Device",
     "delete_after_run": "Delete after the run",
     "description": "Description",
     "enabled": "Enabled",
@@ -267,3 +269,9 @@ CHOICE_TEXTS: Mapping[str, str] = {
     "fail": "It fails",
 }
 """What can be chosen, in words; what is not here is shown as it is written."""
+
+CHOICES_OF_KEYS: Mapping[tuple[str, str], str] = {
+    ("announce", "last"): "The chat where you wrote last",
+    ("announce", "none"): "Nobody",
+}
+"""Where the same word means something else, by key and word."""

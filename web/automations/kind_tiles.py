@@ -104,6 +104,10 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
     "comes_home": {"trigger": "state", "to": "home"},
     "leaves_home": {"trigger": "state", "to": "not_home"},
 }
+_SERVICE_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    f"{SERVICE}agent.run": {"data": {"announce": "last"}},
+}
+"""What is there from the start beside the service: an answer that went nowhere would be for nobody."""
 _DOMAIN_GROUPS = {
     "notify": ("person", "user"),
     "agent": ("assistant", "bot"),
@@ -164,7 +168,7 @@ def _tiles(what: str, services: Mapping[str, Mapping[str, Any]]) -> Iterator[tup
 def item_of(what: str, key: str) -> dict[str, Any] | None:
     """Return a new trigger, condition or action for the key of a tile; None when there is no such tile."""
     if what == ACTION and key.startswith(SERVICE):
-        return {ACTION: key.removeprefix(SERVICE)}
+        return {ACTION: key.removeprefix(SERVICE), **_SERVICE_PRESETS.get(key, {})}
     if what == TRIGGER and key in _PRESETS:
         return dict(_PRESETS[key])
     return fresh(what, key) if key in kind_names(what) else None

@@ -117,10 +117,22 @@ class AutomationsPage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations[?q=…&state=…&page=N]`."""
+        return await self.show_described(call)
+
+    async def show_described(
+        self, call: HttpCall, text: str = "", problem: str = "", status: int = 200
+    ) -> web.StreamResponse:
+        """Return the list, with a sentence of which nothing could be made, and why.
+
+        Args:
+            text: The sentence.
+            problem: Why; a message id, or words.
+            status: Of HTTP.
+        """
         rights = rights_of(call)
         wanted, language = ListFilter.of(call.request.query), self._renderer.preferences(call).language
-        data = await self._list(wanted, language, **rights) | rights
-        return await self._renderer.respond(call, RenderedPage("automations", "Automations", data, PATH))
+        data = await self._list(wanted, language, **rights) | rights | {"described": text, "problem": problem}
+        return await self._renderer.respond(call, RenderedPage("automations", "Automations", data, PATH, status))
 
     async def turn(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/turn`: turn one on or off; on also ends a pause."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hub.automation.engine.automation import EVENT_NOT_RUN
@@ -10,11 +11,19 @@ from hub.automation.engine.automations import EVENT_RELOADED
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.states import EVENT_STATE_CHANGED
 from web.core.lazy_pages import LazyPages
-from web.core.live import LiveUpdates
+from web.core.live import Frame, LiveUpdates
 from web.core.urls import AUTOMATION_READ_TOPIC
 
 if TYPE_CHECKING:
     from web.automations.page_set import AutomationPages
+
+STATES_TOPIC = "automation-states"
+"""Watched by editors, whose cards tell whether conditions hold: they ask again when a state changed."""
+
+
+async def _no_state(topic: str, language: str) -> Sequence[Frame]:
+    """Return the frame that says that something changed; what it means depends on what is being edited."""
+    return ({"t": "cards"},)
 
 
 def serve_topics(bus: EventBus, live: LiveUpdates, pages: LazyPages[AutomationPages]) -> list[Unsubscribe]:
@@ -29,7 +38,11 @@ def serve_topics(bus: EventBus, live: LiveUpdates, pages: LazyPages[AutomationPa
     live.add_topic(AUTOMATION_READ_TOPIC, pages.state(lambda each: each.detail.state))
     live.add_topic("automation-runs", pages.state(lambda each: each.detail.runs_state))
 
+    live.add_topic(STATES_TOPIC, _no_state)
+
     def state_changed(event: Event) -> None:
+        if live.watched(STATES_TOPIC):
+            live.changed(STATES_TOPIC)
         if str(event.data["entity_id"]).startswith("script."):
             live.changed("scripts")
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from hub.automation.editing.script_editor import ScriptEditor
+from hub.automation.methods.services import shown_service
 from hub.core.ids import new_id
 from hub.sessions.keys import main_key
 from web.automations.blueprints_page import BlueprintsPage
+from web.automations.card_states import CardStates
 from web.automations.detail_page import AutomationPage
 from web.automations.edit_page import AutomationEditPage
 from web.automations.entity_names import EntityNames
 from web.automations.list_page import AutomationsPage
 from web.automations.reminders_page import RemindersPage
 from web.automations.scripts_page import ScriptsPage
+from web.automations.service_data import ServiceFields
 from web.core.method_client import MethodClient
 from web.core.render import Renderer
 from web.core.suggestions import NameCatalog
@@ -23,6 +27,17 @@ from web.entities.tiles import icon_of
 
 if TYPE_CHECKING:
     from hub.hub import Hub
+
+
+PICK_ICONS = {
+    "agent": "bot",
+    "area": "door-open",
+    "channel": "send",
+    "device": "cable",
+    "model": "sparkles",
+    "person": "user",
+}
+"""Icons of what was picked, by kind."""
 
 
 class AutomationPages(Struct, frozen=True):
@@ -46,17 +61,19 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
     async def duplicate(id: str) -> str:
         return (await engine.editor.duplicate(id)).written.id
 
-    def picked(name: str) -> dict[str, str]:
-        domain, _, rest = name.partition(".")
-        state, service = hub.states.get(name), hub.services.get(domain, rest)
-        if state is not None:
-            return {
-                "value": name,
-                "text": state.name,
-                "sub": state.state,
-                "icon": icon_of({"domain": domain, **state.attributes}),
-            }
-        return {"value": name, "text": (service and service.description) or name, "icon": "play" if service else ""}
+    def picked(kind: str, name: str) -> dict[str, str]:
+        if kind == "entity" and (state := hub.states.get(name)) is not None:
+            icon = icon_of({"domain": name.partition(".")[0], **state.attributes})
+            return {"value": name, "text": state.name, "sub": state.state, "icon": icon}
+        if kind == "service":
+            service = hub.services.get(*name.partition(".")[::2])
+            return {"value": name, "text": (service and service.description) or name, "icon": "play" if service else ""}
+        known = dict(suggestions.options({"type": kind}))
+        return {"value": name, "text": known.get(name, name), "icon": PICK_ICONS.get(kind, "")}
+
+    def service_of(name: str) -> Mapping[str, Any] | None:
+        service = hub.services.get(*name.partition(".")[::2])
+        return None if service is None else shown_service(service)
 
     shown = AutomationsPage(
         renderer,
@@ -85,6 +102,8 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         engine.editor,
         client,
         picked,
+        ServiceFields(service_of, suggestions),
+        CardStates(engine.parts, engine.traces, renderer.spoken),
     )
     return AutomationPages(
         list=shown,

@@ -33,6 +33,7 @@ def routes(pages: LazyPages[AutomationPages]) -> list[Route]:
         form("/automations/delete", on(lambda each: each.detail.delete), ADMIN),
         form("/automations/check", on(lambda each: each.edit.check), ADMIN, TEXT_LIMIT_BYTES),
         form("/automations/edit", on(lambda each: each.edit.edit), ADMIN, TEXT_LIMIT_BYTES),
+        form("/automations/describe", on(lambda each: each.edit.describe), ADMIN),
         page("/blueprints", on(lambda each: each.blueprints.show)),
         page("/blueprints/use", on(lambda each: each.blueprints.use), ADMIN),
         form("/blueprints/use", on(lambda each: each.blueprints.make), ADMIN, TEXT_LIMIT_BYTES),

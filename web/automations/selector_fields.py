@@ -165,6 +165,21 @@ def input_control(
     )
 
 
+def texts_of(control: InputControl, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return posted texts as the field shows them."""
+    if control.kind in {"choices", "many"}:
+        return tuple(text for text in texts if text.strip())
+    text = texts[-1].rstrip("\n") if texts else ""
+    if control.kind in {"time", "datetime"} and text.count(":") == 2:
+        text = text.removesuffix(":00")  # which a browser leaves out
+    return (text,) if texts else ()
+
+
+def is_same(control: InputControl, texts: Sequence[str]) -> bool:
+    """Whether posted texts are those that the field showed; nothing is as good as an empty text."""
+    return (texts_of(control, texts) or ("",)) == (texts_of(control, control.shown) or ("",))
+
+
 def meant(control: InputControl, texts: Sequence[str]) -> Any:
     """Return the value of posted texts; MISSING for none.
 

@@ -77,12 +77,22 @@ def service_form(
     values = data or {}
     if as_yaml:
         return ServiceForm(service, None, yaml_shown(dict(values)) if values else "")
-    properties = service["schema"].get("properties") or {}
     controls = [
-        input_control(PREFIX, _field(key, field, properties.get(key) or {}), suggestions, values.get(key, MISSING))
-        for key, field in service["fields"].items()
+        input_control(PREFIX, described_field(service, key), suggestions, values.get(key, MISSING))
+        for key in service["fields"]
     ]
     return ServiceForm(service, BlueprintForm([FormSection("", "", False, controls)]))
+
+
+def described_field(service: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a field of a service as `InputField.as_dict` has an input: with its selector, or one from its schema.
+
+    Args:
+        service: As `service.list` returns it.
+        key: One of its `fields`.
+    """
+    properties = service["schema"].get("properties") or {}
+    return _field(key, service["fields"][key], properties.get(key) or {})
 
 
 def _field(key: str, field: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,9 @@ class Control(Struct, frozen=True):
         error: Its error message.
         many: Whether it can hold several values.
         types: JSON types that one value may have.
-        default: The effective value when there is none, as text.
+        default: What counts when there is no value, as text.
+        signed: Whether a duration may lie before.
+        domain: Of the entities that can be picked; empty for any.
     """
 
     name: str
@@ -55,6 +57,8 @@ class Control(Struct, frozen=True):
     many: bool = False
     types: frozenset[str] = frozenset()
     default: str = ""
+    signed: bool = False
+    domain: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The control as templates and JSON see it."""
@@ -71,6 +75,8 @@ class Control(Struct, frozen=True):
             "required": self.required,
             "error": self.error,
             "default": self.default,
+            "signed": self.signed,
+            "domain": self.domain,
             "rows": min(max(self.shown.count("\n") + 1, 2 if self.kind in {"long", "yaml"} else 1), 16),
         }
 

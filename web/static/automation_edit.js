@@ -1,11 +1,17 @@
 // The editor of an automation. Form and YAML are two views of one text, which the hub keeps in step; nothing reloads.
+import { live } from "./live.js";
 import { announce, t } from "./texts.js";
 
 const MAIN = "#main";
+const SOON_MS = 400;
+const KEPT_STEPS = 100;
 let turn = Promise.resolve(); // buttons act one after another: Ctrl+S right behind a button saves what the button did
 let busy = 0;
 let view = null;
 let typed = false;
+let past = []; // texts to go back to, the newest last
+let future = [];
+let now = null; // the text as it is, with all that was typed
 
 const form = () => document.getElementById("automation-edit");
 const NONCE = form().dataset.nonce; // that of the page that was loaded; what is shown later in its place has others
@@ -13,21 +19,90 @@ const NONCE = form().dataset.nonce; // that of the page that was loaded; what is
 /** Press one of the form's buttons. */
 function press(command) {
   turn = turn.then(() => post(command));
+  return turn;
 }
 
-/** Post the form, and show what comes back in its place. */
-async function post(command) {
+/** Return what the form holds. */
+function fields(command) {
+  if (view) form().elements.text.value = view.state.doc.toString();
+  const found = new URLSearchParams([...new FormData(form())].filter(([name]) => name !== "do"));
+  found.set("do", command);
+  return found;
+}
+
+/** Ask the hub what the draft is with what was typed, and how its cards stand; the fields stay as they are. */
+async function look() {
+  if (!form() || form().dataset.as !== "form") return;
+  const answer = await fetch("/automations/edit", { method: "POST", body: fields("state"), headers: { Accept: "application/json" } }).catch(() => null);
+  const found = answer?.ok && answer.headers.get("Content-Type").includes("json") ? await answer.json() : null;
+  if (!found || !form()) return;
+  for (const card of document.querySelectorAll(".step-card")) {
+    const { said, badge } = found.cards[card.dataset.path] ?? {};
+    if (said) card.querySelector("[data-said]").textContent = said;
+    const why = card.querySelector("[data-why]");
+    why.textContent = badge?.why ?? "";
+    why.hidden = !badge?.why;
+    const chip = document.createElement("span");
+    chip.className = `chip ${badge?.tone ?? ""}`;
+    chip.textContent = badge?.text ?? "";
+    card.querySelector("[data-badge]").replaceChildren(...(badge ? [chip] : []));
+  }
+  step(found.text);
+  const state = document.getElementById("edit-state");
+  if (!state.matches(".danger, .good") || found.changes) {
+    state.className = "grow small";
+    state.textContent = !found.changes ? t("No changes.") : found.changes === 1 ? t("1 change") : t("{count} changes", { count: found.changes });
+  }
+}
+
+/** Look again when it is quiet; in the turn of the buttons, so that nothing is shown that was true before. */
+let soon;
+function lookSoon() {
+  clearTimeout(soon);
+  soon = setTimeout(() => { turn = turn.then(look); }, SOON_MS);
+}
+
+/** Note another state of the draft, to which one can go back. */
+function step(text) {
+  if (text === now) return;
+  if (now !== null) past = [...past.slice(1 - KEPT_STEPS), now];
+  now = text;
+  future = [];
+  showSteps();
+}
+
+function showSteps() {
+  for (const button of document.querySelectorAll("[data-undo]")) button.disabled = !(button.dataset.undo === "undo" ? past : future).length;
+}
+
+/** Go back to the state before, or forward again to the one after. */
+function go(back) {
+  turn = turn.then(look).then(async () => {
+    const [from, to] = back ? [past, future] : [future, past];
+    if (!from.length) return;
+    to.push(now);
+    now = from.pop();
+    await post("show", now);
+    announce(back ? t("Undone.") : t("Done again."));
+  });
+}
+
+/** Post the form, or another text in its place, and show what comes back. */
+async function post(command, text) {
   if (!form()) return;
   busy += 1;
   try {
-    if (view) form().elements.text.value = view.state.doc.toString();
-    const fields = new URLSearchParams([...new FormData(form())].filter(([name]) => name !== "do"));
-    fields.set("do", command);
-    const answer = await fetch("/automations/edit", { method: "POST", body: fields, headers: { Accept: "text/html" } });
+    const body = fields(command);
+    if (text !== undefined) {
+      for (const name of [...body.keys()]) if (!["id", "as", "base_hash", "do"].includes(name)) body.delete(name);
+      body.set("text", text);
+    }
+    const answer = await fetch("/automations/edit", { method: "POST", body, headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!page.getElementById("automation-edit")) throw new Error(String(answer.status));
     if (answer.redirected) history.replaceState(null, "", answer.url);
-    show(page, command);
+    await show(page, command);
+    if (text === undefined) step(form().elements.text.value);
   } catch {
     tell(t("The hub cannot be reached right now."));
   } finally {
@@ -35,7 +110,7 @@ async function post(command) {
   }
 }
 
-function show(page, command) {
+async function show(page, command) {
   const main = document.querySelector(MAIN);
   const top = main.scrollTop;
   const open = new Set([...main.querySelectorAll(".step-card > details[open]")].map((each) => each.parentElement.dataset.path));
@@ -46,12 +121,16 @@ function show(page, command) {
   document.title = page.title;
   main.scrollTop = command === "save" ? 0 : top;
   start();
+  await Promise.all([...main.querySelectorAll("hm-pick, hm-duration")].map((each) => each.updateComplete)); // their fields
   const focus = form().dataset.focus;
   const place = focus && [...document.querySelectorAll("[data-path]")].find((each) => each.dataset.path === focus);
   const list = focus && document.getElementById(`f-${focus.replace(/[^\w-]/g, "-")}`);
   const wrong = command === "save" && document.querySelector("[aria-invalid], .step-card > [role=alert]");
   if (wrong) wrong.focus?.() ?? wrong.scrollIntoView({ block: "center" });
   else if (document.getElementById("add-tiles")) chooseTile(document.getElementById("add-tiles"));
+  else if (document.getElementById("run-card")) openDialog(document.getElementById("run-card"));
+  else if (/^(up|down|move):/.test(command)) place?.querySelector(".grip").focus();
+  else if (command.startsWith("test:") || command.startsWith("run:")) place?.querySelector("summary").focus();
   else if (place || list) (firstField(place) || place || list).focus();
   else if (command === "form" || command === "yaml") document.querySelector("[data-switch]").focus();
   announce(document.getElementById("edit-state").textContent);
@@ -63,10 +142,14 @@ function firstField(card) {
   return [...fields].find((each) => each.checkVisibility());
 }
 
-/** Show what can be added, and only what is searched of it. */
-function chooseTile(dialog) {
+function openDialog(dialog) {
   dialog.close();
   dialog.showModal();
+}
+
+/** Show what can be added, and only what is searched of it. */
+function chooseTile(dialog) {
+  openDialog(dialog);
   const search = document.getElementById("tile-search");
   const tiles = [...dialog.querySelectorAll(".kinds > button")];
   search.focus();
@@ -90,6 +173,8 @@ function tell(text) {
 
 async function start() {
   typed = form().dataset.changed === "yes";
+  for (const each of document.querySelectorAll("[data-scripted], [data-plainly]")) each.hidden = each.dataset.plainly !== undefined;
+  showSteps();
   if (form().dataset.as !== "yaml") return;
   const { yamlView } = await import("./yaml_view.js");
   const host = document.getElementById("yaml-editor");
@@ -127,11 +212,57 @@ document.addEventListener("submit", (event) => {
   press(event.submitter?.value || "save");
 });
 document.addEventListener("input", (event) => { if (form()?.contains(event.target)) typed = true; });
-document.addEventListener("change", (event) => { if (event.target.matches("[data-redraw]")) press("kind"); });
+document.addEventListener("change", (event) => {
+  if (!form()?.contains(event.target)) return;
+  if (event.target.matches("[data-redraw]")) press("kind");
+  else lookSoon();
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-undo]");
+  if (button) go(button.dataset.undo === "undo");
+});
+live.on("cards", () => { if (document.visibilityState === "visible" && document.querySelector("[data-badge]")) lookSoon(); });
+
+// A card is dragged by its handle among its neighbours, and stays where it is let go.
+document.addEventListener("pointerdown", (event) => {
+  const grip = event.target.closest?.("[data-drag]");
+  if (!grip || event.button) return;
+  event.preventDefault();
+  grip.focus();
+  const card = grip.closest(".step-card");
+  const places = () => [...card.parentElement.children];
+  const before = places().indexOf(card);
+  const move = ({ clientY }) => {
+    const [above, below] = [card.previousElementSibling, card.nextElementSibling];
+    const middle = (each) => { const box = each.getBoundingClientRect(); return box.top + Math.min(box.height, card.offsetHeight) / 2; };
+    if (above && clientY < middle(above)) above.before(card);
+    else if (below && clientY > middle(below)) below.after(card);
+  };
+  const end = (stop) => {
+    removeEventListener("pointermove", move);
+    const at = places().indexOf(card);
+    if (stop.type === "pointerup" && at !== before) press(`move:${card.dataset.path}:${at}`);
+    else if (at !== before) card.parentElement.insertBefore(card, places()[before + (before > at ? 1 : 0)] ?? null);
+  };
+  addEventListener("pointermove", move);
+  addEventListener("pointerup", end, { once: true });
+  addEventListener("pointercancel", end, { once: true });
+});
+document.addEventListener("keydown", (event) => {
+  const card = event.target.closest?.(".step-card");
+  if (!card || !event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key) || !event.target.matches(".grip, summary, .step-card")) return;
+  event.preventDefault();
+  const up = event.key === "ArrowUp";
+  if (up ? card.previousElementSibling : card.nextElementSibling) press(`${up ? "up" : "down"}:${card.dataset.path}`);
+});
 document.addEventListener("keydown", (event) => {
   if (!(event.metaKey || event.ctrlKey) || !form()) return;
   const key = event.key.toLowerCase();
-  if (key === "s" && !event.shiftKey) {
+  const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, .cm-editor");
+  if ((key === "z" || key === "y") && !typing && !(key === "y" && event.shiftKey)) {
+    event.preventDefault();
+    go(key === "z" && !event.shiftKey);
+  } else if (key === "s" && !event.shiftKey) {
     event.preventDefault();
     press("save");
   } else if (key === "y" && event.shiftKey) {
@@ -139,5 +270,7 @@ document.addEventListener("keydown", (event) => {
     press(form().dataset.as === "form" ? "yaml" : "form");
   }
 });
+if (!form().elements.id.value && matchMedia("(pointer: fine)").matches) document.getElementById("f-alias")?.focus();
 addEventListener("beforeunload", (event) => { if (typed && !busy) event.preventDefault(); });
 start();
+now = form().elements.text.value;

@@ -8,7 +8,7 @@ let count = 0;
 
 class Pick extends LitElement {
   static properties = {
-    kind: {}, label: {}, multiple: { type: Boolean }, picked: { type: Array },
+    kind: {}, domain: {}, label: {}, multiple: { type: Boolean }, picked: { type: Array },
     found: { state: true }, at: { state: true }, open: { state: true },
   };
 
@@ -54,7 +54,7 @@ class Pick extends LitElement {
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {
-      const address = `/pick?${new URLSearchParams({ kind: this.kind, q: query })}`;
+      const address = `/pick?${new URLSearchParams({ kind: this.kind, q: query, ...(this.domain && { domain: this.domain }) })}`;
       const answer = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
       this.found = answer?.ok ? (await answer.json()).items : [];
     }, this.found.length ? WAIT_MS : 0);
@@ -127,6 +127,8 @@ const sprite = new URL("./vendor/sprite.svg", import.meta.url).pathname;
 const icon = (name) => name ? html`<svg class="icon" aria-hidden="true"><use href="${sprite}#${name}"></use></svg>` : nothing;
 
 class Duration extends LitElement {
+  static properties = { signed: { type: Boolean } };
+
   createRenderRoot() {
     return this;
   }
@@ -136,7 +138,10 @@ class Duration extends LitElement {
     if (field) {
       this.name = field.name;
       this.label = field.getAttribute("aria-label");
-      this.parts = parts(field.value);
+      this.invalid = field.getAttribute("aria-invalid");
+      this.described = field.getAttribute("aria-describedby");
+      this.before = field.value.startsWith("-");
+      this.parts = parts(field.value.replace(/^[+-]/, ""));
       this.replaceChildren();
     }
     super.connectedCallback();
@@ -149,10 +154,14 @@ class Duration extends LitElement {
 
   render() {
     const [hours, minutes, seconds] = this.parts;
-    const value = hours + minutes + seconds ? [hours, minutes, seconds].map((each) => String(each).padStart(2, "0")).join(":") : "";
+    const value = hours + minutes + seconds ? (this.before ? "-" : "") + [hours, minutes, seconds].map((each) => String(each).padStart(2, "0")).join(":") : "";
     const names = [[t("hours"), t("h")], [t("minutes"), t("min")], [t("seconds"), t("s")]];
     return html`<div class="parts">${names.map(([name, short], index) => html`<input type="number" min="0" inputmode="numeric" aria-label="${this.label}, ${name}" .value=${String(this.parts[index])}
-        @input=${(event) => this.change(index, event.target.value)}><span aria-hidden="true">${short}</span>`)}<input type="hidden" name=${this.name} .value=${value}></div>`;
+        aria-invalid=${this.invalid || nothing} aria-describedby=${this.described || nothing}
+        @input=${(event) => this.change(index, event.target.value)}><span aria-hidden="true">${short}</span>`)}
+      ${this.signed ? html`<select aria-label="${this.label}, ${t("before or after")}" .value=${this.before ? "-" : ""} @change=${(event) => { this.before = event.target.value === "-"; this.requestUpdate(); }}>
+        <option value="" ?selected=${!this.before}>${t("after")}</option><option value="-" ?selected=${this.before}>${t("before")}</option></select>` : nothing}
+      <input type="hidden" name=${this.name} .value=${value}></div>`;
   }
 }
 
@@ -165,6 +174,16 @@ function parts(text) {
   const total = Math.round(all.d * 86400 + all.h * 3600 + all.m * 60 + all.s);
   return [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
 }
+
+/** Put a time that was pasted as people write it (`7:30am`, `7.30`, `730`) into a field that takes only 07:30. */
+document.addEventListener("paste", (event) => {
+  if (!event.target.matches?.("input[type=time]")) return;
+  const found = event.clipboardData.getData("text").trim().match(/^(\d{1,2})[:.h]?(\d\d)?\s*(?:([ap])\.?m\.?)?$/i);
+  if (!found) return;
+  const hour = found[3] ? (found[1] % 12) + (found[3].toLowerCase() === "p" ? 12 : 0) : Number(found[1]);
+  event.target.value = `${String(hour).padStart(2, "0")}:${found[2] || "00"}`;
+  event.target.dispatchEvent(new Event("input", { bubbles: true }));
+});
 
 customElements.define("hm-pick", Pick);
 customElements.define("hm-duration", Duration);

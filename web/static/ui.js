@@ -151,7 +151,7 @@ export function start() {
     fold();
   });
   const watch = () => document.querySelectorAll("form[data-changes]").forEach(watchChanges);
-  if (document.querySelector("hm-pick, hm-duration")) import("./fields.js").then(watch); // they bring fields of their own
+  if (document.querySelector("hm-pick, hm-duration, [data-fields]")) import("./fields.js").then(watch); // they bring fields of their own
   else watch();
   for (const dialog of document.querySelectorAll("dialog[data-open]")) {
     dialog.close();

@@ -13,7 +13,7 @@ from web.automations.draft import perform, posted, read_item
 from web.automations.form import form_of, with_errors
 from web.automations.form_kinds import LISTS, fresh, kind_names, kind_of, own_keys
 from web.automations.item_problems import by_name, problems_of
-from web.core.form_fields import MISSING, control_of, meant
+from web.core.form_fields import MISSING, Control, control_of, meant
 from web.core.i18n import catalogue
 
 TEXT = """\
@@ -50,6 +50,7 @@ def posted_as_shown(text: str, **changed: str) -> dict[str, list[str]]:
     """Return what a browser posts for the form of a text, with other texts in some fields."""
     fields: dict[str, list[str]] = {}
     for control in form_of(read_item(text)).controls():
+        assert isinstance(control, Control)
         chosen = control.shown.split("\n") if control.kind == "choices" else [control.shown]
         fields[control.name] = ["", *chosen] if control.kind == "choices" else chosen
     return fields | {name.replace("__", "."): [value] for name, value in changed.items()}
