@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import listed, quoted
 from hub.automation.definition.values import is_template
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import Unavailable
@@ -136,7 +136,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    name = shown(config["webhook_id"])
+    name = quoted(config["webhook_id"])
     if config["local_only"]:
         said = phrase("when the webhook {webhook} is called from this machine", webhook=name)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed
+from hub.automation.definition.phrases import listed, quoted
 from hub.automation.triggers.arming import told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -54,9 +54,9 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    what = config["path"] or phrase("a file of the home directory")
+    what = quoted(config["path"]) if config["path"] else phrase("a file of the home directory")
     if "pattern" in config:
-        what = phrase("{file} like {pattern}", file=what, pattern=listed(config["pattern"], "or"))
+        what = phrase("{file} like {pattern}", file=what, pattern=listed(map(quoted, config["pattern"]), "or"))
     if config["recursive"]:
         what = phrase("{file} or below it", file=what)
     return phrase(

@@ -281,6 +281,8 @@ def trigger_causes(trigger: Mapping[str, Any]) -> list[Cause]:
     kept = {key: named[key] for key in TRIGGER_KEYS if key in named}
     if isinstance(event := trigger.get("event"), Mapping):
         kept["event"] = str(event.get("event_type") or "")
+    if isinstance(state := trigger.get("to_state"), Mapping) and not trigger.get("attribute"):
+        kept["state"] = str(state.get("state") or "")
     return [Cause(Kind.TRIGGER, title, entity_id=named.get("entity_id"), trigger=kept)]
 
 

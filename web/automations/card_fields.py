@@ -55,10 +55,10 @@ _TIME = re.compile(r"(\d{1,2})[:.h]?(\d\d)?(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?)?"
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?")
 _PAIR = re.compile(r"([\w.-]+): ?(.*)")
 _UNITS = (
-    (86_400, r"d|days?|天"),
-    (3_600, r"h|hrs?|hours?|小时|个小时"),
-    (60, r"m|mins?|minutes?|分|分钟"),
-    (1, r"s|secs?|seconds?|秒|秒钟"),
+    (86_400, re.compile(r"d|days?|天", re.IGNORECASE)),
+    (3_600, re.compile(r"h|hrs?|hours?|小时|个小时", re.IGNORECASE)),
+    (60, re.compile(r"m|mins?|minutes?|分|分钟", re.IGNORECASE)),
+    (1, re.compile(r"s|secs?|seconds?|秒|秒钟", re.IGNORECASE)),
 )
 _AMOUNT = re.compile(r"(\d+(?:[.,]\d+)?)\s*([a-z\u4e00-\u9fff]+)\s*(?:and\s+)?", re.IGNORECASE)
 
@@ -74,7 +74,7 @@ def card_control(
         schema: JSON Schema of the value.
         value: What it is now; MISSING when the key is not there.
     """
-    schema = _flat(schema)
+    schema = _flat(schema) if isinstance(value, dict) else _without_mappings(_flat(schema))
     plain = control_of(name, key, schema, value, required=required)
     if _is_duration(key, schema) and (value in (MISSING, None) or _whole_seconds(value) is not None):
         shown = "" if value in (MISSING, None) else clock_text(_whole_seconds(value) or 0)
@@ -217,7 +217,7 @@ def clock_text(seconds: int) -> str:
 def _spelled(text: str) -> int | None:
     total, end = 0.0, 0
     for part in _AMOUNT.finditer(text):
-        unit = next((size for size, names in _UNITS if re.fullmatch(names, part[2], re.IGNORECASE)), None)
+        unit = next((size for size, names in _UNITS if names.fullmatch(part[2])), None)
         if part.start() != end or unit is None:
             return None
         total, end = total + float(part[1].replace(",", ".")) * unit, part.end()
@@ -248,6 +248,19 @@ def _flat(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     without = [each for each in inner if each.get("type") != "object" or len(inner) == 1]
     rest = {key: each for key, each in schema.items() if key != "anyOf"}
     return {**rest, **without[0]} | rest if len(without) == 1 else {**rest, "anyOf": without or inner}
+
+
+def _without_mappings(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema without the mappings that may stand for a text."""
+    found = dict(schema)
+    types = schema.get("type")
+    if isinstance(types, list) and {"string", "object"} <= {*types} and "array" not in types and "null" not in types:
+        found["type"] = [each for each in types if each != "object"]
+    if isinstance(schema.get("items"), Mapping):
+        found["items"] = _without_mappings(schema["items"])
+    if "anyOf" in schema and not any("hours" in (each.get("properties") or {}) for each in schema["anyOf"]):
+        found["anyOf"] = [_without_mappings(each) for each in schema["anyOf"]]
+    return found
 
 
 def _types(schema: Mapping[str, Any]) -> Sequence[str]:

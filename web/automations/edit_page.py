@@ -20,7 +20,7 @@ from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.schema import All, Length, Required, Schema, SchemaError, string
 from hub.core.surfaces import HttpCall
 from web.automations.card_fields import PICKS, STATES, pairs_shown, states_of
-from web.automations.card_states import CardStates
+from web.automations.card_states import Badge, CardStates
 from web.automations.card_words import say
 from web.automations.draft import AutomationDraft, Fields, item_at, perform, posted, read_item
 from web.automations.draft_changes import count_changes
@@ -233,14 +233,14 @@ class AutomationEditPage:
     async def _badges(self, form: Form, item: Mapping[str, Any], id: str, language: str) -> dict[str, Any]:
         found = await self._states.of(form, item, await self._saved(id), id)
         words = catalogue(language)
-        return {
-            path: {
-                "tone": badge["tone"],
-                "text": words.gettext(badge["text"]),
-                "why": self._list_page.said(badge["why"], language) if badge["why"] else "",
-            }
-            for path, badge in found.items()
-        }
+        said = {card.path: card.said for card in form.cards()}
+
+        def shown(path: str, badge: Badge) -> dict[str, str]:
+            why = self._list_page.said(badge["why"], language) if badge["why"] else ""
+            text = words.gettext(badge["text"])
+            return {"tone": badge["tone"], "text": text, "why": "" if why == said[path] else why}
+
+        return {path: shown(path, badge) for path, badge in found.items()}
 
     async def _saved(self, id: str) -> dict[str, Any]:
         """Return an automation as it is in its file; nothing for a new one."""

@@ -277,6 +277,8 @@ class _Cards:
             value = item.get(written, MISSING)
             if what == ACTION and value is MISSING and (key in OLD_KEYS or (key == "target" and "entity_id" in item)):
                 continue
+            if where == (ACTION, "device_id") and value is MISSING and not schema.keys() & {"type", "anyOf"}:
+                continue  # what it takes depends on the device
             if key == "target" and (value is MISSING or isinstance(value, Mapping)):
                 if data is None or data.targeted or value is not MISSING:
                     first, more = _target(f"{path}.target", value, data.domain if data is not None else "")

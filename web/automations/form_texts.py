@@ -273,5 +273,20 @@ CHOICE_TEXTS: Mapping[str, str] = {
 CHOICES_OF_KEYS: Mapping[tuple[str, str], str] = {
     ("announce", "last"): "The chat where you wrote last",
     ("announce", "none"): "Nobody",
+    ("hook", "message_received"): "A message was received",
+    ("hook", "llm_input"): "A model is asked",
+    ("hook", "llm_output"): "A model has answered",
+    ("hook", "after_tool_call"): "A tool was used",
+    ("hook", "agent_end"): "An answer is finished",
+    ("hook", "message_sent"): "A message was sent",
+    ("hook", "command:*"): "A command was used",
+    ("hook", "session_start"): "A conversation began",
+    ("hook", "session_end"): "A conversation ended",
+    ("hook", "before_compaction"): "A long conversation is about to be summarised",
+    ("hook", "after_compaction"): "A long conversation was summarised",
+    ("hook", "subagent_spawned"): "The assistant began a task of its own",
+    ("hook", "subagent_ended"): "A task of its own ended",
+    ("hook", "gateway_start"): "The hub has started",
+    ("hook", "gateway_stop"): "The hub is stopping",
 }
 """Where the same word means something else, by key and word."""

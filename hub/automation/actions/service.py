@@ -11,7 +11,7 @@ from msgspec import Struct
 from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids, target_ids
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import listed, quoted, shown
 from hub.automation.running.calling import call_service
 from hub.automation.running.untrusted_input import quoted_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
@@ -97,7 +97,30 @@ def _explain(step: Mapping[str, Any]) -> str:
     entities = target.get("entity_id") if isinstance(target, Mapping) else None
     named = listed(entities) if isinstance(entities, list) else entities
     said = _said(str(step["action"]), data) or _done_to(str(step["action"]).partition(".")[2], named, data)
-    return said or (f"{step['action']} ({named})" if named else str(step["action"]))
+    return said or _by_name(str(step["action"]), named)
+
+
+def _by_name(service: str, what: str | None) -> str:
+    """Return a call in the words of the service's name."""
+    if is_template(service):
+        return shown(service)
+    domain, _, name = service.partition(".")
+    match domain, name:
+        case "notify", "notify" | "send":
+            return phrase("tell everyone")
+        case "notify", _:
+            return phrase("tell {name}", name=_words(name))
+        case "message", "send":
+            return phrase("send a message")
+        case "agent", "run":
+            return phrase("ask the assistant")
+        case "script", _:
+            return phrase("run the script {name}", name=quoted(_words(name)))
+    return phrase("{said}: {reason}", said=_words(name if what else domain), reason=what or _words(name))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _said(service: str, data: Mapping[str, Any]) -> str | None:
@@ -106,6 +129,9 @@ def _said(service: str, data: Mapping[str, Any]) -> str | None:
     match service:
         case "notify.notify" if text:
             return phrase("tell everyone: {text}", text=text)
+        case _ if text and service.startswith("notify."):
+            name = _words(service.partition(".")[2])
+            return phrase("tell {name}: {text}", name=name, text=text)
         case "message.send" if text and "to" not in data:
             return phrase("tell you: {text}", text=text)
         case "message.send" if text:

@@ -96,6 +96,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
+def quoted(value: Any) -> str:
+    """Return a name, an address or a text in quotation marks, on one line."""
+    return f"“{shown(value)}”"
+
+
 def days(weekdays: Sequence[str]) -> str:
     """Return weekdays as `Monday to Friday`, `Saturday and Sunday`, or each by name."""
     order = list(_DAYS)

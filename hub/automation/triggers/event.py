@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic, event_types
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import listed, quoted, shown
 from hub.automation.triggers.arming import limited, told
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.context import Context
@@ -126,7 +126,7 @@ def described(event: Event) -> dict[str, Any]:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = phrase("when the event {event} happens", event=listed(config["event_type"], "or"))
+    said = phrase("when the event {event} happens", event=listed(map(quoted, config["event_type"]), "or"))
     if data := config.get("event_data"):
         values = listed(f"{key} {shown(value)}" for key, value in data.items())
         said = phrase("{said} with {values}", said=said, values=values)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.definition.phrases import listed
+from hub.automation.definition.phrases import listed, quoted
 from hub.automation.triggers.arming import nothing, told
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.errors import HubError
@@ -84,6 +84,6 @@ KIND = TriggerKind(
         )
     },
     arm=told(_arm),
-    explain=lambda config: phrase("when the hook {hook} is called", hook=listed(config["hook"], "or")),
+    explain=lambda config: phrase("when the hook {hook} is called", hook=listed(map(quoted, config["hook"]), "or")),
     description="A hook was called.",
 )

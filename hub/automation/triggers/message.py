@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import any_of, listed, shown
+from hub.automation.definition.phrases import any_of, listed, quoted, shown
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.events import Event, Unsubscribe
@@ -98,30 +98,28 @@ def _explain(config: Mapping[str, Any]) -> str:
         owner = phrase("the owner") if config["from_owner"] else phrase("someone other than the owner")
         said = phrase("{said} from {who}", said=said, who=owner)
     if "sender" in config:
-        said = phrase("{said} from {who}", said=said, who=listed(config["sender"], "or"))
+        said = phrase("{said} from {who}", said=said, who=listed(map(quoted, config["sender"]), "or"))
     if "channel" in config:
         said = phrase("{said} on {channel}", said=said, channel=listed(config["channel"], "or"))
     if "account" in config:
-        said = phrase("{said} for the account {account}", said=said, account=listed(config["account"], "or"))
+        said = phrase(
+            "{said} for the account {account}", said=said, account=listed(map(quoted, config["account"]), "or")
+        )
     if "peer" in config:
-        said = phrase("{said} in the chat {chat}", said=said, chat=listed(config["peer"], "or"))
+        said = phrase("{said} in the chat {chat}", said=said, chat=listed(map(quoted, config["peer"]), "or"))
     if "chat_type" in config:
         said = phrase("{said} in a chat of the kind {kind}", said=said, kind=listed(config["chat_type"], "or"))
     wanted = config.get("text", {})
     forms = []
     if "exact" in wanted:
-        forms.append(phrase("says {text}", text=listed(map(_quoted, wanted["exact"]), "or")))
+        forms.append(phrase("says {text}", text=listed(map(quoted, wanted["exact"]), "or")))
     if "contains" in wanted:
-        forms.append(phrase("contains {text}", text=listed(map(_quoted, wanted["contains"]), "or")))
+        forms.append(phrase("contains {text}", text=listed(map(quoted, wanted["contains"]), "or")))
     if forms:
         said = phrase("{said} that {does}", said=said, does=any_of(forms))
     if "regex" in config:
         return phrase("{said} and matches {pattern}", said=said, pattern=f"/{shown(config['regex'])}/")
     return said
-
-
-def _quoted(text: str) -> str:
-    return f'"{shown(text)}"'
 
 
 KIND = TriggerKind(

@@ -22,6 +22,17 @@ from hub.core.states import EVENT_STATE_CHANGED, EntityState
 _KEYS = ("from", "to", "not_from", "not_to")
 _WHO = ("person.", "device_tracker.")
 """Entities that are at home or away."""
+_OPPOSITES = {"on": "off", "off": "on", "open": "closed", "closed": "open", "locked": "unlocked", "unlocked": "locked"}
+_TURNS: Mapping[str | None, Callable[[str], str]] = {
+    "on": lambda what: phrase("when {what} turns on", what=what),
+    "off": lambda what: phrase("when {what} turns off", what=what),
+    "open": lambda what: phrase("when {what} opens", what=what),
+    "closed": lambda what: phrase("when {what} closes", what=what),
+    "locked": lambda what: phrase("when {what} is locked", what=what),
+    "unlocked": lambda what: phrase("when {what} is unlocked", what=what),
+    "unavailable": lambda what: phrase("when {what} cannot be reached", what=what),
+}
+"""What a change to a state is called, where there is a verb for it."""
 _VALUE = {"type": ["string", "number", "boolean"]}
 _MANY = {"anyOf": [_VALUE, {"type": "array", "items": _VALUE}, {"type": "null"}]}
 
@@ -152,6 +163,8 @@ def _explain(config: Mapping[str, Any]) -> str:
             return explain_for(phrase("when {what} comes home", what=what), config.get("for"))
         if named == {"to": ["not_home"]}:
             return explain_for(phrase("when {what} leaves home", what=what), config.get("for"))
+    if (turns := _TURNS.get(_only_to(config))) is not None:
+        return explain_for(turns(what), config.get("for"))
     said = phrase("when {what} changes", what=what)
     if config.get("from") is not None:
         said = phrase("{said} from {state}", said=said, state=_states(config["from"]))
@@ -162,6 +175,15 @@ def _explain(config: Mapping[str, Any]) -> str:
     if config.get("not_to") is not None:
         said = phrase("{said} to anything but {state}", said=said, state=_states(config["not_to"]))
     return explain_for(said, config.get("for"))
+
+
+def _only_to(config: Mapping[str, Any]) -> str | None:
+    """Return the state that is reached, where nothing else is asked for; from the opposite of it, at most."""
+    named = {key: config[key] for key in (*_KEYS, "attribute") if config.get(key) is not None}
+    match named:
+        case {"to": [str(to)], **rest} if not rest or rest == {"from": [_OPPOSITES.get(to)]}:
+            return to
+    return None
 
 
 def _states(values: list[Any]) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.phrases import span
 from hub.automation.schedule.pattern import TimePattern, parse_time_pattern
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import watch
@@ -16,6 +17,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, Optional
 
 _UNITS = ("hours", "minutes", "seconds")
+_SECONDS = {"hours": 3_600, "minutes": 60, "seconds": 1}
 _UNIT_NAMES = {"hours": phrase("hours"), "minutes": phrase("minutes"), "seconds": phrase("seconds")}
 
 
@@ -46,6 +48,10 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
+    given = {unit: str(config[unit]) for unit in _UNITS if config.get(unit) is not None}
+    match list(given.items()):
+        case [(unit, step)] if step.startswith("/") and step[1:].isdigit():
+            return phrase("every {span}", span=span(int(step[1:]) * _SECONDS[unit]))
     shown = [
         phrase("{unit} {value}", unit=_UNIT_NAMES[unit], value=config[unit])
         for unit in _UNITS

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text, template
-from hub.automation.definition.phrases import shown
+from hub.automation.definition.phrases import quoted, shown
 from hub.automation.definition.values import is_template
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import HubError, InvalidRequest
@@ -162,10 +162,10 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = phrase("when a message comes on the MQTT topic {topic}", topic=shown(config["topic"]))
+    said = phrase("when a message comes on the MQTT topic {topic}", topic=quoted(config["topic"]))
     if "payload" not in config:
         return said
-    payload = shown(config["payload"])
+    payload = quoted(config["payload"])
     if "value_template" not in config:
         return phrase("{said} that says {payload}", said=said, payload=payload)
     template = shown(config["value_template"])

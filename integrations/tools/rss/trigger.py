@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import duration
-from hub.automation.definition.phrases import span
+from hub.automation.definition.phrases import quoted, span
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
 from hub.automation.triggers.arming import told
@@ -104,7 +104,9 @@ KINDS = {
         },
         arm=told(_arm),
         explain=lambda config: phrase(
-            "when something new appears in {feed}, checked every {span}", feed=config["url"], span=span(config["every"])
+            "when something new appears in {feed}, checked every {span}",
+            feed=quoted(config["url"]),
+            span=span(config["every"]),
         ),
         description="Something new in a feed.",
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import listed, quoted, shown
 from hub.automation.triggers.arming import told
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -117,7 +117,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    program = f"`{shown(' '.join(config['command']))}`"
+    program = quoted(" ".join(config["command"]))
     if config["on"] != "line":
         if "code" not in config:
             return phrase("when the command {program} ends", program=program)

@@ -29,7 +29,7 @@ def test_a_small_automation_is_a_few_sentences() -> None:
     assert found[3:] == [
         "Only if light.hall is on.",
         "Then:",
-        "   1. test.done",
+        "   1. test: done",
         "If triggered while running, the trigger is ignored.",
     ]
 
@@ -79,30 +79,30 @@ def test_steps_within_steps_are_told_further_in() -> None:
         "Then:",
         "   1. Breathe: wait 1 h 30 min",
         "   2. if the template {{ a }} is true:",
-        "      1. test.done",
+        "      1. test: done",
         "      otherwise:",
         "      1. stop: no",
         "   3. the first of these that fits:",
         "      - if the template {{ b }} is true:",
-        "         1. test.done",
+        "         1. test: done",
         "      - Rain:",
         "         - nothing",
         "      - otherwise:",
-        "         1. test.done",
+        "         1. test: done",
         "   4. repeat 3 times:",
-        "      1. test.done",
+        "      1. test: done",
         "   5. repeat for each of a and b:",
-        "      1. test.done",
+        "      1. test: done",
         "   6. repeat until the template {{ c }} is true:",
-        "      1. test.done",
+        "      1. test: done",
         "   7. at the same time:",
         "      - in order:",
-        "         1. test.done",
+        "         1. test: done",
         "      - in order:",
-        "         1. test.done",
-        "         2. test.done",
+        "         1. test: done",
+        "         2. test: done",
         "   8. go on only if the template {{ d }} is true",
-        "   9. test.done (not enabled) (errors are ignored)",
+        "   9. test: done (not enabled) (errors are ignored)",
     ]
 
 
@@ -120,7 +120,7 @@ def test_steps_within_steps_are_told_further_in() -> None:
         ({"timeout": "5m"}, "longer than 5 min is stopped"),
         ({"retry": {"attempts": 3}}, "tried 3 times in all, at first after 10 s"),
         ({"on_error": "continue"}, "continues with the next one"),
-        ({"on_error": [DONE]}, "When it fails:\n   1. test.done"),
+        ({"on_error": [DONE]}, "When it fails:\n   1. test: done"),
         ({"rate_limit": {"runs": 2, "per": "1h"}}, "at most 2 times in 1 h"),
         ({"budget": {"cost_usd": 1, "tokens": 500}}, "spent $1 or 500 tokens in 1 d"),
         ({"approval": "required"}, "The owner is asked before each run."),
@@ -137,7 +137,7 @@ def test_limits_are_told(config: dict[str, Any], said: str) -> None:
 def test_a_script_is_told_with_what_it_is_given() -> None:
     found = explain_script(script({"alias": "Blink", "fields": {"lamp": {}, "times": None}, "sequence": [DONE]}))
 
-    assert found.splitlines()[:4] == ["Blink", "Its fields are lamp and times.", "It does:", "   1. test.done"]
+    assert found.splitlines()[:4] == ["Blink", "Its fields are lamp and times.", "It does:", "   1. test: done"]
 
 
 def test_every_trigger_of_home_assistant_is_told_as_a_sentence() -> None:

@@ -167,4 +167,6 @@ async def test_with_five_thousand_an_event_costs_as_many_calls_as_with_one(bench
 def test_it_is_explained_in_plain_words() -> None:
     config = {"event_type": ["a", "b"], "event_data": {"x": 1, "y": 2}, "context": {"user_id": "me"}}
 
-    assert explained({"trigger": "event", **config}) == ("when the event a or b happens with x 1 and y 2 because of me")
+    assert explained({"trigger": "event", **config}) == (
+        "when the event “a” or “b” happens with x 1 and y 2 because of me"
+    )

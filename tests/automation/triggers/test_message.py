@@ -128,5 +128,5 @@ def test_it_is_explained_in_plain_words() -> None:
     config = {"channel": ["telegram", "webchat"], "from_owner": True, "text": {"exact": "hi", "contains": "you"}}
 
     assert explained({"trigger": "message", **config, "regex": "a+"}) == (
-        'when a message arrives from the owner on telegram or webchat that says "hi" or contains "you" and matches /a+/'
+        "when a message arrives from the owner on telegram or webchat that says “hi” or contains “you” and matches /a+/"
     )

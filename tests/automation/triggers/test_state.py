@@ -275,7 +275,14 @@ async def test_with_five_thousand_a_change_costs_as_many_calls_as_with_one(bench
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"entity_id": LIGHT, "to": "on"}, "when light.kitchen changes to on"),
+        ({"entity_id": LIGHT, "to": "on"}, "when light.kitchen turns on"),
+        (
+            {"entity_id": LIGHT, "from": "on", "to": "off", "for": 60},
+            "when light.kitchen turns off and stays so for 1 min",
+        ),
+        ({"entity_id": "cover.a", "to": "open"}, "when cover.a opens"),
+        ({"entity_id": "lock.a", "from": "x", "to": "locked"}, "when lock.a changes from x to locked"),
+        ({"entity_id": LIGHT, "to": ["on", "dim"]}, "when light.kitchen changes to on or dim"),
         (
             {"entity_id": [LIGHT, "light.b"], "from": "off", "not_to": ["x", "y"], "for": "00:05:00"},
             "when light.kitchen or light.b changes from off to anything but x or y and stays so for 5 min",

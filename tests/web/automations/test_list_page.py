@@ -111,7 +111,9 @@ async def test_the_list_tells_what_each_automation_is_about(signed_in: BrowserCo
     page = await opened(signed_in, "/automations")
 
     await expect(page.get_by_role("row")).to_have_count(4)
-    await expect(row(page, "Lamp")).to_contain_text("When the event door happens or every 2 h: something that depends")
+    await expect(row(page, "Lamp")).to_contain_text(
+        "When the event “door” happens or every 2 h: something that depends"
+    )
     await expect(row(page, "Lamp").locator("[data-label='Next run'] time")).to_be_visible()
     broken = row(page, "Broken")
     await expect(broken).to_contain_text("Unavailable")
@@ -187,7 +189,7 @@ async def test_form_and_yaml_are_the_same_draft_and_comments_are_kept(
     await expect(page.get_by_label("Name", exact=True).first).to_have_value("Hall lamp")
     await page.locator('[data-path="triggers.0"]').get_by_role("button", name="More about When the event").click()
     await page.get_by_role("button", name="Move down").click()
-    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("When the event door happens")
+    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("When the event “door” happens")
     await page.keyboard.press("Control+s")
     await saved(page)
 
