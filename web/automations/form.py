@@ -319,16 +319,19 @@ class _Cards:
             keys = nested.keys
             if what == CONDITION and keys == ("conditions",) and "condition" not in item and kind in item:
                 keys = (kind,)
-            card.lists.append(self._nested_list(card.path, Nested(keys, nested.what), item, depth))
+            found = self._nested_list(card.path, Nested(keys, nested.what), item, depth)
+            card.lists.append(found)
+            if what == CONDITION:
+                found.title = kind
         if kind == "choose" and what == ACTION:
             options = item.get("choose")
             single = isinstance(options, Mapping)
-            found = [options] if single else options if isinstance(options, list) else []
+            all_options = [options] if single else options if isinstance(options, list) else []
             card.options = [
                 self._option(
                     f"{card.path}.choose" if single else f"{card.path}.choose.{index}", each, depth, movable=not single
                 )
-                for index, each in enumerate(found)
+                for index, each in enumerate(all_options)
             ]
             if card.options:
                 card.options[0].first = card.options[-1].last = True

@@ -36,12 +36,13 @@ _COMMON_SCHEMA: Mapping[str, Mapping[str, Any]] = {
 RARE: Mapping[str, frozenset[str]] = {
     "": frozenset(
         {
-            "account", "active_hours", "allowed_methods", "anchor", "attribute", "code", "context",
-            "continue_on_timeout", "data", "discovery_id", "domain", "encoding", "environment", "error", "errors",
-            "event_data", "folder", "from_owner", "ignore_retained", "language", "local_only", "match",
-            "max_per_minute", "model", "not_from", "not_to", "on_error", "pattern", "peer", "qos", "recursive",
-            "regex", "response_variable", "restart", "sender", "session", "signature", "skip_unchanged", "stagger",
-            "status", "subtype", "threshold", "time_zone", "tool", "value_template",
+            "account", "active_hours", "after_offset", "allowed_methods", "anchor", "attribute",
+            "before_offset", "code", "context", "continue_on_timeout", "data", "discovery_id", "domain",
+            "encoding", "environment", "error", "errors", "event_data", "folder", "from_owner",
+            "ignore_retained", "language", "local_only", "match", "max_per_minute", "model", "not_from",
+            "not_to", "on_error", "pattern", "peer", "qos", "recursive", "regex", "response_variable",
+            "restart", "sender", "session", "signature", "skip_unchanged", "stagger", "status", "subtype",
+            "threshold", "time_zone", "tool", "value_template",
         }
     ),
     "template": frozenset(),

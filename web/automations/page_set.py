@@ -10,6 +10,7 @@ from msgspec import Struct
 from hub.automation.editing.script_editor import ScriptEditor
 from hub.automation.methods.services import shown_service
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.sessions.keys import main_key
 from web.automations.blueprints_page import BlueprintsPage
 from web.automations.card_states import CardStates
@@ -40,6 +41,10 @@ PICK_ICONS = {
 """Icons of what was picked, by kind."""
 
 
+ANYBODY = {"any": phrase("Somebody"), "all": phrase("Everybody")}
+"""Words that stand for people."""
+
+
 class AutomationPages(Struct, frozen=True):
     """The pages of automations, scripts and blueprints."""
 
@@ -68,7 +73,7 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         if kind == "service":
             service = hub.services.get(*name.partition(".")[::2])
             return {"value": name, "text": (service and service.description) or name, "icon": "play" if service else ""}
-        known = dict(suggestions.options({"type": kind}))
+        known = {**dict(suggestions.options({"type": kind})), **(ANYBODY if kind == "person" else {})}
         return {"value": name, "text": known.get(name, name), "icon": PICK_ICONS.get(kind, "")}
 
     def service_of(name: str) -> Mapping[str, Any] | None:

@@ -21,9 +21,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
     parts = asking.parts
     location = parts.location()
     if location is None:
-        raise Unavailable(
-            phrase("the location of the home is not configured; set `latitude` and `longitude` under `hub:`")
-        )
+        raise Unavailable(phrase("the home’s place is not known; set latitude and longitude in the settings"))
     place = GeoPosition(location.latitude, location.longitude, location.elevation_m)
     condition = SunCondition(
         SunEvent(config["before"]) if "before" in config else None,

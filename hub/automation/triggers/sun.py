@@ -16,7 +16,7 @@ from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Optional, Required
 
-NO_LOCATION = phrase("the location of the home is not configured; set `latitude` and `longitude` under `hub:`")
+NO_LOCATION = phrase("the home’s place is not known; set latitude and longitude in the settings")
 
 
 def _schedule(config: Mapping[str, Any], host: TriggerHost) -> Sun | None:

@@ -180,12 +180,12 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 ENGLISH_TIMES: tuple[tuple[re.Pattern[str], Reading], ...] = (
+    (_words(rf"at (?P<clock>{_CLOCK}) (?:every (?P<day>weekday|weekend|{_DAY}|day)|daily)"), _every_day),
     (
         _words(rf"every (?P<day>weekday|weekend|{_DAY}|day)(?: (?P<part>{_PART}))?(?: at (?P<clock>{_CLOCK}))?"),
         _every_day,
     ),
     (_words(rf"(?:daily|every (?P<part>{_PART}))(?: at (?P<clock>{_CLOCK}))?"), _every_day),
-    (_words(rf"at (?P<clock>{_CLOCK}) (?:every (?P<day>weekday|{_DAY}|day)|daily)"), _every_day),
     (_words(rf"every (?P<amount>{_AMOUNT}|second|minute|hour|week)"), _every),
     (_words(r"(?:at |on )?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?"), _iso),
     (

@@ -286,7 +286,7 @@ def test_the_midnight_sun_does_not_set() -> None:
 
 
 def test_without_a_place_nobody_knows_the_sun() -> None:
-    with pytest.raises(ConditionError, match="the location of the home"):
+    with pytest.raises(ConditionError, match="the home’s place"):
         ask(make_parts(), {"condition": "sun", "after": "sunset"})
 
 

@@ -137,6 +137,11 @@ async def test_twice_wrong_is_no_draft(desk: Desk) -> None:
             {"action": "agent.run", "data": {"message": "Tell me the weather", "announce": "last"}},
         ),
         (
+            "Turn on the hall lamp at 18:00 every day",
+            {"trigger": "time", "at": "18:00"},
+            {"action": "homeassistant.turn_on", "target": {"entity_id": "light.hall"}},
+        ),
+        (
             "At sunset turn on the hall lamp",
             {"trigger": "sun", "event": "sunset"},
             {"action": "homeassistant.turn_on", "target": {"entity_id": "light.hall"}},

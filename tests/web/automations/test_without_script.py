@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Iterator
 
@@ -129,3 +130,35 @@ async def test_a_blueprint_that_is_used_is_not_removed(plain: PlainBrowser, hub:
     await plain.press("Remove it", within=f"[aria-labelledby='{plain.region('Needed')['aria-labelledby']}']")
 
     assert "is used by It needs it" in plain.text("[role=alert]")
+
+
+async def test_a_sentence_becomes_a_draft_in_the_editor(
+    plain: PlainBrowser, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    drafted = {
+        "alias": "Bell",
+        "triggers": [{"trigger": "event", "event_type": "doorbell_rang"}],
+        "actions": [{"action": "notify.notify", "data": {"message": "Somebody is at the door"}}],
+    }
+    model_server.queue(json.dumps(drafted))
+    await plain.goto("/automations")
+
+    plain.fill("Describe an automation in a sentence", "When the bell rings, tell me that somebody is at the door")
+    await plain.press("Send")
+    assert "Drafted by my_server/scripted" in plain.text()
+    plain.fill("Message", "The bell rang")
+    await plain.press("Save")
+
+    assert "message: The bell rang" in (hub.home / "automations.yaml").read_text()
+
+
+async def test_a_card_is_tried_and_an_action_asks_before_it_is_run(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/automations/doorbell/edit")
+
+    await plain.press("Test", within='[data-path="triggers.0"]')
+    assert "doorbell_rang" in plain.text('[data-path="triggers.0"] [role=status]')
+    await plain.press("Run just this", within='[data-path="actions.0"]')
+    assert plain.page.select_one("dialog[open]")
+    await plain.press("Run it")
+
+    assert plain.text('[data-path="actions.0"] [role=status]') == "Done"
