@@ -154,7 +154,7 @@ class AutomationEditPage:
             return await self._list_page.show_described(call, text, error.message, error.http_status)
         state = _EditorState("", AutomationDraft(drafted["yaml"], {}), "", FORM)
         with self._editor.kinds.in_use():
-            by = "" if drafted["offline"] else str(drafted["model"])
+            by = "" if drafted["without_model"] else str(drafted["model"])
             return await self._page(call, state, _Told(drafted=by))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from hub.core.phrases import rewritten
 from hub.core.states import EntityState
 
-ENTITY_ID = re.compile(r"\b[a-z_]+\.[a-z0-9_]+\b")
+ENTITY_ID = re.compile(r"(?<![A-Za-z0-9_.])[a-z_]+\.[a-z0-9_]+(?![A-Za-z0-9_])")
+"""Chinese words may stand right beside it, which `\\b` would take for a part of it."""
 
 
 class EntityNames:

@@ -163,6 +163,7 @@ SERVICE_FIELD_LABELS: Mapping[str, str] = {
     "thinking": "Thinking",
     "thread": "Thread",
     "title": "Title",
+    "to": "Recipient",
     "tools": "Tools",
     "trusted": "Trusted",
 }

@@ -74,17 +74,22 @@ class Drafted(Struct, frozen=True):
         automation: As data.
         text: The same as YAML.
         model: Who made it.
-        offline: Whether it was read by the sentences that are known without a language model.
+        without_model: Whether it was read by the sentences that are known without a language model.
     """
 
     automation: Mapping[str, Any]
     text: str
     model: str
-    offline: bool
+    without_model: bool
 
     def as_dict(self) -> dict[str, Any]:
         """The draft in the gateway's shape."""
-        return {"automation": self.automation, "yaml": self.text, "model": self.model, "offline": self.offline}
+        return {
+            "automation": self.automation,
+            "yaml": self.text,
+            "model": self.model,
+            "without_model": self.without_model,
+        }
 
 
 class Drafter:

@@ -96,7 +96,7 @@ async def test_a_draft_is_valid_yaml_and_what_a_model_must_not_set_is_left_out(d
 
     assert drafted.automation == GOOD
     assert drafted.text.startswith("alias: Hall light\ntriggers:\n  - trigger: sun\n")
-    assert (drafted.model, drafted.offline) == ("test/scripted", False)
+    assert (drafted.model, drafted.without_model) == ("test/scripted", False)
     system = desk.messages()[0]["content"]
     assert "- light.hall: Hall lamp = off" in system
     assert "- sun: event, offset" in system
@@ -161,7 +161,7 @@ async def test_twice_wrong_is_no_draft(desk: Desk) -> None:
 async def test_known_sentences_need_no_model(desk: Desk, said: str, trigger: Any, action: Any) -> None:
     drafted = await desk.draft(said=said)
 
-    assert drafted.offline
+    assert drafted.without_model
     assert drafted.automation["triggers"] == [trigger]
     assert drafted.automation["actions"] == [action]
     assert desk.server.requests() == []
@@ -181,7 +181,7 @@ async def test_when_no_model_answers_the_known_sentences_do(desk: Desk) -> None:
 
     drafted = await desk.drafter.draft("Every 2 hours remind me to drink water")
 
-    assert drafted.offline
+    assert drafted.without_model
     assert drafted.automation["triggers"] == [{"trigger": "every", "every": "02:00:00"}]
 
 
