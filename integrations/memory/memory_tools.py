@@ -66,7 +66,8 @@ class MemoryTools:
                 "remember",
                 "Keep something for later conversations: a fact, a preference, a decision, something about a person, "
                 "or something to do. Use it when you are asked to, or when it will clearly matter later. Write one "
-                "sentence that can be understood on its own, with names and full dates.",
+                "sentence that can be understood on its own, with names and full dates; an item of a list as a "
+                "todo of its own: Shopping list: milk.",
                 from_schema(
                     {
                         Required("text", description="What to remember."): All(string, Length(min=1, max=ENTRY_LIMIT)),

@@ -25,6 +25,8 @@ PAGES = [
     "/",
     "/customise",
     "/timeline",
+    "/memory/diary",
+    "/memory/lists",
     "/tools/skills",
     "/agents",
     "/agents/agent?id=main",

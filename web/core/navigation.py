@@ -94,6 +94,8 @@ GROUPS = (
                 "Memory",
                 (
                     Tab("/memory", "Facts"),
+                    Tab("/memory/diary", "Diary"),
+                    Tab("/memory/lists", "Lists"),
                     Tab("/memory/intents", "Standing reminders"),
                     Tab("/memory/history", "Changes"),
                     Tab("/memory/files", "Advanced", (Tab("/memory/files", "Files"), Tab("/memory/index", "Index"))),

@@ -400,6 +400,7 @@ MEMORY_TOLD = {
     "undone": "Undone.",
     "standing": "Reminder added.",
     "removed": "Removed.",
+    "ticked": "Ticked off. It is kept under “Done”.",
     "nothing_said": "Say what to forget: fill in at least one field.",
 }
 

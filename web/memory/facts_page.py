@@ -9,12 +9,15 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.surfaces import HttpCall
+from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.places import SHARED_AREA
 from web.core.render import RenderedPage, see_other
-from web.core.texts import MEMORY_KINDS
+from web.core.texts import MEMORY_KINDS, MEMORY_REASONS
 from web.core.urls import memory_place
+from web.memory.fact_history import FactHistory
 from web.memory.facts import Fact, FactShelf
 from web.memory.files_page import NOTHING_TO_REMEMBER, MemoryPageTools, may_write, number_of, told_of, unsettled
+from web.memory.shelf import facts_of
 
 PATH = "/memory"
 PAGE_SIZE = 50
@@ -25,11 +28,12 @@ class MemoryFactsPage:
 
     Args:
         tools: The shared dependencies of the pages about memory.
+        shelf: Has the facts.
     """
 
-    def __init__(self, tools: MemoryPageTools) -> None:
+    def __init__(self, tools: MemoryPageTools, shelf: FactShelf) -> None:
         self._tools = tools
-        self._shelf = FactShelf()
+        self._shelf = shelf
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory[?q=…&kind=…&person=…&state=past&page=N&correct=PATH&line=N&agent=ID]`: the facts.
@@ -53,21 +57,15 @@ class MemoryFactsPage:
         """Return the page, with the rejected text and the reason."""
         choice = self._tools.choice(asked)
         listed = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
-
-        async def read(path: str) -> str:
-            try:
-                answer = await self._tools.client.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
-            except HubError:  # gone or too large; the page of the file says so
-                return ""
-            return str(answer["text"])
-
-        every = await self._shelf.all(choice["chosen"], listed["files"], read)
+        every = await facts_of(self._tools, self._shelf, call, asked, listed["files"])
         wanted = {name: query.get(name, "") for name in ("kind", "person", "state")}
         found = [fact for fact in every if _fits(fact, wanted)]
         pages = max(1, -(-len(found) // PAGE_SIZE))
         number = min(number_of(query, "page") or 1, pages)
         rows = found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
         await self._tools.view.prepare(fact.text for fact in rows)
+
+        history = await self._history(call, asked, rows)
 
         def place(number: int) -> str:
             return memory_place("", choice["agent"], **wanted, page=number if number > 1 else None)
@@ -79,7 +77,7 @@ class MemoryFactsPage:
         data = {
             **choice,
             **told_of(query),
-            "facts": [self._row(fact, choice["agent"]) for fact in rows],
+            "facts": [self._row(fact, choice["agent"], history) for fact in rows],
             "count": len(found),
             "any": bool(every),
             "wanted": wanted,
@@ -97,7 +95,13 @@ class MemoryFactsPage:
             call, RenderedPage("memory", "Memory", data, PATH, failed.http_status if failed else 200)
         )
 
-    def _row(self, fact: Fact, agent: str | None) -> dict[str, Any]:
+    async def _history(self, call: HttpCall, asked: str, facts: Sequence[Fact]) -> FactHistory:
+        if not facts:
+            return FactHistory(())
+        params = {"limit": CHANGES_LIMIT, **self._tools.whose(asked)}
+        return FactHistory((await self._tools.client.ask(call, "memory.changes", params))["changes"])
+
+    def _row(self, fact: Fact, agent: str | None, history: FactHistory) -> dict[str, Any]:
         day = fact.when[:10] or None
         place = memory_place("file", agent, path=fact.path, line=fact.line)
         return {
@@ -109,6 +113,19 @@ class MemoryFactsPage:
             "place": f"{place}#hit",
             "struck": fact.struck,
             "superseded": fact.superseded,
+            "history": [
+                {
+                    "id": change["id"],
+                    "reason": MEMORY_REASONS.get(change["reason"], change["reason"]),
+                    "who": self._tools.names.person(change["who"]) or change["who"],
+                    "before": before,
+                    "path": memory_place("history", agent, change=change["id"]),
+                    "can_undo": change["can_undo"] and not change["undone"],
+                    "undone": change["undone"],
+                    **self._tools.moment(change["time_ms"]),
+                }
+                for change, before in history.of(fact.text)
+            ],
             "correct": memory_place("", agent, correct=fact.path, line=fact.line),
             "source": self._tools.view.source(fact.kind, fact.person, fact.session, day, trusted=fact.trusted),
         }

@@ -93,7 +93,7 @@ class MemoryPageTools(Struct, frozen=True):
             "chosen": agent or default,
             "places": {
                 name: memory_place(name, agent)
-                for name in ("files", "new", "search", "intents", "history", "index", "forget")
+                for name in ("files", "new", "search", "intents", "history", "index", "forget", "lists", "diary")
             },
             "kinds": MEMORY_KINDS,
             "people": self.names.people(),

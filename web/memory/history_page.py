@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,8 @@ SHOWN_LIMIT = 200
 """As many as are kept."""
 OPENINGS = {"add": "remembered in ", "edit": "Edited ", "forget": "forgot something in ", "undo": "took back: "}
 """What the hub begins its own summary with; the page says that already, in the language of its reader."""
+_PLACE = re.compile(r"\A(?:MEMORY|memory/[^:\s]+)\.md: ")
+"""The file before what was remembered; the page of the change names it."""
 ICONS = {"add": "notebook-pen", "edit": "pencil", "tidy": "list-checks", "import": "download", "undo": "undo-2"}
 
 UNDO = Schema({Required("id"): All(string, Length(min=1, max=128)), Optional("agent", default=""): string})
@@ -97,7 +100,7 @@ class MemoryHistoryPage:
         kept = {name: change[name] for name in ("id", "time_ms", "reason", "undone", "can_undo")}
         return {
             **kept,
-            "summary": change["summary"].removeprefix(OPENINGS.get(change["reason"], "")),
+            "summary": _PLACE.sub("", change["summary"].removeprefix(OPENINGS.get(change["reason"], ""))),
             "reason_text": MEMORY_REASONS.get(change["reason"], change["reason"]),
             "icon": ICONS.get(change["reason"], "brain"),
             "who": self._tools.names.person(change["who"]) or change["who"],

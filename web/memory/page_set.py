@@ -11,12 +11,15 @@ from web.chat.markdown import Markdown
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import Renderer
+from web.memory.diary_page import MemoryDiaryPage
 from web.memory.edit_page import MemoryEditPage
+from web.memory.facts import FactShelf
 from web.memory.facts_page import MemoryFactsPage
 from web.memory.files_page import MemoryPage, MemoryPageTools
 from web.memory.history_page import MemoryHistoryPage
 from web.memory.index_page import MemoryIndexPage
 from web.memory.intents_page import MemoryIntentsPage
+from web.memory.lists_page import MemoryListsPage
 from web.memory.names import MemoryNames
 from web.memory.search_page import MemorySearchPage
 from web.memory.status import IndexStatus
@@ -36,6 +39,8 @@ class MemoryPages(Struct, frozen=True):
     history: MemoryHistoryPage
     index: MemoryIndexPage
     intents: MemoryIntentsPage
+    lists: MemoryListsPage
+    diary: MemoryDiaryPage
 
 
 def make_memory_pages(
@@ -54,7 +59,8 @@ def make_memory_pages(
         view=MemoryView(Markdown(), names),
         pulse=pulse,
     )
-    facts = MemoryFactsPage(tools)
+    shelf = FactShelf()
+    facts = MemoryFactsPage(tools, shelf)
     return MemoryPages(
         facts=facts,
         files=MemoryPage(tools),
@@ -63,4 +69,6 @@ def make_memory_pages(
         history=MemoryHistoryPage(tools),
         index=MemoryIndexPage(tools, IndexStatus(tools.view, tools.moment), tasks),
         intents=MemoryIntentsPage(tools),
+        lists=MemoryListsPage(tools, shelf),
+        diary=MemoryDiaryPage(tools, shelf),
     )

@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from hub.memory.lists import item_of
 from hub.memory.words import fold, words_of
 from integrations.models.offline.entries import Told, placed, told_in
 from integrations.models.offline.hearing import ENDS
-from integrations.models.offline.lists import about_a_list, item_of
+from integrations.models.offline.lists import about_a_list
 from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply

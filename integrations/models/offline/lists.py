@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from hub.memory.lists import item_of, item_text
 from hub.memory.words import fold, words_of
 from integrations.models.offline.entries import Told, lines, told_in
 from integrations.models.offline.hearing import ENDS, plain
@@ -97,7 +98,6 @@ _SAME = {
     "groceries": "shopping",
     "buying": "shopping",
 }
-_ENTRY = re.compile(r"(?P<list>[^:：]{1,30}?)(?: list: |清单：)(?P<item>.+)", re.IGNORECASE)
 
 
 def about_a_list(text: str, language: str) -> RecognizedIntent | None:
@@ -114,12 +114,6 @@ def about_a_list(text: str, language: str) -> RecognizedIntent | None:
     return None
 
 
-def item_of(text: str) -> tuple[str, str] | None:
-    """Return the list and the item of an entry; None for any other entry."""
-    match = _ENTRY.fullmatch(text)
-    return None if match is None else (match["list"].lower(), match["item"])
-
-
 def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
     """Add items to a list, remove them, or read the list."""
     match intent.name:
@@ -128,7 +122,7 @@ def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language:
         case "ListOff":
             return _take_off(intent, results, language)
     if not results:
-        return _look(intent.slots["list"], language)
+        return _look(intent.slots["list"])
     found = [item for _, item in _on(results[0].output, intent.slots["list"])]
     if not found:
         return Say(reply("list_empty", language, list=intent.slots["list"]))
@@ -138,14 +132,14 @@ def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language:
 def _add(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
     items, which = intent.slots["items"].split("\n"), intent.slots["list"]
     if len(results) < len(items):
-        return Call("remember", {"text": _entry(which, items[len(results)], language), "kind": "todo"})
+        return Call("remember", {"text": item_text(which, items[len(results)]), "kind": "todo"})
     return Say(reply("list_added", language, list=which, lines=lines(items)))
 
 
 def _take_off(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
     items, which = intent.slots["items"].split("\n"), intent.slots["list"]
     if not results:
-        return _look(which, language)
+        return _look(which)
     found = [(told, item) for told, item in _on(results[0].output, which) if any(_same(item, each) for each in items)]
     if not found:
         return Say(reply("list_lacks", language, list=which, text=", ".join(items)))
@@ -155,20 +149,14 @@ def _take_off(intent: RecognizedIntent, results: Sequence[StepResult], language:
     return Say(reply("list_taken", language, list=which, lines=lines(item for _, item in found)))
 
 
-def _look(which: str, language: str) -> Call:
-    return Call(
-        "memory_search", {"query": _entry(which, "", language).strip(" :："), "kind": "todo", "limit": LIST_LIMIT}
-    )
+def _look(which: str) -> Call:
+    return Call("memory_search", {"query": item_text(which, "").strip(" :："), "kind": "todo", "limit": LIST_LIMIT})
 
 
 def _on(output: str, which: str) -> list[tuple[Told, str]]:
     """Return the entries of a list with their items."""
     found = [(each, item_of(each.text)) for each in told_in(output, "hits")]
     return [(each, item[1]) for each, item in found if item is not None and item[0] == which]
-
-
-def _entry(which: str, item: str, language: str) -> str:
-    return f"{which}清单：{item}" if language == CHINESE else f"{which.capitalize()} list: {item}"
 
 
 def _items(text: str, language: str) -> list[str]:

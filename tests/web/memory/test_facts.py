@@ -75,7 +75,7 @@ async def test_a_fact_is_corrected_in_place_and_the_old_one_is_kept(plain: Plain
     await plain.press("Remember it")
 
     assert "the old entry is struck" in plain.text()
-    assert [each for each in plain.texts(ROWS) if "called Elm" in each] == []
+    assert [each for each in plain.texts(f"{ROWS} .fact > div:first-child") if "called Elm" in each] == []
     assert len([each for each in plain.texts(ROWS) if "called Oak" in each]) == 1
     await plain.goto("/memory?state=past")
     assert "called Elm" in plain.having(ROWS, "guest Wi-Fi").get_text()
@@ -112,3 +112,37 @@ async def test_ten_thousand_facts_are_read_once() -> None:
 
     assert len(facts) == 10_000
     assert asked == ["MEMORY.md"]
+
+
+async def test_a_fact_tells_its_history_in_its_row_and_is_taken_back_there(
+    plain: PlainBrowser, hub: HubProcess
+) -> None:
+    hub.rpc("memory.add", {"text": "The gardener comes on Monday"})
+    hub.rpc("memory.add", {"text": "The gardener comes on Friday", "replaces": "The gardener comes on Monday"})
+    await plain.goto("/memory")
+
+    row = plain.having(ROWS, "comes on Friday")
+    assert "comes on Monday" in row.select(".more .struck")[0].get_text()
+    row.select("form[action='/memory/undo'] button")[0]["aria-label"] = "this one"
+    await plain.press("this one")
+
+    await plain.goto("/memory")
+    assert [each for each in plain.texts(ROWS) if "comes on Friday" in each] == []
+    assert len([each for each in plain.texts(ROWS) if "comes on Monday" in each]) == 1
+
+
+async def test_a_corrected_fact_is_forgotten_with_what_it_said_before(plain: PlainBrowser, hub: HubProcess) -> None:
+    hub.rpc("memory.add", {"text": "The code of the gate is Tulip"})
+    hub.rpc("memory.add", {"text": "The code of the gate is Rose", "replaces": "The code of the gate is Tulip"})
+
+    for state, text in (("past", "is Tulip"), ("", "is Rose")):
+        await plain.goto(f"/memory?state={state}")
+        button = plain.having(ROWS, text).select("form[action='/memory/forget'] button")[0]
+        button["aria-label"] = "the one"
+        await plain.press("the one")
+        assert "1 entry would go:" in plain.texts("h1, h2, h3")
+        await plain.press("Forget permanently")
+
+    kept = "\n".join(path.read_text() for path in (hub.home / "workspace").rglob("*.md"))
+    assert "code of the gate" not in kept
+    assert hub.rpc("memory.search", {"query": "code of the gate"})["hits"] == []
