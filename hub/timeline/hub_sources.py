@@ -21,6 +21,9 @@ _CHAT_TYPE = re.compile(r'"chat_type":"(\w+)"')
 _SENDER = re.compile(r'"sender_name":"((?:[^"\\]|\\.)*)"')
 
 
+IN_JSON = "IN (SELECT value FROM json_each(?))"
+
+
 class Span(Struct, frozen=True):
     """Selects rows of a source, newest first.
 
@@ -29,6 +32,7 @@ class Span(Struct, frozen=True):
         since_ms, until_ms: Only those that began in this time; the end is excluded.
         columns: Columns and the values they must have.
         ids: Only these; None for any.
+        positions: Only those at one of these; None for any.
     """
 
     before: int | None
@@ -37,6 +41,7 @@ class Span(Struct, frozen=True):
     until_ms: int | None = None
     columns: Mapping[str, Any] = {}
     ids: Sequence[str] | None = None
+    positions: Sequence[int] | None = None
 
     def where(self, position: str, time: str, *conditions: str) -> tuple[str, list[Any]]:
         """Return conditions, order and limit of a statement, and their values."""
@@ -46,8 +51,13 @@ class Span(Struct, frozen=True):
         texts = [*conditions, *(text for text, _ in chosen)]
         if self.ids is not None:
             texts.append(f"id IN ({_marks(self.ids) or 'NULL'})")
+        if self.positions is not None:
+            texts.append(f"{position} {IN_JSON}")
         where = f"WHERE {' AND '.join(texts)} " if texts else ""
-        values = [*(value for _, value in chosen), *(self.ids or ()), self.limit]
+        values = [*(value for _, value in chosen), *(self.ids or ())]
+        if self.positions is not None:
+            values.append(orjson.dumps(self.positions).decode())
+        values.append(self.limit)
         return f" {where}ORDER BY {position} DESC LIMIT ?", values
 
 

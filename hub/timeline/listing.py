@@ -19,7 +19,7 @@ from hub.security.people import People
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.history import HistoryStore
-from hub.timeline import history_sources, hub_sources
+from hub.timeline import history_sources, hub_sources, narrowing
 from hub.timeline.happening import FELL_BACK, Happening, Kind, Outcome
 from hub.timeline.history_sources import TRIGGERED, Around, Change, Skipped, Told
 from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, Span
@@ -182,6 +182,7 @@ class Timeline:
         rows: list[Happening] = []
         scanned = 0
         only = await self._only(wanted)
+        positions = await self._narrowed(wanted, authority)
         while len(rows) < limit and scanned < SCAN_LIMIT:
             empty = [source for source, found in waiting.items() if not found and source not in over]
             if empty:
@@ -193,6 +194,7 @@ class Timeline:
                         wanted.until_ms,
                         wanted.columns(source),
                         only if source == RUNS else None,
+                        positions.get(source),
                     )
                     for source in empty
                 }
@@ -221,6 +223,24 @@ class Timeline:
             return None
         nothing: list[str] = []
         return await self.history.read(partial(history_sources.fallen_back, limit=FELL_BACK_LIMIT), nothing)
+
+    async def _narrowed(self, wanted: Wanted, authority: Authority) -> Mapping[str, Sequence[int]]:
+        """Return the positions of the only rows of each source that can match; nothing for all."""
+        reader = "" if authority.owner else authority.person or ""
+        id = wanted.entity or wanted.automation
+        word = id or narrowing.word_of(wanted.text) or wanted.person or reader or wanted.agent
+        if not word:
+            return {}
+        word = word.encode().lower().decode()  # as SQLite does it: the letters of ASCII only
+        titled = [each.key for each in self.sessions.list() if word in (each.title or "").encode().lower().decode()]
+        found, nothing = narrowing.Found(set(), set(), {}), None
+        try:
+            await self.db.read(lambda connection: narrowing.in_hub(connection, word, titled, found))
+            await self.history.read(lambda connection: narrowing.in_history(connection, word, found), nothing)
+            await self.db.read(lambda connection: narrowing.of_runs(connection, found))
+        except narrowing.TooMany:
+            return {}
+        return narrowing.positions_of(found)
 
     async def _fetch(
         self, spans: Mapping[str, Span], wanted: Wanted, authority: Authority

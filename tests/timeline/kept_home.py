@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from hub.core.clock import ManualClock
 from hub.core.context import SCOPES, Authority
@@ -31,6 +32,11 @@ PEOPLE = People.from_config(
     ]
 )
 BOBS = "agent:main:telegram:direct:7"
+
+
+def as_kept(value: Any) -> str:
+    """JSON as the hub writes it."""
+    return orjson.dumps(value).decode()
 
 
 class KeptHome:
@@ -64,9 +70,9 @@ class KeptHome:
     async def run(self, text: str, at: float, *, key: str = "agent:main:main", authority: Authority = OWNER) -> str:
         """A question that an agent answered."""
         self._count += 1
-        id, ms, by = f"r{self._count}", int(at * 1000), json.dumps(authority.as_dict())
+        id, ms, by = f"r{self._count}", int(at * 1000), as_kept(authority.as_dict())
         said = {"address": {"channel": "telegram"}, "message_id": id, "sender": "x", "text": text}
-        message = json.dumps(said, separators=(",", ":"))
+        message = as_kept(said)
 
         def write(connection: Any) -> None:
             connection.execute(
@@ -99,8 +105,8 @@ class KeptHome:
         id, ms = f"m{self._count}", int(at * 1000)
         address = {"channel": "telegram", "chat_type": chat_type}
         named = {"sender_name": sender} if sender else {}
-        message = json.dumps({"address": address, **named}, separators=(",", ":"))
-        by = json.dumps({"principal": principal})
+        message = as_kept({"address": address, **named})
+        by = as_kept({"principal": principal})
         await self.db.write(
             lambda connection: (
                 connection.execute(
@@ -116,7 +122,7 @@ class KeptHome:
         """A command that was denied."""
         self._count += 1
         id, ms = f"a{self._count}", int(at * 1000)
-        row = (id, json.dumps({"argv": command.split()}), json.dumps(by.as_dict()), run_id, ms, ms, ms + 9)
+        row = (id, as_kept({"argv": command.split()}), as_kept(by.as_dict()), run_id, ms, ms, ms + 9)
         await self.db.write(
             lambda connection: (
                 connection.execute(
@@ -149,10 +155,19 @@ class KeptHome:
         self.history.record_event("automation_finished", ended, f"c-{id}", at + 0.1)
         return f"c-{id}"
 
+    async def at_work(self, text: str, at: float, lamp: str, automation: str | None = None) -> None:
+        """A question for which an agent switched a lamp; one that an automation asked, when that is named."""
+        above = self.automation(automation, at) if automation is not None else None
+        run_id = await self.run(text, at)
+        own, chain = f"w-{run_id}", [f"q-{run_id}"] if above is None else [above]
+        told = {"run_id": run_id, "chain": chain}
+        self.history.record_event("run_started", told, own, at, parent_id=chain[-1])
+        self.change(lamp, at + 0.2, cause=f"s-{run_id}", parent=own)
+
     def skipped(self, name: str, at: float) -> None:
         """An automation that did not run."""
         told = {"alias": name, "trigger": {"platform": "event", "description": "an event"}, "text": "it is not dark"}
-        data = json.dumps({**told, "steps": {}}).encode()
+        data = as_kept({**told, "steps": {}}).encode()
         self.history.record_trace(NotRunRow(int(at * 1000), name, "conditions", 1_000_000, data))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import Kind
 from hub.timeline.listing import SCAN_LIMIT, Wanted
+from hub.timeline.narrowing import word_of
 from tests.timeline.kept_home import BOB, BOBS, NOON, KeptHome, kept_home
 
 EVENTS = st.lists(
@@ -40,6 +43,15 @@ async def happen(home: KeptHome, what: str, at: float) -> None:
             home.skipped("night", at)
 
 
+HUB = Path(__file__).parents[2] / "hub"
+
+
+def phrases_of(path: Path) -> list[str]:
+    """The templates of the phrases of a module."""
+    calls = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.Call) and each.args]
+    return [ast.literal_eval(each.args[0]) for each in calls if getattr(each.func, "id", "") == "phrase"]
+
+
 def ids(rows: list[dict[str, Any]]) -> list[str]:
     return [row["id"] for row in rows]
 
@@ -65,6 +77,94 @@ def test_pages_hold_every_row_once_and_the_newest_first(
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(look(Path(folder) / "home"))
+
+
+NAMES = ["Sofa", "Küche", "Straße 7", "厨房灯", "Hall"]
+HAPPENINGS = st.lists(
+    st.tuples(
+        st.sampled_from(["run", "work", "asked", "approval", "lamp", "automation", "motion", "skipped", "refused"]),
+        st.sampled_from(NAMES),
+        st.integers(min_value=0, max_value=30),
+    ),
+    max_size=12,
+)
+
+
+async def happen_with(home: KeptHome, what: str, name: str, at: float) -> None:
+    match what:
+        case "run":
+            await home.run(f"Is {name} on?", at)
+        case "work":
+            await home.at_work("light please", at, name)
+        case "asked":
+            await home.at_work("What is on today?", at, name, automation=f"briefing {name}")
+        case "approval":
+            await home.approval(f"ls {name}", at, await home.run("Look there", at))
+        case "lamp":
+            home.change(name, at)
+        case "automation":
+            home.automation(name, at)
+        case "motion":
+            home.change("Hall", at, cause=home.automation("motion", at, home.change(name, at), f"light.{name.lower()}"))
+        case "refused":
+            await home.refused(name, at)
+        case _:
+            home.skipped(name, at)
+
+
+@settings(max_examples=60, deadline=None)
+@given(HAPPENINGS, st.data())
+def test_a_filter_finds_what_a_look_at_every_row_finds(
+    happenings: list[tuple[str, str, int]], data: st.DataObject
+) -> None:
+    async def look(folder: Path) -> None:
+        async with kept_home(folder) as home:
+            for what, name, minutes in happenings:
+                await happen_with(home, what, name, NOON + minutes * 60)
+            every = (await home.timeline.page(Wanted(), home.owner, limit=200)).rows
+            words = data.draw(st.sampled_from([row.words() for row in every] or ["nothing"]))
+            begin = data.draw(st.integers(min_value=0, max_value=len(words) - 1))
+            text = words[begin : begin + data.draw(st.integers(min_value=1, max_value=9))].strip()
+            for wanted in (
+                Wanted(text=text.upper()),
+                Wanted(text=text),
+                Wanted(person="ada"),
+                Wanted(person="bob"),
+                Wanted(agent="main"),
+                Wanted(automation=f"briefing {NAMES[1]}"),
+                Wanted(entity="light.küche"),
+            ):
+                found = await home.pages(wanted, limit=3)
+
+                assert sorted(ids(found)) == sorted(row.id for row in every if wanted.takes(row)), wanted
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(look(Path(folder) / "home"))
+
+
+def test_a_search_for_words_of_the_hub_alone_is_not_narrowed() -> None:
+    told = [each for name in ("words", "rows") for each in phrases_of(HUB / "timeline" / f"{name}.py")]
+
+    assert len(told) > 30
+    assert [each for each in told if word_of(re.sub(r"\{\w+\}", " ", each)) is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("boiler due", "boiler"),
+        ("oil", "oil"),
+        ("otion", None),
+        ("KÜCHENLAMPE", "chenlampe"),
+        ("Straße 7", "tra"),
+        ("stras", "tra"),
+        ("厨房灯 on", "厨房灯"),
+        ("turned off", None),
+        ("42", "42"),
+    ],
+)
+def test_the_word_that_is_looked_for_is_one_that_tables_have_as_it_is(text: str, word: str | None) -> None:
+    assert word_of(text) == word
 
 
 async def test_what_comes_between_two_pages_is_in_none_of_the_older_ones(tmp_path: Path) -> None:
