@@ -130,6 +130,14 @@ async def test_the_past_of_a_device_is_drawn_with_a_legend(signed_in: BrowserCon
     await expect(page.locator("#chart .u-legend")).to_contain_text("Power")
     await page.get_by_text("The latest changes").first.click()
     await expect(page.get_by_role("cell", name="17.5 W")).to_be_visible()
+    await page.get_by_role("img", name="Chart of Power").focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.locator("#chart .u-legend")).to_contain_text("4 W")
+    await expect(page.locator("#announcer")).to_contain_text("Power 4 W")
+    assert await faults(page) == []
+    await page.get_by_role("link", name="Timeline", exact=True).last.click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Timeline")
+    await expect(page.get_by_role("link", name="Without Power")).to_be_visible()
 
 
 async def test_a_room_is_added_in_a_dialog_and_given_devices_by_the_picker(

@@ -216,7 +216,7 @@ class EntitiesPage:
             "attributes": [(key, value) for key, value in attributes.items() if not isinstance(value, (dict, list))],
             "slider_text": SLIDER_TEXTS.get(entity["domain"], "Value"),
             "room": next((each["id"] for each in places["areas"] if each["name"] == entity["area"]), ""),
-            "timeline": urlencode({"kind": "device", "q": entity["shown_name"]}),
+            "timeline": urlencode({"kind": "device", "entity": entity_id}),
             "device": device,
             "siblings": await self._tiles.of(call, siblings),
             "areas": [(each["id"], each["name"]) for each in places["areas"]],

@@ -1,6 +1,6 @@
 // The past of devices: uPlot draws, drag zooms, double-click shows all, a click in the legend shows one line alone.
 import uPlot from "./vendor/uplot.js";
-import { t } from "./texts.js";
+import { announce, t } from "./texts.js";
 
 const HEIGHT = 260;
 const place = document.getElementById("chart");
@@ -19,6 +19,8 @@ function colour(name, property = "stroke") {
 const unitOf = (each) => each.words.length ? "words" : each.unit || "number";
 const written = (each) => (value) => value == null ? "–" : each.words.length ? each.words[value] : `${+value.toFixed(2)} ${each.unit}`.trim();
 
+let full; // how a moment is written
+
 function draw() {
   const soft = colour("sub", "color");
   const line = colour("card", "borderTopColor");
@@ -27,7 +29,7 @@ function draw() {
   const language = document.documentElement.lang;
   const near = times.at(-1) - times[0] < 2 * 86_400;
   const stamp = new Intl.DateTimeFormat(language, near ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : { month: "short", day: "numeric" });
-  const full = new Intl.DateTimeFormat(language, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  full = new Intl.DateTimeFormat(language, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const chart = new uPlot({
     width: place.clientWidth,
     height: HEIGHT,
@@ -56,5 +58,17 @@ function draw() {
 
 let chart = draw();
 document.getElementById("chart-help").hidden = false;
+place.tabIndex = 0;
+place.addEventListener("keydown", (event) => {
+  const last = times.length - 1;
+  const page = Math.max(1, Math.round(times.length / 10));
+  const at = chart.cursor.idx ?? last + 1;
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, PageUp: at - page, PageDown: at + page, Home: 0, End: last }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  const index = Math.min(Math.max(to, 0), last);
+  chart.setCursor({ left: chart.valToPos(times[index], "x"), top: chart.over.clientHeight / 2 });
+  announce([full.format(times[index] * 1000), ...series.map((each) => `${each.name} ${written(each)(each.values[index])}`)].join(", "));
+});
 new ResizeObserver(() => place.clientWidth && place.clientWidth !== chart.width && chart.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { chart.destroy(); chart = draw(); });
