@@ -451,7 +451,7 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
     taint = conversation.taint()
     run.heard_outside = run.heard_outside or info.program or taint.is_heard(config.speaker)
     run.tainted = run.tainted or taint.restricts(config.speaker, run.request.run_id)
-    on_sent = run.trace.sent(run.context_tokens)
+    on_sent = run.trace.sent(run.context_tokens, len(window.messages))
     specs = _specs(parts, run, resolved.ref)
     _publish_input(parts, run, resolved.ref, window.messages, specs)
     request = ModelRequest(

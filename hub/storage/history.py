@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 import time
+import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime, tzinfo
@@ -21,6 +22,8 @@ from hub.storage.history_retention import Retention, purge
 from hub.storage.history_rows import (
     DATA_BYTES_LIMIT,
     EVENT_INSERT,
+    PIECE_CHARS_LIMIT,
+    PIECE_INSERT,
     RUN_BYTES_LIMIT,
     RUN_INSERT,
     STATE_INSERT,
@@ -41,6 +44,9 @@ BUCKET_MS = 900_000
 """Usage is summed by quarters of an hour: every time zone's midnight is at the end of one."""
 TRACE_BUFFER_BYTES = 16 * 1024 * 1024
 """Traces that wait to be written have at most so many bytes together."""
+PIECE_AGAIN_MS = 3_600_000
+"""A piece in use is marked so again after so long; it is deleted as long after that as traces are."""
+PIECES_KNOWN = 2_000
 MADE_LATER_LIMIT = 500
 """So many traces may wait in the form that a run left; further ones are made at once, which takes less memory."""
 Redact = Callable[[str], str]
@@ -106,6 +112,8 @@ class HistoryStore:
         self._trace_bytes_in = 0
         self._trace_bytes_out = 0
         self._flush_posted = False
+        self._known_pieces: dict[str, int] = {}
+        """When each piece was written last, in ms since the epoch; used by the writer's thread alone."""
         self._paused_until_s = 0.0
         self._purged_at_s: float | None = None
         self._open = False
@@ -342,6 +350,13 @@ class HistoryStore:
         rows = await self._read("SELECT data, imported FROM traces WHERE run_id = ?", (run_id,))
         return next(({**_decode(data), **({"imported": True} if imported else {})} for data, imported in rows), None)
 
+    async def run_pieces(self, names: Collection[str]) -> dict[str, str]:
+        """Return the words of some `RunTrace.pieces`, by their names; those that are gone are left out."""
+        chosen = sorted(set(names))[:LIST_LIMIT]
+        marks = ",".join("?" for _ in chosen)
+        rows = await self._read(f"SELECT name, data FROM run_pieces WHERE name IN ({marks})", tuple(chosen))  # noqa: S608
+        return {name: zlib.decompress(data).decode() for name, data in rows}
+
     async def run_trace(self, run_id: str) -> dict[str, Any] | None:
         """Return the trace of an agent's run, or None when none is kept."""
         rows = await self._read("SELECT data FROM run_traces WHERE run_id = ?", (run_id,))
@@ -441,6 +456,8 @@ class HistoryStore:
             insert, row = self._buffer.popleft()
             limit = RUN_BYTES_LIMIT if insert == RUN_INSERT else DATA_BYTES_LIMIT
             rows.setdefault(insert, []).append(row if insert == USAGE_INSERT else encode(row, self._redact, limit))
+            if insert == RUN_INSERT and (pieces := self._pieces(row)):
+                rows.setdefault(PIECE_INSERT, []).extend(pieces)
         traces = [self._traces.popleft() for _ in range(len(self._traces))]
         self._trace_bytes_out += sum(map(size_of, traces))
         if time.monotonic() < self._paused_until_s:
@@ -456,6 +473,17 @@ class HistoryStore:
             raise
         if self._purged_at_s is None or time.monotonic() - self._purged_at_s >= PURGE_EVERY_S:
             self._purge(connection)
+
+    def _pieces(self, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the rows of what a run's models were sent, but for those that were written lately."""
+        time_ms, _, trace = row
+        found: dict[str, str] = trace.pieces() if hasattr(trace, "pieces") else {}
+        new = {name: text for name, text in found.items() if time_ms - self._known_pieces.get(name, 0) > PIECE_AGAIN_MS}
+        if len(self._known_pieces) > PIECES_KNOWN:
+            self._known_pieces.clear()
+        self._known_pieces.update(dict.fromkeys(new, time_ms))
+        clean = self._redact or str
+        return [(time_ms, name, zlib.compress(clean(text)[:PIECE_CHARS_LIMIT].encode())) for name, text in new.items()]
 
     def _purge(self, connection: SqlConnection) -> None:
         """Delete expired and excess rows, in bounded batches."""

@@ -18,6 +18,7 @@ ROW_LIMITS: Mapping[str, int] = {
     "traces": 50_000,
     "not_run": 100_000,
     "run_traces": 50_000,
+    "run_pieces": 10_000,
 }
 
 
@@ -49,6 +50,7 @@ class Retention(Struct, frozen=True):
             "traces": self.traces_s,
             "not_run": self.traces_s,
             "run_traces": self.traces_s,
+            "run_pieces": self.traces_s,
         }
 
 

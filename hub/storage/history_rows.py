@@ -28,6 +28,11 @@ USAGE_INSERT = (
     "cache_write_tokens, cost_usd) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 RUN_INSERT = "INSERT OR REPLACE INTO run_traces(time_ms, run_id, data) VALUES(?, ?, ?)"
+PIECE_INSERT = (
+    "INSERT INTO run_pieces(time_ms, name, data) VALUES(?, ?, ?)"
+    " ON CONFLICT(name) DO UPDATE SET time_ms = excluded.time_ms"
+)
+PIECE_CHARS_LIMIT = 262_144
 
 
 def encode(row: tuple[Any, ...], redact: Callable[[str], str] | None, limit: int = DATA_BYTES_LIMIT) -> tuple[Any, ...]:

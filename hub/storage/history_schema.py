@@ -83,5 +83,18 @@ def fourth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HISTORY_MIGRATIONS = (first, second, third, fourth)
+_FIFTH = (
+    """CREATE TABLE run_pieces(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, name TEXT NOT NULL UNIQUE,
+        data BLOB NOT NULL)""",
+    """CREATE INDEX run_pieces_time ON run_pieces(time_ms)""",
+)
+
+
+def fifth(connection: sqlite3.Connection) -> None:
+    """Make the table of what models are sent before a conversation: each piece once, by its hash."""
+    for statement in _FIFTH:
+        connection.execute(statement)
+
+
+HISTORY_MIGRATIONS = (first, second, third, fourth, fifth)
 """In order; one that was released is never changed, only followed by another."""

@@ -9,6 +9,8 @@ import pytest
 from hub.agent.run_request import RunRequest
 from hub.agent.runs.run_rows import RunSurroundings, StoredRun
 from hub.agent.runs.run_timeline import RunWords, timeline
+from hub.agent.runs.trace import RunTrace
+from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
 from hub.models.contract import user_message
@@ -77,6 +79,57 @@ async def test_a_run_is_told_from_the_message_to_the_reply(house: HubFixture, op
     assert (answered["text"], answered["model"]) == ("It is dry.", "test/model")
     assert (told["state"], told["reply"], told["traced"]) == ("answered", "It is dry.", True)
     assert told["prompt"]["tokens"] > 0
+
+
+async def test_all_that_a_model_was_sent_in_a_call_is_shown_as_the_model_got_it(
+    house: HubFixture, openai_server: OpenAIServer
+) -> None:
+    add_tool(house)
+    house.redactor.register("hunter2hunter2")
+    await ask(house, "good morning")
+    openai_server.queue(LOOK, "It is dry.")
+    run_id = await ask(house, "look into the cellar")
+    got = [each["body"] for each in openai_server.requests()[-2:]]
+
+    first, second = [await call(house, "runs.sent", {"runId": run_id, "call": number}) for number in (0, 1)]
+
+    assert (first["calls"], second["model"]) == (2, "test/model")
+    for shown, body in ((first, got[0]), (second, got[1])):
+        kept = [part["text"] for part in shown["system"] if part["text"] is not None]
+        assert kept
+        assert all(text in body["messages"][0]["content"] for text in kept)
+        assert [tool["name"] for tool in shown["tools"]] == [tool["function"]["name"] for tool in body["tools"]]
+        assert len(shown["messages"]) == len(body["messages"]) - 1
+    assert [each["role"] for each in second["messages"]] == ["user", "assistant", "user", "assistant", "toolResult"]
+    assert "look into the cellar" in first["messages"][-1]["parts"][0]["text"]
+    assert second["messages"][-2]["parts"][-1] == {"kind": "call", "name": "look", "text": '{"where":"the cellar"}'}
+    assert second["messages"][-1]["parts"][0]["text"].startswith("the cellar is dry")
+    assert "hunter2" not in str(second)
+
+
+async def test_what_a_model_was_sent_ends_with_its_conversation_and_is_not_for_others(house: HubFixture) -> None:
+    run_id = await ask(house)
+    key = (await call(house, "runs.get", {"runId": run_id}))["sessionKey"]
+    beyond = await call(house, "runs.sent", {"runId": run_id, "call": 7})
+    await house.sessions.delete(key)
+
+    gone = await call(house, "runs.sent", {"runId": run_id})
+    private = await run_in(house, direct_key("main", "eve", channel="telegram"), Authority("person:eve", "eve"))
+    theirs = await call(house, "runs.sent", {"runId": private})
+
+    assert [each["code"] for each in (beyond, gone, theirs)] == ["NOT_FOUND"] * 3
+
+
+async def test_memory_is_in_no_piece_that_is_kept() -> None:
+    trace = RunTrace(ManualClock())
+    trace.parts = (("rules", "Be kind."), ("MEMORY.md", "the gate code is 4711"), ("memory/2026-11-29.md", "4711"))
+
+    assert list(trace.pieces().values()) == ["Be kind."]
+    assert [(each["name"], bool(each["piece"])) for each in trace.as_dict()["prompt"]["parts"]] == [
+        ("rules", True),
+        ("MEMORY.md", False),
+        ("memory/2026-11-29.md", False),
+    ]
 
 
 async def test_without_its_trace_a_run_shows_what_the_transcript_has(

@@ -293,7 +293,7 @@ NOT_INTO_CONVERSATIONS = {
         ),
         *("models.providers.connect", "models.providers.hello", "models.providers.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
-        *("runs.list", "runs.get", "subagents.list", "subagents.kill"),
+        *("runs.list", "runs.get", "runs.sent", "subagents.list", "subagents.kill"),
         *("timeline.list", "timeline.get"),
         "runs.replay",  # its run keeps nothing
         *("sandbox.recreate", "sandbox.prune"),

@@ -128,6 +128,40 @@ async def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     assert b"[redacted]" in (tmp_path / "history.db").read_bytes()
 
 
+class Pieced:
+    """The trace of a run whose models were sent some words."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    def as_dict(self) -> dict[str, object]:
+        return {"steps": []}
+
+    def pieces(self) -> dict[str, str]:
+        return {f"piece-{text[:3]}": text for text in self.texts}
+
+
+async def test_what_models_were_sent_is_kept_once_for_all_runs_and_without_secrets(tmp_path: Path) -> None:
+    redactor = Redactor()
+    redactor.register(Secret("correct-horse-battery"))
+    now = [NOON]
+    history = HistoryStore(tmp_path / "history.db", redact=redactor.redact, wall_time=lambda: now[0])
+    await history.open()
+    for run in ("one", "two"):
+        history.record_run(run, Pieced("Be kind.", "Use correct-horse-battery."), NOON)
+
+    found = await history.run_pieces(["piece-Be ", "piece-Use", "piece-gone"])
+
+    assert found == {"piece-Be ": "Be kind.", "piece-Use": "Use [redacted]."}
+    now[0] += 100 * DAY
+    history.record_run("late", Pieced("Be kind."), now[0])
+    await history.run_trace("late")
+    history.set_retention(Retention(traces_s=DAY))
+    await history.close()
+    with sqlite3.connect(tmp_path / "history.db") as stranger:
+        assert stranger.execute("SELECT name FROM run_pieces").fetchall() == [("piece-Be ",)]
+
+
 async def test_what_is_too_old_is_deleted_by_class(tmp_path: Path) -> None:
     history = HistoryStore(
         tmp_path / "history.db", retention=Retention(events_s=DAY, states_s=3 * DAY), wall_time=lambda: NOON

@@ -91,7 +91,7 @@ async def test_what_was_chosen_is_pushed_and_leads_to_its_page(
     page = await shown(signed_in)
     assert await faults(page) == []
     await choose(page, "Approvals")
-    await expect(page.get_by_text("This browser is told.")).to_be_visible()
+    await expect(page.get_by_text("Notifications come to this browser.")).to_be_visible()
 
     before = len(push.received)
     await page.get_by_role("button", name="Send a test").click()
@@ -132,7 +132,7 @@ async def test_a_choice_is_kept_and_taken_back(signed_in: BrowserContext, hub: H
     assert (told["title"], told["body"]) == ("Reminder", "Tea is **ready**.")
 
     await choose(page, "Reminders", "Answers")
-    await expect(page.get_by_text("This browser is told nothing yet.")).to_be_visible()
+    await expect(page.get_by_text("No notifications come to this browser yet.")).to_be_visible()
     assert await page.evaluate("localStorage.getItem('double')") is None
 
 

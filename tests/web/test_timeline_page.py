@@ -218,3 +218,21 @@ async def test_it_fits_a_phone_and_is_in_chinese(chromium: Chromium, cookies: St
     await expect(page.get_by_role("heading", name="原因")).to_be_visible()
 
     assert [*found, *await violations(page), *await misfits(page)] == []
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
+async def test_all_that_the_model_was_sent_can_be_read(signed_in: BrowserContext, hub: HubProcess) -> None:
+    run = ask(hub, "What is in the cellar?", "sent")
+    page = await opened(signed_in, f"/timeline/run.{run}")
+    step = page.get_by_role("list", name="What happened").get_by_role("listitem").filter(has_text="What the model")
+    await step.locator("summary").first.click()
+
+    await step.get_by_role("link", name="All that the model was sent").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("What the model was sent")
+    await page.get_by_text("rules", exact=True).click()
+    await expect(page.locator("details[open] pre").first).to_be_visible()
+    await expect(page.locator("main")).to_contain_text("What is in the cellar?")
+    await expect(page.get_by_role("heading", name="Tools")).to_be_visible()
+    assert await faults(page) == []

@@ -54,7 +54,7 @@ async function save(box) {
 
 function show(topics) {
   for (const box of boxes) box.checked = topics.includes(box.name);
-  status.textContent = topics.length ? t("This browser is told.") : t("This browser is told nothing yet.");
+  status.textContent = topics.length ? t("Notifications come to this browser.") : t("No notifications come to this browser yet.");
   test.hidden = !topics.length;
 }
 

@@ -91,6 +91,22 @@ class HappeningPage:
         response.headers["Content-Disposition"] = f'attachment; filename="{name}.json"'
         return response
 
+    async def sent(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /timeline/{id}/sent[?call=N]`: what a model was sent in one of a run's calls."""
+        number = call.request.query.get("call", "0")
+        if not number.isdecimal() or len(number) > 3:
+            raise InvalidRequest("`call` is the number of a model call, from 0")
+        run_id = call.params["id"].removeprefix("run.")
+        found = await self._client.ask(call, "runs.sent", {"runId": run_id, "call": int(number)})
+        for tool in found["tools"]:
+            tool["parameters"] = pretty(tool["parameters"])
+        path = happening_path(call.params["id"])
+        calls = [{"path": f"{path}/sent?call={at}", "title": str(at + 1)} for at in range(found["calls"])]
+        data = {**found, **self._view.moment(found["at"]), "happening": path, "choices": calls}
+        return await self._renderer.respond(
+            call, RenderedPage("sent", "What the model was sent", data, PATH, secret=True)
+        )
+
     async def again(self, call: HttpCall) -> web.StreamResponse:
         """`POST /timeline/again`: ask the same again, or run the automation again; leads to what that began."""
         told = await self._get(call, read_fields(call, ONE)["id"])
@@ -143,6 +159,9 @@ class HappeningPage:
             self._step(each, at, is_skipped=happening["outcome"] == "did_not_run")
             for at, each in enumerate(told["steps"])
         ]
+        if happening["kind"] == "conversation":
+            for number, step in enumerate(each for each in steps if each["kind"] == "model"):
+                step["sent"] = f"{row['path']}/sent?call={number}"
         conditions = [self._condition(each) for each in told["why"]["conditions"]]
         key = happening["sessionKey"]
         data = {

@@ -21,6 +21,7 @@ def routes(pages: LazyPages[TimelinePages]) -> list[Route]:
     return [
         page("/timeline", on(lambda each: each.list.show), ADMIN),
         page("/timeline/{id}", on(lambda each: each.one.show), ADMIN),
+        page("/timeline/{id}/sent", on(lambda each: each.one.sent), ADMIN),
         page("/timeline/{id}/file", on(lambda each: each.one.file), ADMIN),
         form("/timeline/again", on(lambda each: each.one.again), ADMIN),
         form("/timeline/ask", on(lambda each: each.one.ask), ADMIN),

@@ -13,7 +13,9 @@ from hub.agent.runs.replay import replay_request
 from hub.agent.runs.run_reading import read_run, transcript_of
 from hub.agent.runs.run_rows import STATES, StoredRun, find_run, list_runs
 from hub.agent.runs.run_timeline import RunWords
+from hub.agent.runs.sent import calls_of, conversation, instructions, parts_of
 from hub.agent.runs.store import state_of
+from hub.agent.runs.trace import STEPS_LIMIT
 from hub.agent.runs.visible import is_visible
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, NotFound
@@ -76,9 +78,12 @@ class RunMethods:
                 ),
             }
         )
+        number = All(integer, Range(min=0, max=STEPS_LIMIT))
+        sent = Schema({Required("runId"): _ID, Optional("call", default=0, description="Which call, from 0."): number})
         replay = Schema({Required("runId"): _ID, Required("model"): _ID})
         return [
             Method("runs.list", self._list, OWNER, list_, ADMIN),
+            Method("runs.sent", self._sent, OWNER, sent, ADMIN),
             Method("runs.get", self._get, OWNER, Schema({Required("runId"): _ID}), ADMIN),
             Method("runs.replay", self._replay, OWNER, replay, ADMIN, acts=True),
         ]
@@ -126,6 +131,26 @@ class RunMethods:
             "steps": whole.steps,
             "dropped": whole.dropped,
             "traced": whole.traced,
+        }
+        redacted: dict[str, Any] = self._redactor.redact_data(shown)
+        return redacted
+
+    async def _sent(self, call: MethodCall) -> Mapping[str, Any]:
+        """Return what a model was sent in one of the run's calls, without secrets."""
+        run, number = await self.visible(call.params["runId"], call.context.authority), call.params["call"]
+        trace = self._runner.trace(run.id) or await self._history.run_trace(run.id) or {}
+        transcript, calls = await transcript_of(run, self._sessions), calls_of(trace)
+        if transcript is None or number >= len(calls):
+            raise NotFound(f"what was sent in call {number} of the run is not kept", details={"runId": run.id[:100]})
+        pieces = await self._history.run_pieces([each["piece"] for each in parts_of(trace)])
+        shown = {
+            "runId": run.id,
+            "model": calls[number]["model"],
+            "at": calls[number]["at_ms"],
+            "call": number,
+            "calls": len(calls),
+            **instructions(trace, pieces),
+            **conversation(transcript, run.id, calls, number, self._runner.parts.workspaces.zone()),
         }
         redacted: dict[str, Any] = self._redactor.redact_data(shown)
         return redacted

@@ -5,19 +5,26 @@ What was said is not in it: that is in the transcript, under the run's id, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from typing import Any
 
+import orjson
 from msgspec import Struct, field, to_builtins
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
-from hub.models.contract import Usage
+from hub.models.contract import ToolSpec, Usage
 
 STEPS_LIMIT = 200
 """Steps of one trace, failed attempts included; further ones are counted and not kept."""
 TEXT_LIMIT = 300
 """Characters of a name or a reason."""
+NOT_KEPT = re.compile(r"(MEMORY|USER)\.md|memory/.*")
+"""Parts of a prompt whose words are kept in memory alone: what is forgotten there is gone."""
+TOOLS = "tools"
+"""The piece that describes the tools."""
 
 
 class ModelCallTrace(Struct, tag_field="kind", tag="model"):
@@ -29,6 +36,7 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
         first_ms: Until it began to speak or to think.
         model: `provider/id` of the one that was asked last.
         prompt_tokens: About how many tokens it was sent.
+        messages: How many messages of the conversation it was sent.
         sent_bytes: The size of each request sent over the network for it.
         failed: The attempts before: `{model, code, message, waited_ms}`.
         error: Code of the error that ended it.
@@ -39,6 +47,7 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
     duration_ms: float | None = None
     first_ms: float | None = None
     prompt_tokens: int = 0
+    messages: int = 0
     sent_bytes: list[int] = field(default_factory=list)
     usage: Mapping[str, Any] | None = None
     failed: list[dict[str, Any]] = field(default_factory=list)
@@ -61,9 +70,11 @@ class RunTrace:
     Attributes:
         dropped: How many steps are not kept.
         prompt: What every model call is sent before the conversation: `{tokens, system_chars, tools}`.
+        parts: The same in words, by name, in order; what they say is kept apart, once for all runs.
+        specs: The tools that are described.
     """
 
-    __slots__ = ("_clock", "_kept", "_model", "_steps", "_wall_offset_s", "dropped", "prompt")
+    __slots__ = ("_clock", "_kept", "_model", "_steps", "_wall_offset_s", "dropped", "parts", "prompt", "specs")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -73,6 +84,8 @@ class RunTrace:
         self._model: ModelCallTrace | None = None
         self.dropped = 0
         self.prompt: Mapping[str, int] = {}
+        self.parts: tuple[tuple[str, str], ...] = ()
+        self.specs: tuple[ToolSpec, ...] = ()
 
     def asked(self, model: str) -> None:
         """Record that a model is called; a call that is still open counts as given up."""
@@ -96,11 +109,11 @@ class RunTrace:
                 }
             )
 
-    def sent(self, tokens: int) -> Callable[[int], object] | None:
-        """Note about how many tokens the model is sent; return what notes the bytes of each request."""
+    def sent(self, tokens: int, messages: int) -> Callable[[int], object] | None:
+        """Note about how many tokens and messages the model is sent; return what notes the bytes of each request."""
         if self._model is None:
             return None
-        self._model.prompt_tokens = tokens
+        self._model.prompt_tokens, self._model.messages = tokens, messages
         return self._model.sent_bytes.append
 
     def spoke(self) -> None:
@@ -140,7 +153,25 @@ class RunTrace:
         """Return the trace as plain data; `at_ms` in milliseconds since the epoch."""
         steps = [to_builtins(step) for step in self._steps]
         shown = [{**step, "at_ms": round(step["at_ms"])} for step in steps]
-        return {"prompt": self.prompt, "steps": shown, "dropped": self.dropped}
+        parts = [
+            {"name": name, "chars": len(text), "piece": "" if NOT_KEPT.fullmatch(name) else _named(text)}
+            for name, text in self._words()
+        ]
+        prompt = {**self.prompt, "parts": parts} if parts else self.prompt
+        return {"prompt": prompt, "steps": shown, "dropped": self.dropped}
+
+    def pieces(self) -> dict[str, str]:
+        """Return what every call was sent before the conversation, by the name under which a piece is kept."""
+        return {_named(text): text for name, text in self._words() if not NOT_KEPT.fullmatch(name)}
+
+    def _words(self) -> Iterable[tuple[str, str]]:
+        yield from self.parts
+        if self.specs:
+            told = [
+                {"name": each.name, "description": each.description, "parameters": each.parameters}
+                for each in self.specs
+            ]
+            yield TOOLS, orjson.dumps(told, default=str).decode()
 
     def _ms(self, monotonic_s: float) -> float:
         return (monotonic_s + self._wall_offset_s) * 1_000
@@ -158,3 +189,7 @@ class RunTrace:
             return False
         self._kept += 1
         return True
+
+
+def _named(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
