@@ -106,6 +106,18 @@ def test_only_tokens_hold_colours_and_no_selector_counts_buttons() -> None:
     assert re.findall(r"(?:button|\.button)[^{};]*:(?:first|last|nth)-[a-z-]+", rest) == []
 
 
+def test_pages_beside_the_dashboard_have_its_tokens() -> None:
+    token = re.compile(r"(--[a-z0-9-]+): ([^;]+);")
+    ours = dict(token.findall((STATIC_DIR / "app.css").read_text()))
+    root = STATIC_DIR.parents[1] / "integrations"
+
+    for path in (root / "nodes" / "phone" / "phone.css", root / "channels" / "webchat_page" / "page.css"):
+        theirs = dict(token.findall(path.read_text()))
+        theirs.pop("--control")  # always for a finger
+        assert theirs
+        assert theirs.items() <= ours.items()
+
+
 def test_no_static_file_of_ours_names_an_outside_address() -> None:
     ours = [path for path in STATIC_DIR.glob("*") if path.suffix in {".js", ".css"}]
 
