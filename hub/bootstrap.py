@@ -94,6 +94,7 @@ def run(options: StartOptions) -> int:
         return EXIT_FAILED
     deadline = _Deadline()
     try:
+        _finish_restore(home)
         seed(home)
         return asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
     except HubError as error:
@@ -158,6 +159,7 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
         loop.add_signal_handler(each, stop)
     port = options.port
     while True:
+        _finish_restore(home)
         hub = Hub(
             home,
             redactor=environment.redactor,
@@ -176,6 +178,15 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
         del hub
         gc.unfreeze()
         gc.collect()
+
+
+def _finish_restore(home: Home) -> None:
+    """Put a restored home into force, when one was decided for; nothing of the home is open yet."""
+    if (home.storage / "restore" / "journal.json").exists():
+        from hub.backup.swap import finish
+
+        replaced = finish(home)
+        _say(f"A restored home is in force. The one from before is kept for a week in {replaced}")
 
 
 async def run_one(

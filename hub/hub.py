@@ -12,6 +12,7 @@ from hub.agent.component.agents import AgentsComponent
 from hub.agent.component.editing import AgentEditingComponent
 from hub.agent.component.subagents import SubagentsComponent
 from hub.automation.component import AutomationComponent, AutomationComponentDependencies
+from hub.backup.component import BackupComponent
 from hub.config.component import ConfigWatchComponent
 from hub.core.clock import Clock
 from hub.entities.component import EntitiesComponent
@@ -190,6 +191,14 @@ class Hub(Lifecycle):
         timeline = TimelineComponent(
             base, storage, self.sessions, self.runner, self.automation, people=people, broadcast=self.gateway.broadcast
         )
+        backup = BackupComponent(
+            base,
+            egress=self.egress,
+            broadcast=self.gateway.broadcast,
+            timetable=self.automation.parts.timetable,
+            services=self.services,
+            restart=self._restart,
+        )
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,
@@ -239,6 +248,7 @@ class Hub(Lifecycle):
             automation,
             skills,
             timeline,
+            backup,
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )
 

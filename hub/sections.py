@@ -16,6 +16,7 @@ from hub.agent.budgets import schema as budgets
 from hub.automation.definition import schema as automation
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.editing.unknown_names import names_are_known
+from hub.backup import schema as backup
 from hub.config import hub_section
 from hub.config.checked import Config
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
@@ -56,6 +57,7 @@ _MODULES: tuple[ModuleType, ...] = (
     exec_rules,
     skills,
     nodes,
+    backup,
 )
 
 

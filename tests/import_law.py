@@ -30,6 +30,7 @@ PARTS = (
         "discovery",
         "timeline",
         "gateway",
+        "backup",
     ),
     "doctor",
 )
@@ -54,6 +55,7 @@ FOLDERS = ("hub", "integrations", "node", "web")
 LIGHT = {
     "aiohttp": ("models", "gateway", "methods"),
     "click": ("cli",),
+    "cryptography": ("backup",),  # in the modules of the process that works on archives
     "jinja2": ("template",),
     "msgspec": None,
     "orjson": None,

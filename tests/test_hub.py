@@ -41,7 +41,7 @@ MESSAGES = [
     *("remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"),
     "timeline",
 ]
-LAST = ["watch of the configuration"]
+LAST = ["backup", "watch of the configuration"]
 
 
 class Recorded(Component):

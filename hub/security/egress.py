@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct, field
 
@@ -38,6 +38,8 @@ PARALLEL_LIMIT = 16
 """Fetches that go on at once; others wait, within their time."""
 USER_AGENT = "Homarus"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT")
+SERVICE_METHODS = (*METHODS, "PROPFIND", "MOVE")
+"""What services that the owner configured are asked with, too."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OURS = frozenset(
@@ -85,7 +87,7 @@ class EgressRequest(Struct, frozen=True):
     url: URL
     method: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
+    body: bytes | BinaryIO | None = None
 
 
 class Egress:
@@ -214,6 +216,7 @@ class Egress:
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
+        file: BinaryIO | None = None,
         named: str = "",
         silence_s: float = TIMEOUT_S,
     ) -> AsyncIterator[ClientResponse]:
@@ -222,6 +225,7 @@ class Egress:
         Redirects are not followed, and nothing is decompressed.
 
         Args:
+            file: What is sent instead of `body`, from its beginning, of any size; it is closed then.
             named: The URL in the configuration: its host and port may be private, as those of `allow_private` may.
             silence_s: How long to wait for the connection, and for each piece of the answer.
 
@@ -232,7 +236,8 @@ class Egress:
         await load_package("aiohttp")
         import aiohttp
 
-        request = EgressRequest(parse_url(url), _method(method), _headers(headers), _body(body))
+        sent = _body(body) if file is None else file
+        request = EgressRequest(parse_url(url), _method(method, SERVICE_METHODS), _headers(headers), sent)
         own = {place_of(parse_url(named))} if named else set[str]()
         private = place_of(request.url) in {*self._allow_private(), *own}
         quiet = aiohttp.ClientTimeout(total=None, sock_connect=silence_s, sock_read=silence_s)
@@ -350,9 +355,9 @@ def _why(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _method(method: str) -> str:
-    if method.upper() not in METHODS:
-        raise InvalidRequest(f"the method is one of {', '.join(METHODS)}")
+def _method(method: str, known: Collection[str] = METHODS) -> str:
+    if method.upper() not in known:
+        raise InvalidRequest(f"the method is one of {', '.join(known)}")
     return method.upper()
 
 

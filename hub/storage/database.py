@@ -59,6 +59,8 @@ class Database:
         """The damage found and repaired at opening, for a repair."""
         self.suspect = False
         """Whether a damaged page was found while open; the next start checks and repairs."""
+        self.restored_ms = 0
+        """When the home was restored from a backup, milliseconds since the epoch; 0 when it never was."""
         self._migrations = tuple(migrations)
         self._synchronous: Synchronous = synchronous
         self._disposable = disposable
@@ -149,6 +151,7 @@ class Database:
             if not self._disposable:
                 _make_backup(connection, self._migrations, self.path)
             migrate(connection, self._migrations, self.path)
+            self.restored_ms = _restored_ms(connection)
             return connection
         except sqlite3.Error as error:
             known = from_sqlite(error, self.path)
@@ -208,6 +211,11 @@ class Database:
             _log.error("it could not be marked for the next start: %s", error)
         for listener in self._damage_listeners:
             listener()
+
+
+def _restored_ms(connection: sqlite3.Connection) -> int:
+    found = connection.execute("SELECT value FROM meta WHERE key = 'restored_ms'").fetchone()
+    return int(found[0]) if found is not None and str(found[0]).isdecimal() else 0
 
 
 def _make_backup(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:

@@ -168,7 +168,8 @@ NEEDS_HUB = {
     ("token", "list"),
     ("token", "revoke"),
 }
-ALONE = sorted(set(COMMANDS) - NEEDS_HUB - {("start",), ("demo",), ("node", "run")})
+NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "verify")}
+ALONE = sorted(set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - {("start",), ("demo",), ("node", "run")})
 
 
 def typed(path: tuple[str, ...]) -> str:

@@ -38,6 +38,7 @@ PAGES = [
     "/settings",
     "/settings/privacy",
     "/settings/people",
+    "/settings/backup",
     "/settings/logs",
     "/settings/status",
     "/settings/people/person?id=owner",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence, Sized
 from functools import partial
 from typing import Any
@@ -39,6 +40,7 @@ StrangerHandler = Callable[[Inbound], Awaitable[bool]]
 Queued = Callable[[Accept], Awaitable[None]]
 
 CLEAR_EVERY = 500
+BEFORE_RESTORE = "it was sent before the home was restored from a backup"
 
 
 class Inbox:
@@ -105,6 +107,9 @@ class Inbox:
             InvalidRequest, NotFound: A client names a session or agent that does not exist.
             Conflict: It names the id of a run that exists.
         """
+        if isinstance(inbound, InboundMessage) and (inbound.sent_at or math.inf) * 1000 < self._db.restored_ms:
+            # What a platform delivers again since an older read position was restored has been answered before.
+            return await self._reject(inbound, context, BEFORE_RESTORE)
         match self._router.decide(inbound, context):
             case Refuse() as refused:
                 return await self._refuse(inbound, context, refused)

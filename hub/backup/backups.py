@@ -1,0 +1,510 @@
+"""The backups of a home: made, listed, copied elsewhere, checked, deleted and restored.
+
+Whoever has no running hub (the command line) uses it in the same way as the hub. The work on archives is done in a
+process of its own; here is what decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from hub import __version__
+from hub.backup.contents import top_of
+from hub.backup.job import BackupJob, CreateOptions
+from hub.backup.manifest import BackupName, home_slug, parse_name
+from hub.backup.place import BackupPlace
+from hub.backup.retention import Keep, superfluous
+from hub.backup.s3 import S3Place
+from hub.backup.swap import RESTORE, clear, commit, replaced_home
+from hub.backup.webdav import WebDavPlace
+from hub.backup.work import run_job
+from hub.core.clock import Clock
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
+from hub.core.phrases import phrase
+from hub.security.egress import Egress
+from hub.storage.files import write_atomic
+from hub.storage.homedir import Home
+
+_log = logging.getLogger(__name__)
+
+STATE_FILE = "backup.json"
+UPLOAD = "upload"
+LOCAL = "folder"
+REPLACED_KEPT_S = 7 * 86_400
+"""How long the home is kept that a restore replaced."""
+UPLOADS_KEPT_S = 86_400
+
+Changed = Callable[[], None]
+
+
+class BackupRun(Struct, frozen=True):
+    """How a backup went.
+
+    Attributes:
+        name: Of the archive; empty when there is none.
+        error: Why it failed, or a copy of it; empty when all went well.
+        copies: The places that have it, by kind.
+        left_out: How much is not in it, by reason.
+    """
+
+    at_ms: int
+    name: str = ""
+    size_bytes: int = 0
+    files: int = 0
+    took_ms: int = 0
+    error: str = ""
+    copies: tuple[str, ...] = ()
+    left_out: dict[str, int] = {}
+
+
+class BackupState(Struct, frozen=True):
+    """What is remembered between starts.
+
+    Attributes:
+        last: The last attempt.
+        good_ms: When the last one succeeded.
+        due_ms: The last scheduled time that was seen to.
+    """
+
+    last: BackupRun | None = None
+    good_ms: int = 0
+    due_ms: int = 0
+
+
+class BackupWork(Struct):
+    """What is going on.
+
+    Attributes:
+        what: create | copy | verify | restore.
+    """
+
+    what: str
+    began_ms: int
+    done: int = 0
+    total: int = 0
+    place: str = ""
+
+
+class KnownBackup(Struct):
+    """A backup, and where it is.
+
+    Attributes:
+        places: Kinds of places that have it; the first one it is read from.
+        own: Whether its name says that it is of this home.
+    """
+
+    name: str
+    made_ms: int
+    encrypted: bool
+    size_bytes: int
+    places: list[str]
+    own: bool
+
+
+class BackupSettings(Struct, frozen=True):
+    """The section `backup`, and what of other sections matters.
+
+    Attributes:
+        config: The validated section.
+        home_name: The home's name.
+    """
+
+    config: Mapping[str, Any]
+    home_name: str
+    zone: tzinfo
+
+    @property
+    def passphrase(self) -> str:
+        """Encrypts the backups; empty for none."""
+        found = self.config.get("passphrase")
+        return "" if found is None else str(found.reveal())
+
+    @property
+    def keep(self) -> Keep:
+        """Which backups stay."""
+        return Keep(**self.config["keep"])
+
+
+class Backups:
+    """The backups of one home.
+
+    Args:
+        settings: Returns what is configured now.
+        changed: Told when there is something new to show.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        settings: Callable[[], BackupSettings],
+        *,
+        egress: Egress,
+        clock: Clock,
+        changed: Changed = lambda: None,
+    ) -> None:
+        self.home = home
+        self.work: BackupWork | None = None
+        self._settings = settings
+        self._egress = egress
+        self._clock = clock
+        self._changed = changed
+        self._state: BackupState | None = None
+
+    # -- where they are ------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> BackupSettings:
+        """What is configured now."""
+        return self._settings()
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which they are made."""
+        return self.home.path / Path(self.settings.config["to"]["folder"]).expanduser()
+
+    def places(self) -> Sequence[BackupPlace]:
+        """Return the servers that get a copy of each."""
+        to = self.settings.config["to"]
+        found: list[BackupPlace] = []
+        if "webdav" in to:
+            found.append(WebDavPlace(to["webdav"], self._egress))
+        if "s3" in to:
+            found.append(S3Place(to["s3"], self._egress, self._clock.time))
+        return found
+
+    def state(self) -> BackupState:
+        """Return what is remembered; blocks on first use."""
+        if self._state is None:
+            try:
+                self._state = msgspec.json.decode((self.home.storage / STATE_FILE).read_bytes(), type=BackupState)
+            except (OSError, msgspec.DecodeError):
+                self._state = BackupState()  # nothing that matters is lost with it
+        return self._state
+
+    def remember(self, state: BackupState) -> None:
+        """Remember a state; blocks."""
+        write_atomic(self.home.storage / STATE_FILE, msgspec.json.encode(state))
+        self._state = state
+
+    async def known(self) -> tuple[list[KnownBackup], dict[str, str]]:
+        """Return the backups, the newest first, and the places that did not answer with their reasons."""
+        found: dict[str, KnownBackup] = {}
+        failed: dict[str, str] = {}
+        slug = home_slug(self.settings.home_name)
+
+        def add(name: BackupName | None, size_bytes: int, place: str) -> None:
+            if name is not None:
+                fresh = KnownBackup(name.name, name.made_ms, name.encrypted, size_bytes, [], name.home == slug)
+                found.setdefault(name.name, fresh).places.append(place)
+
+        for path, size_bytes in await asyncio.to_thread(self._local):
+            add(parse_name(path.name), size_bytes, LOCAL)
+        for place in self.places():
+            try:
+                for each in await place.files():
+                    add(parse_name(each.name), each.size_bytes, place.kind)
+            except HubError as error:
+                failed[place.kind] = error.message
+        return sorted(found.values(), key=_order, reverse=True), failed
+
+    def path_of(self, name: str) -> Path:
+        """Return where an archive of this home lies.
+
+        Raises:
+            NotFound: There is none of that name in the folder.
+        """
+        path = self.folder / name
+        if parse_name(name) is None or not path.is_file():
+            raise NotFound(f"there is no backup {name[:100]} in {self.folder}")
+        return path
+
+    # -- what is done --------------------------------------------------------------------------------------------------
+
+    async def create(self) -> BackupRun:
+        """Make a backup, copy it to all places, and delete what is kept no longer.
+
+        Raises:
+            Conflict: Something else is going on.
+            HubError: It could not be made. A copy that failed is in the result.
+        """
+        work = self._begin("create")
+        began = self._clock.monotonic()
+        try:
+            run = await self._create(work)
+        except HubError as error:
+            await self._remember(BackupRun(work.began_ms, error=error.message))
+            raise
+        finally:
+            self._end()
+        took_ms = int((self._clock.monotonic() - began) * 1000)
+        run = msgspec.structs.replace(run, took_ms=took_ms)
+        await self._remember(run)
+        return run
+
+    async def verify(self, source: str, passphrase: str = "") -> dict[str, Any]:
+        """Read a backup whole and compare each file with its hash; return what it holds.
+
+        Args:
+            source: The name of a backup, or the path of an archive.
+            passphrase: Instead of the configured one.
+
+        Raises:
+            BackupDamaged: Something in it is not as it was written.
+            HubError: It cannot be read.
+        """
+        work = self._begin("verify")
+        try:
+            path = await self._fetched(source)
+            return await self._run("verify", work, path=str(path), passphrase=passphrase or self.settings.passphrase)
+        finally:
+            await asyncio.to_thread(self._drop_fetched)
+            self._end()
+
+    async def preview(self, source: str, passphrase: str = "") -> dict[str, Any]:
+        """Return what a backup says of itself, and what a restore would replace.
+
+        Raises:
+            HubError: It cannot be read.
+        """
+        work = self._begin("preview")
+        try:
+            path = await self._fetched(source)
+            return await self._run("preview", work, path=str(path), passphrase=passphrase or self.settings.passphrase)
+        finally:
+            self._end()
+
+    async def restore(self, source: str, passphrase: str = "") -> dict[str, Any]:
+        """Prepare a home from a backup and decide for it: the next start puts it into force.
+
+        Raises:
+            HubError: It cannot be; the present home stays.
+        """
+        work = self._begin("restore")
+        try:
+            path = await self._fetched(source)
+            result = await self._run("stage", work, path=str(path), passphrase=passphrase or self.settings.passphrase)
+            try:
+                await asyncio.to_thread(commit, self.home, self._stamp(), self._stays())
+            except BaseException:
+                clear(self.home)
+                raise
+            await asyncio.to_thread(self._drop_fetched, uploads=True)
+            return result
+        finally:
+            self._end()
+
+    async def go_back(self) -> None:
+        """Decide for the home that the last restore replaced: the next start puts it into force.
+
+        Raises:
+            NotFound: There is none.
+        """
+        found = await asyncio.to_thread(replaced_home, self.home)
+        if found is None:
+            raise NotFound("there is no earlier home to go back to; one is kept for a week after a restore")
+        await asyncio.to_thread(commit, self.home, self._stamp(), self._stays(), found.name)
+
+    async def forget_replaced(self, *, older_than_s: float = 0.0) -> bool:
+        """Delete the home that the last restore replaced; return whether there was one of that age."""
+        if deleted := await asyncio.to_thread(self._forget_replaced, older_than_s):
+            self._changed()
+        return deleted
+
+    async def delete(self, name: str) -> list[str]:
+        """Delete a backup everywhere; return the kinds of places that had it.
+
+        Raises:
+            NotFound: It is nowhere.
+            HubError: A place does not let go of it.
+        """
+        if parse_name(name) is None:
+            raise InvalidRequest(f"{name[:100]!r} is not the name of a backup; homarus backup list shows them")
+        known, _ = await self.known()
+        found = next((each for each in known if each.name == name), None)
+        if found is None:
+            raise NotFound(f"there is no backup {name}")
+        await self._delete(found.name, found.places)
+        self._changed()
+        return found.places
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    async def _create(self, work: BackupWork) -> BackupRun:
+        settings = self.settings
+        options = CreateOptions(
+            str(self.folder),
+            settings.home_name,
+            __version__,
+            work.began_ms,
+            settings.passphrase,
+            bool(settings.config["history"]),
+        )
+        made = await self._run("create", work, options=options)
+        left_out: dict[str, int] = {}
+        for each in made["left_out"]:
+            left_out[each["why"]] = left_out.get(each["why"], 0) + 1
+        path = self.folder / made["name"]
+        copies, errors = [], []
+        for place in self.places():
+            work.what, work.place, work.done, work.total = "copy", place.title, 0, 0
+            self._changed()
+            try:
+                await place.put(path, made["sha256"])
+                copies.append(place.kind)
+            except HubError as error:
+                errors.append(error.message)
+        errors += await self._prune()
+        told = "; ".join(errors)
+        return BackupRun(
+            work.began_ms, made["name"], made["size_bytes"], made["files"], 0, told, tuple(copies), left_out
+        )
+
+    def _forget_replaced(self, older_than_s: float) -> bool:
+        found = replaced_home(self.home)
+        if found is None or self._clock.time() - found.stat().st_ctime < older_than_s:
+            return False
+        shutil.rmtree(found, ignore_errors=True)
+        return True
+
+    async def _prune(self) -> list[str]:
+        """Delete what is kept no longer, in each place by itself; return what went wrong."""
+        settings, slug, errors = self.settings, home_slug(self.settings.home_name), list[str]()
+        for place in (None, *self.places()):
+            try:
+                names = (
+                    [path.name for path, _ in await asyncio.to_thread(self._local)]
+                    if place is None
+                    else [each.name for each in await place.files()]
+                )
+                own = [name for name in map(parse_name, names) if name is not None and name.home == slug]
+                for each in superfluous(own, settings.keep, settings.zone):
+                    await self._delete(each.name, [LOCAL if place is None else place.kind])
+            except HubError as error:
+                errors.append(error.message)
+            except OSError as error:
+                errors.append(str(error))
+        return errors
+
+    async def _delete(self, name: str, kinds: Sequence[str]) -> None:
+        places = {each.kind: each for each in self.places()}
+        for kind in kinds:
+            if kind == LOCAL:
+                await asyncio.to_thread((self.folder / name).unlink, missing_ok=True)
+            elif kind in places:
+                await places[kind].delete(name)
+
+    def _local(self) -> list[tuple[Path, int]]:
+        if not self.folder.is_dir():
+            return []
+        found = [each for each in self.folder.iterdir() if parse_name(each.name) is not None and each.is_file()]
+        return [(each, each.stat().st_size) for each in found]
+
+    async def _fetched(self, source: str) -> Path:
+        """Return the path of an archive, which is fetched when only a place elsewhere has it."""
+        if (path := self._at_hand(source)) is not None:
+            return path
+        for place in self.places():
+            if any(each.name == source for each in await place.files()):
+                target = self._room_for(source)
+                await place.get(source, target)
+                return target
+        raise NotFound(f"there is no backup {source}; homarus backup list shows them")
+
+    def _at_hand(self, source: str) -> Path | None:
+        """Return the path of an archive that lies on this machine."""
+        if "/" in source:
+            if not source.startswith("/"):
+                raise InvalidRequest("the path of an archive is absolute")
+            if not Path(source).is_file():
+                raise NotFound(f"there is no file {source}")
+            return Path(source)
+        if source == UPLOAD:
+            return self.uploaded()
+        if parse_name(source) is None:
+            raise NotFound(f"there is no backup {source[:100]}; homarus backup list shows them")
+        local = self.folder / source
+        return local if local.is_file() else None
+
+    def _room_for(self, name: str) -> Path:
+        """Return where a fetched archive is written; its folder is there."""
+        target = self.home.storage / RESTORE / name
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        target.unlink(missing_ok=True)
+        return target
+
+    def upload_path(self) -> Path:
+        """Return where an uploaded archive is written; an earlier one is gone."""
+        return self._room_for(UPLOAD)
+
+    def uploaded(self) -> Path:
+        """Return the archive that was uploaded last.
+
+        Raises:
+            NotFound: There is none.
+        """
+        path = self.home.storage / RESTORE / UPLOAD
+        if not path.is_file():
+            raise NotFound("no backup was uploaded, or it was too long ago; upload it again")
+        return path
+
+    def drop_old(self) -> None:
+        """Delete what was uploaded or fetched, and not restored within a day; blocks."""
+        for each in self._brought():
+            if self._clock.time() - each.stat().st_mtime > UPLOADS_KEPT_S:
+                each.unlink(missing_ok=True)
+
+    def _drop_fetched(self, *, uploads: bool = False) -> None:
+        for each in self._brought():
+            if uploads or each.name != UPLOAD:
+                each.unlink(missing_ok=True)
+
+    def _brought(self) -> list[Path]:
+        folder = self.home.storage / RESTORE
+        found = folder.iterdir() if folder.is_dir() else ()
+        return [each for each in found if each.name == UPLOAD or parse_name(each.name) is not None]
+
+    async def _run(self, what: str, work: BackupWork, **given: Any) -> dict[str, Any]:
+        def progress(done: int, total: int) -> None:
+            work.done, work.total = done, total
+            self._changed()
+
+        job = BackupJob(what=what, home=str(self.home), now_ms=int(self._clock.time() * 1000), **given)  # type: ignore[arg-type]  # one of its names
+        return await run_job(job, progress)
+
+    def _begin(self, what: str) -> BackupWork:
+        if self.work is not None:
+            raise Conflict(phrase("A backup or a restore is going on already; wait until it has ended."))
+        self.work = BackupWork(what, int(self._clock.time() * 1000))
+        self._changed()
+        return self.work
+
+    def _end(self) -> None:
+        self.work = None
+        self._changed()
+
+    async def _remember(self, run: BackupRun) -> None:
+        state = await asyncio.to_thread(self.state)
+        good_ms = run.at_ms if run.name and not run.error else state.good_ms
+        await asyncio.to_thread(self.remember, msgspec.structs.replace(state, last=run, good_ms=good_ms))
+        self._changed()
+
+    def _stamp(self) -> str:
+        return datetime.fromtimestamp(self._clock.time(), UTC).strftime("%Y%m%dT%H%M%S%f")
+
+    def _stays(self) -> tuple[str, ...]:
+        own = top_of(self.home, self.folder)
+        return ("backups", *([own.split("/")[0]] if own is not None else []))
+
+
+def _order(backup: KnownBackup) -> tuple[int, int]:
+    name = parse_name(backup.name)
+    return name.order if name is not None else (0, 0)

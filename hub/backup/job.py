@@ -1,0 +1,43 @@
+"""What the process that works on archives is asked to do: plain data, so that whoever asks imports none of its work."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class CreateOptions(Struct, frozen=True):
+    """What is made, and where.
+
+    Attributes:
+        folder: Where the archive goes; made when it is not there.
+        home_name: The home's name.
+        program: The version of Homarus.
+        now_ms: Milliseconds since the epoch.
+        passphrase: Encrypts the archive; empty for none.
+        history: Whether the history of events and usage is in it.
+    """
+
+    folder: str
+    home_name: str
+    program: str
+    now_ms: int
+    passphrase: str = ""
+    history: bool = True
+
+
+class BackupJob(Struct, frozen=True):
+    """What is to be done.
+
+    Attributes:
+        path: The archive, for all but `create`.
+        options: For `create`.
+    """
+
+    what: Literal["create", "verify", "preview", "stage"]
+    home: str
+    now_ms: int
+    path: str = ""
+    passphrase: str = ""
+    options: CreateOptions | None = None
