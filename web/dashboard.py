@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
     from web.memory.page_set import MemoryPages
+    from web.settings.backup_page import BackupPage
     from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
@@ -175,6 +176,7 @@ class Dashboard:
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._skill_pulse = PagePulse("skills", self._live.changed)
+        self._backup_pulse = PagePulse("backup", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
         chat = LazyPages(partial(self._load_chat, self._live_chat))
         self._live.add_topic("session", chat.state(lambda each: each.session_state))
@@ -188,6 +190,7 @@ class Dashboard:
             *skill_routes.serve_topic(hub.bus, self._live, self._skill_pulse),
             *device_routes.serve_topic(hub.bus, self._live, devices),
             *entity_routes.serve_topic(hub.bus, self._live, self._entity_pulse),
+            *settings_routes.serve_backup_topic(hub.bus, self._live, self._backup_pulse),
         ]
         return [
             *routes,
@@ -202,6 +205,7 @@ class Dashboard:
             *memory_routes.routes(memory),
             *settings_routes.form_routes(settings, people, LazyPages(self._load_logs), LazyPages(self._load_status)),
             *home_routes.notification_routes(LazyPages(self._load_notifications)),
+            *settings_routes.backup_routes(LazyPages(lambda: self._load_backup(settings))),
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
@@ -343,6 +347,11 @@ class Dashboard:
 
         hub = self._hub
         return lambda: PeoplePage(self._renderer, self._client, lambda: hub.people, hub.config, self._put_into_force)
+
+    def _load_backup(self, settings: LazyPages[SettingsPage]) -> Callable[[], BackupPage]:
+        from web.settings.backup_page import BackupPage
+
+        return lambda: BackupPage(self._renderer, self._client, settings, self._hub.home, self._backup_pulse)
 
     def _load_welcome(
         self, settings: LazyPages[SettingsPage], people: LazyPages[PeoplePage], channels: LazyPages[ChannelsPage]

@@ -123,6 +123,7 @@ class Route(Struct, frozen=True):
         body_limit_of: Returns the limit for an authenticated caller, where it differs between callers.
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
+        streams: Whether the handler reads the body itself, as it comes; it bounds it, and never without a credential.
         login_redirect: Whether a browser without credential is sent to /login instead of a 401.
         show_error: How its errors look as JSON; None is `{"error": {code, message, …}}`.
     """
@@ -138,6 +139,7 @@ class Route(Struct, frozen=True):
     body_limit_of: Callable[[Caller], int] | None = None
     cookie: bool = False
     websocket: bool = False
+    streams: bool = False
     login_redirect: bool = False
     show_error: Callable[[HubError], Mapping[str, Any]] | None = None
 

@@ -147,6 +147,7 @@ GROUPS = (
                     Tab("/settings/network", "Network"),
                     Tab("/settings/privacy", "Privacy and approvals"),
                     Tab("/settings/status", "Status"),
+                    Tab("/settings/backup", "Backup"),
                     Tab("/settings/files", "Files"),
                     Tab("/settings/logs", "Logs"),
                     Tab("/settings/developer", "Developer tools", DEVELOPER),

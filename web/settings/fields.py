@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.config.spans import Tagged
 from hub.core.phrases import phrase
 from web.core.form_fields import MISSING, Control, control_of, meant
 from web.core.i18n import LANGUAGES, Catalogue
@@ -28,6 +29,7 @@ class SettingField(Struct, frozen=True):
         widget: Overrides the one of its schema.
         options: The labels of its values, in this order.
         placeholder: The effective value without it, where the schema has no default, or none for people.
+        secret: The name in `secrets.yaml` that a typed value gets; such a value is never shown.
     """
 
     path: tuple[str, ...]
@@ -37,6 +39,7 @@ class SettingField(Struct, frozen=True):
     options: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
     unit: str = ""
+    secret: str = ""
 
     @property
     def name(self) -> str:
@@ -45,10 +48,15 @@ class SettingField(Struct, frozen=True):
 
 
 class SettingCard(Struct, frozen=True):
-    """Settings that belong together; its title is a message id."""
+    """Settings that belong together; its title is a message id.
+
+    Attributes:
+        folded: Whether they are folded away as long as none is set.
+    """
 
     title: str
     fields: tuple[SettingField, ...]
+    folded: bool = False
 
 
 GENERAL = (
@@ -144,10 +152,102 @@ PRIVACY = (
         ),
     ),
 )
+BACKUP = (
+    SettingCard(
+        phrase("When, and how many are kept"),
+        (
+            SettingField(
+                ("backup", "schedule", "every"),
+                phrase("A backup is made"),
+                options=(
+                    ("never", phrase("When I ask for it")),
+                    ("day", phrase("Every day")),
+                    ("week", phrase("Every week")),
+                ),
+            ),
+            SettingField(("backup", "schedule", "at"), phrase("At"), widget="time"),
+            SettingField(
+                ("backup", "schedule", "weekday"),
+                phrase("Day of the week"),
+                phrase("When it is every week."),
+                "select",
+                (
+                    ("mon", phrase("Monday")),
+                    ("tue", phrase("Tuesday")),
+                    ("wed", phrase("Wednesday")),
+                    ("thu", phrase("Thursday")),
+                    ("fri", phrase("Friday")),
+                    ("sat", phrase("Saturday")),
+                    ("sun", phrase("Sunday")),
+                ),
+            ),
+            SettingField(("backup", "keep", "daily"), phrase("Keep the last of so many days")),
+            SettingField(("backup", "keep", "weekly"), phrase("Of so many weeks")),
+            SettingField(("backup", "keep", "monthly"), phrase("Of so many months")),
+        ),
+    ),
+    SettingCard(
+        phrase("What, and where"),
+        (
+            SettingField(
+                ("backup", "passphrase"),
+                phrase("Passphrase"),
+                phrase("Write it down somewhere else: nobody can restore an encrypted backup without it."),
+                "secret",
+                secret="backup_passphrase",  # noqa: S106  its name
+            ),
+            SettingField(("backup", "history"), phrase("With the history of devices, runs and usage")),
+            SettingField(
+                ("backup", "to", "folder"), phrase("Folder"), phrase("In the home, or a path such as /media/stick.")
+            ),
+        ),
+    ),
+    SettingCard(
+        phrase("A copy on WebDAV"),
+        (
+            SettingField(
+                ("backup", "to", "webdav", "url"),
+                phrase("Address"),
+                phrase("Of a folder that is there, for instance on Nextcloud."),
+            ),
+            SettingField(("backup", "to", "webdav", "username"), phrase("User name")),
+            SettingField(
+                ("backup", "to", "webdav", "password"),
+                phrase("Password"),
+                widget="secret",
+                secret="backup_webdav_password",  # noqa: S106  its name
+            ),
+        ),
+        folded=True,
+    ),
+    SettingCard(
+        phrase("A copy in a bucket (S3)"),
+        (
+            SettingField(("backup", "to", "s3", "endpoint"), phrase("Address")),
+            SettingField(("backup", "to", "s3", "bucket"), phrase("Bucket")),
+            SettingField(("backup", "to", "s3", "region"), phrase("Region")),
+            SettingField(("backup", "to", "s3", "prefix"), phrase("Names begin with")),
+            SettingField(
+                ("backup", "to", "s3", "access_key"),
+                phrase("Access key"),
+                widget="secret",
+                secret="backup_s3_access_key",  # noqa: S106  its name
+            ),
+            SettingField(
+                ("backup", "to", "s3", "secret_key"),
+                phrase("Secret key"),
+                widget="secret",
+                secret="backup_s3_secret_key",  # noqa: S106  its name
+            ),
+        ),
+        folded=True,
+    ),
+)
 PAGES: Mapping[str, tuple[str, str, tuple[SettingCard, ...]]] = {
     "general": ("/settings", phrase("General"), GENERAL),
     "network": ("/settings/network", phrase("Network"), NETWORK),
     "privacy": ("/settings/privacy", phrase("Privacy and approvals"), PRIVACY),
+    "backup": ("/settings/backup", phrase("Backup"), BACKUP),
 }
 
 
@@ -178,6 +278,8 @@ class ShownField(Struct):
         Raises:
             InvalidRequest: It means none.
         """
+        if self.field.secret:
+            return Tagged("!secret", self.field.secret)
         if self.widget == "list":
             return [line.strip() for line in self.text.split("\n") if line.strip()] or MISSING
         return meant(self.control, self.text)
@@ -191,6 +293,11 @@ class ShownField(Struct):
         elif name in posted:
             lines = [each for each in posted[name] if each.strip()]
             self.text = "\n".join(lines) if self.widget == "list" else posted[name][-1]
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it matters now: the files have it, or it is wrong."""
+        return self.stated or bool(self.error)
 
     @property
     def widget(self) -> str:
@@ -221,6 +328,7 @@ class ShownField(Struct):
             "options": [(value, words.gettext(text)) for value, text in options],
             "placeholder": self.field.placeholder or self.control.default,
             "unit": self.field.unit,
+            "stored": self.stated,
         }
         value: Any = {"switch": self.text == "true", "list": self.text.split("\n") if self.text else []}.get(
             self.widget, self.text
@@ -250,11 +358,13 @@ def shown_field(
         inner = inner.get("properties", {}).get(key, {})
         value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
     stated = value is not MISSING
+    if field.secret:
+        value = MISSING  # it is never shown
     if field.widget == "list" and isinstance(value, str):
         value = [value]
     control = control_of(field.name, field.path[-1], inner, MISSING if isinstance(value, list) else value)
     text = "\n".join(str(each) for each in value) if isinstance(value, list) else control.shown
-    if not text and (control.kind == "choice" or field.widget in ("zone", "select")):
+    if not text and (control.kind == "choice" or field.widget in ("zone", "select", "time")):
         text = field.placeholder or control.default
     return ShownField(field, control, text, text, restarts=restarts, stated=stated)
 

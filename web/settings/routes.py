@@ -4,16 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from hub.backup.component import EVENT_BACKUP
+from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
 from web.core.lazy_pages import LazyPages
+from web.core.live import LiveUpdates
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
+from web.core.pulse import PagePulse
 
 if TYPE_CHECKING:
+    from web.settings.backup_page import BackupPage
     from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
     from web.settings.settings_page import SettingsPage
     from web.settings.status_page import StatusPage
+
+
+UPLOAD_LIMIT_BYTES = 64 * 1024**3
+"""The most that is uploaded; what fits on the disk is looked at meanwhile."""
+
+
+def serve_backup_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
+    """Serve the live topic of the page of backups and keep it up to date; return what stops that."""
+    live.add_topic(pulse.topic, pulse.state, ADMIN)
+    return [bus.listen(EVENT_BACKUP, lambda _: pulse.beat())]
+
+
+def backup_routes(backup: LazyPages[BackupPage]) -> list[Route]:
+    """Return the routes of backups."""
+    upload = form("/settings/backup/upload", backup.handler(lambda each: each.upload), ADMIN, UPLOAD_LIMIT_BYTES)
+    return [
+        page("/settings/backup", backup.handler(lambda each: each.show), ADMIN),
+        page("/settings/backup/download", backup.handler(lambda each: each.download), ADMIN),
+        page("/settings/backup/restore", backup.handler(lambda each: each.preview), ADMIN),
+        form("/settings/backup/create", backup.handler(lambda each: each.create), ADMIN),
+        form("/settings/backup/verify", backup.handler(lambda each: each.verify), ADMIN),
+        form("/settings/backup/delete", backup.handler(lambda each: each.delete), ADMIN),
+        replace(upload, streams=True),
+        form("/settings/backup/open", backup.handler(lambda each: each.open), ADMIN),
+        form("/settings/backup/restore", backup.handler(lambda each: each.restore), ADMIN),
+        form("/settings/backup/back", backup.handler(lambda each: each.go_back), ADMIN),
+        form("/settings/backup/forget", backup.handler(lambda each: each.forget), ADMIN),
+    ]
 
 
 def form_routes(

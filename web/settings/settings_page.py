@@ -168,6 +168,23 @@ class SettingsPage:
                 found.append(shown_field(field, to_json_schema(section.schema), raw, restarts=restarts))
         return found
 
+    def cards(self, name: str, fields: Sequence[ShownField], words: Catalogue) -> list[dict[str, Any]]:
+        """Return the cards of one of `PAGES` with their fields, as templates and JSON see them."""
+        by_name = {each.field.name: each for each in fields}
+        return [
+            {
+                "title": words.gettext(card.title),
+                "yaml": self._place(card.fields[0].path),
+                "folded": card.folded and not any(by_name[each.name].is_set for each in card.fields),
+                "fields": [
+                    {**by_name[each.name].as_dict(words), "yaml": self._place(each.path)}
+                    for each in card.fields
+                    if each.name in by_name
+                ],
+            }
+            for card in PAGES[name][2]
+        ]
+
     async def write(self, fields: Sequence[ShownField]) -> str:
         """Write the fields whose text changed, unless the configuration would not be valid.
 
@@ -183,6 +200,14 @@ class SettingsPage:
         """Write the changes; errors are shown at their fields, and those of none are returned."""
         texts: dict[str, str] = {}
         hashes: dict[str, str | None] = {}
+        secrets = {each.field.secret: each.text for each in changed if each.field.secret}
+        before = self._config.editor.set_secrets(secrets) if secrets else None
+        problem = self._write_texts(changed, texts, hashes)
+        if before is not None and (problem or any(each.error for each in changed)):
+            self._config.editor.put_back_secrets(before)
+        return problem
+
+    def _write_texts(self, changed: Sequence[ShownField], texts: dict[str, str], hashes: dict[str, str | None]) -> str:
         for each in changed:
             try:
                 value = each.value()
@@ -227,9 +252,8 @@ class SettingsPage:
         done: str = "",
         status: int = 200,
     ) -> web.Response:
-        path, title, cards = PAGES[name]
+        path, title, _ = PAGES[name]
         words = catalogue(self._renderer.preferences(call).language)
-        by_name = {each.field.name: each for each in fields}
         query = call.request.query.get("q", "").strip()[:100]
         data = {
             "form": name,
@@ -239,18 +263,7 @@ class SettingsPage:
             "problem": problem,
             "done": words.gettext(DONE.get(done or call.request.query.get("done", ""), "")),
             "remembered": await self._remembered(call) if name == "privacy" else None,
-            "cards": [
-                {
-                    "title": words.gettext(card.title),
-                    "yaml": self._place(card.fields[0].path),
-                    "fields": [
-                        {**by_name[each.name].as_dict(words), "yaml": self._place(each.path)}
-                        for each in card.fields
-                        if each.name in by_name
-                    ],
-                }
-                for card in cards
-            ],
+            "cards": self.cards(name, fields, words),
         }
         return await self._renderer.respond(call, RenderedPage("settings_form", title, data, path, status, secret=True))
 

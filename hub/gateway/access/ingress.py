@@ -224,6 +224,8 @@ class Ingress:
         if request.headers.get("Expect", "").strip().lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
+        if route.streams and caller is not None:
+            return b""
         raw = await _read(request, _body_limit(route, caller))
         return raw if route.body is None else parse_body(raw, route.body)
 

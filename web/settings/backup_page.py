@@ -1,0 +1,330 @@
+"""Backups: made, listed, checked, downloaded and restored in the browser, with their schedule and places as a form."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import BodyPartReader, web
+
+from hub.backup.manifest import parse_name
+from hub.backup.swap import RESTORE
+from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
+from hub.core.phrases import phrase
+from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.core.surfaces import HttpCall
+from hub.storage.errors import DiskFull, from_os
+from hub.storage.homedir import Home
+from web.core.form import read_fields
+from web.core.formats import size_text
+from web.core.i18n import Catalogue, catalogue
+from web.core.lazy_pages import LazyPages
+from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.settings.settings_page import DONE, SettingsPage
+
+PATH = "/settings/backup"
+UPLOAD = "upload"
+PIECE_BYTES = 1_048_576
+RESERVE_BYTES = 256 * 1024 * 1024
+"""What an upload leaves free on the disk."""
+PASSPHRASE_LIMIT = 1_024
+SAID = {
+    "checked": phrase("The backup is sound: each file in it is as it was backed up."),
+    "deleted": phrase("The backup is deleted."),
+    "forgotten": phrase("The earlier home is deleted."),
+}
+WHERE = {"folder": phrase("In the folder"), "webdav": phrase("On WebDAV"), "s3": phrase("In the bucket")}
+WORK = {
+    "create": phrase("Backing up"),
+    "verify": phrase("Checking a backup"),
+    "restore": phrase("Unpacking the backup"),
+}
+COUNTS = {
+    "conversations": phrase("Conversations"),
+    "messages": phrase("Messages"),
+    "workspace": phrase("Files in the workspace"),
+    "devices": phrase("Devices that may connect"),
+    "tokens": phrase("Access tokens"),
+    "unsent": phrase("Messages that waited to be sent"),
+}
+_NAME = All(string, Length(min=1, max=300))
+_ONE = Schema({Required("name"): _NAME})
+_SOURCE = Schema({Required("source"): _NAME})
+_OPEN = Schema({Required("source"): _NAME, Optional("passphrase", default=""): All(string, Length(max=1_024))})
+
+
+class BackupPage:
+    """The page and its forms; who reaches them is an owner.
+
+    Args:
+        client: Where backups are made and read.
+        settings: Shows and writes the section `backup`.
+        pulse: Counts what changes.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        settings: LazyPages[SettingsPage],
+        home: Home,
+        pulse: PagePulse,
+    ) -> None:
+        self._renderer = renderer
+        self._client = client
+        self._settings = settings
+        self._home = home
+        self._pulse = pulse
+        self._typed: dict[str, str] = {}
+        """The passphrases that were typed for a backup that is looked at, by its name; never shown."""
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/backup`: the last one, what there is, and the settings."""
+        return await self._show(call)
+
+    async def create(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/create`: begin one; the page shows how far it is."""
+        try:
+            await self._client.ask(call, "backup.create")
+        except HubError as error:
+            return await self._failed(call, error)
+        return json_response({"started": True}) if wants_json(call.request) else see_other(PATH)
+
+    async def verify(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/verify`: compare each file of a backup with its hash."""
+        name = read_fields(call, _ONE)["name"]
+        try:
+            found = await self._client.ask(call, "backup.verify", {"source": name})
+        except HubError as error:
+            return await self._failed(call, error)
+        return json_response(found) if wants_json(call.request) else see_other(f"{PATH}?said=checked")
+
+    async def delete(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/delete`: delete a backup everywhere."""
+        try:
+            found = await self._client.ask(call, "backup.delete", read_fields(call, _ONE))
+        except HubError as error:
+            return await self._failed(call, error)
+        return json_response(found) if wants_json(call.request) else see_other(f"{PATH}?said=deleted")
+
+    async def download(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/backup/download?name=`: the file itself."""
+        name = call.request.query.get("name", "")
+        folder = Path((await self._client.ask(call, "backup.status"))["folder"])
+        if parse_name(name) is None or not await asyncio.to_thread((folder / name).is_file):
+            raise NotFound(phrase("There is no such backup in the folder."))
+        headers = {
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Type": "application/octet-stream",
+            "Cache-Control": "no-store",
+        }
+        return web.FileResponse(folder / name, headers=headers)
+
+    async def upload(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/upload`: take a file, as it comes, and show what is in it."""
+        if not call.known_caller.authority.owner:
+            raise Forbidden(phrase("Backups hold all of a home; only an owner may make, read and restore them."))
+        try:
+            typed, size_bytes = await self._receive(call.request)
+        except HubError as error:
+            return await self._failed(call, error)
+        self._typed = {UPLOAD: typed}
+        if wants_json(call.request):
+            return json_response({"sizeBytes": size_bytes})
+        return see_other(_preview_path(UPLOAD))
+
+    async def preview(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/backup/restore?source=`: what a backup holds, and what it takes the place of."""
+        return await self._preview(call, call.request.query.get("source", ""))
+
+    async def open(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/open`: look into an encrypted backup with its passphrase."""
+        fields = read_fields(call, _OPEN)
+        self._typed = {fields["source"]: fields["passphrase"]}
+        return see_other(_preview_path(fields["source"]))
+
+    async def restore(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/restore`: put a backup in the place of this home; the hub restarts on it."""
+        source = read_fields(call, _SOURCE)["source"]
+        params = {"source": source, "passphrase": self._typed.get(source, "")}
+        try:
+            done = await self._client.ask(call, "backup.restore", params)
+        except HubError as error:
+            return await self._preview(call, source, error)
+        self._typed = {}
+        data = {"restored": True, "files": done["files"], "home": done["head"]["home"]}
+        return await self._renderer.respond(call, RenderedPage("backup_restore", phrase("Restored"), data, PATH))
+
+    async def go_back(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/back`: go back to the home that the last restore replaced."""
+        await self._client.ask(call, "backup.goBack")
+        data = {"restored": True, "files": 0, "home": ""}
+        return await self._renderer.respond(call, RenderedPage("backup_restore", phrase("Restored"), data, PATH))
+
+    async def forget(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/backup/forget`: delete the home that the last restore replaced."""
+        await self._client.ask(call, "backup.forgetReplaced")
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(f"{PATH}?said=forgotten")
+
+    # --- below ---
+
+    async def _failed(self, call: HttpCall, error: HubError) -> web.StreamResponse:
+        if wants_json(call.request):
+            raise error
+        return await self._show(call, error.message, status=error.http_status)
+
+    async def _show(self, call: HttpCall, problem: str = "", *, status: int = 200) -> web.StreamResponse:
+        words = catalogue(self._renderer.preferences(call).language)
+        told, listed = await asyncio.gather(
+            self._client.ask(call, "backup.status"), self._client.ask(call, "backup.list")
+        )
+        query = call.request.query
+        settings = await self._settings.get()
+        replaced = told["replaced"]
+        data = {
+            "topic": self._pulse.topic,
+            "revision": self._pulse.revision,
+            "problem": problem,
+            "said": words.gettext(SAID.get(query.get("said", ""), "")),
+            "done": words.gettext(DONE.get(query.get("done", ""), "")),
+            "working": self._working(told["working"], words),
+            "last": self._last(told["last"]),
+            "next": None if told["nextMs"] is None else self._time(told["nextMs"]),
+            "encrypted": told["encrypted"],
+            "folder": told["folder"],
+            "replaced": None if replaced is None else self._time(replaced["untilMs"]),
+            "failed": [{"place": words.gettext(WHERE[kind]), "why": why} for kind, why in listed["failed"].items()],
+            "backups": [self._row(each) for each in listed["backups"]],
+            "cards": settings.cards("backup", settings.fields("backup"), words),
+        }
+        return await self._renderer.respond(call, RenderedPage("backup", phrase("Backup"), data, PATH, status))
+
+    def _row(self, each: Mapping[str, Any]) -> dict[str, Any]:
+        name = each["name"]
+        return {
+            **self._time(each["madeMs"]),
+            "name": name,
+            "size": size_text(each["sizeBytes"]),
+            "encrypted": each["encrypted"],
+            "own": each["own"],
+            "places": [WHERE[kind] for kind in each["places"]],
+            "restore": _preview_path(name),
+            "download": f"{PATH}/download?name={quote(name)}" if "folder" in each["places"] else "",
+        }
+
+    def _last(self, run: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if run is None:
+            return None
+        return {
+            **self._time(run["at_ms"]),
+            "made": bool(run["name"]),
+            "error": run["error"],
+            "size": size_text(run["size_bytes"]),
+            "files": run["files"],
+        }
+
+    def _working(self, work: Mapping[str, Any] | None, words: Catalogue) -> dict[str, Any] | None:
+        if work is None or work["what"] not in (*WORK, "copy"):
+            return None
+        copying = phrase("Copying to {place}", place=work["place"])
+        return {"text": words.gettext(WORK.get(work["what"], copying)), "done": work["done"], "total": work["total"]}
+
+    def _time(self, ms: int) -> dict[str, Any]:
+        return {"when": self._renderer.when(ms), "iso": self._renderer.iso(ms)}
+
+    async def _preview(self, call: HttpCall, source: str, problem: HubError | None = None) -> web.StreamResponse:
+        words = catalogue(self._renderer.preferences(call).language)
+        data: dict[str, Any] = {"source": source, "restored": False, "found": None, "asks": False, "problem": ""}
+        status = 200
+        try:
+            params = {"source": source, "passphrase": self._typed.get(source, "")}
+            found = await self._client.ask(call, "backup.preview", params)
+            data["found"] = self._found(found, words)
+        except HubError as error:
+            problem = problem or error
+        if problem is not None:
+            status = problem.http_status
+            data["asks"] = problem.code == "WRONG_PASSPHRASE"
+            # A passphrase that was never typed is asked for without a reproach.
+            data["problem"] = "" if data["asks"] and not self._typed.get(source) else problem.message
+            status = 200 if data["asks"] and not data["problem"] else status
+        page = RenderedPage("backup_restore", phrase("Restore a backup"), data, PATH, status)
+        return await self._renderer.respond(call, page)
+
+    def _found(self, found: Mapping[str, Any], words: Catalogue) -> dict[str, Any]:
+        head = found["head"]
+        return {
+            **self._time(head["made_ms"]),
+            "home": head["home"],
+            "program": head["program"],
+            "files": head["files"],
+            "size": size_text(head["size_bytes"]),
+            "packed": size_text(found["size_bytes"]),
+            "encrypted": found["encrypted"],
+            "counts": [
+                {"name": words.gettext(text), "count": head["counts"][name]}
+                for name, text in COUNTS.items()
+                if head["counts"].get(name)
+            ],
+            "replaces": [{"name": name, "count": count} for name, count in sorted(found["replaces"].items())],
+        }
+
+    async def _receive(self, request: web.Request) -> tuple[str, int]:
+        """Write the file of a form to the disk; return the passphrase of the form, and the file's size."""
+        if not request.headers.get("Content-Type", "").lower().startswith("multipart/form-data"):
+            raise InvalidRequest("a form with a file was expected")
+        typed, size_bytes = "", 0
+        try:
+            form = await request.multipart()
+            while (part := await form.next()) is not None:
+                if not isinstance(part, BodyPartReader):
+                    raise InvalidRequest("the form holds a form")
+                if part.name == "passphrase":
+                    typed = (await part.read_chunk(PASSPHRASE_LIMIT)).decode("utf-8", "replace")
+                elif part.name == "file":
+                    size_bytes = await self._write(part)
+        except ValueError as error:
+            raise InvalidRequest(f"the form cannot be read: {error}") from error
+        if not size_bytes:
+            raise InvalidRequest(phrase("Choose a file."))
+        return typed, size_bytes
+
+    async def _write(self, part: BodyPartReader) -> int:
+        path = self._home.storage / RESTORE / UPLOAD
+        size_bytes = 0
+        try:
+            file = await asyncio.to_thread(_new_file, path)
+            try:
+                while piece := await part.read_chunk(PIECE_BYTES):
+                    size_bytes += len(piece)
+                    await asyncio.to_thread(_put, file, piece, path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+            finally:
+                file.close()
+        except OSError as error:
+            raise from_os(error, path, "taking a backup into") from error
+        return size_bytes
+
+
+def _new_file(path: Path) -> Any:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
+def _put(file: Any, piece: bytes, path: Path) -> None:
+    if shutil.disk_usage(path.parent).free < RESERVE_BYTES + len(piece):
+        raise DiskFull(phrase("There is no room for this file on the disk of the hub. Make room, and try again."))
+    file.write(piece)
+
+
+def _preview_path(source: str) -> str:
+    return f"{PATH}/restore?source={quote(source)}"
