@@ -18,7 +18,7 @@ from web.agents.model_names import ModelNames
 from web.chat.markdown import Markdown
 from web.core.form import read_fields, read_lists, wrong_fields
 from web.core.formats import money, title_of
-from web.core.i18n import catalogue
+from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import THINKING_LEVELS, TOOL_GROUPS, TOOL_RISKS
@@ -65,7 +65,7 @@ class AgentsPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /agents`: the agents, what each runs on and what it cost."""
         found = await self._client.ask(call, "agents.list")
-        names = await ModelNames.of(self._client, call)
+        names = await ModelNames.of(self._client, call, self._words(call).gettext)
         used = await self._client.ask(call, "models.usage", {"days": DAYS, "by": "agent"})
         cost = {each["agent"]: each for each in used["rows"]}
         may_change = call.known_caller.authority.has(ADMIN)
@@ -179,7 +179,7 @@ class AgentsPage:
         return json_response(answer) if wants_json(call.request) else see_other(then)
 
     async def _new(self, call: HttpCall, typed: Typed, error: HubError | None) -> web.StreamResponse:
-        names = await ModelNames.of(self._client, call)
+        names = await ModelNames.of(self._client, call, self._words(call).gettext)
         wrong = wrong_fields(error, FIELDS)
         data = {
             "value": {name: _one(typed, name) for name in ("name", "emoji", "model")},
@@ -201,7 +201,7 @@ class AgentsPage:
             character = None
         found = await self._client.ask(call, "agents.list")
         listed = next(each for each in found["agents"] if each["id"] == id)
-        names = await ModelNames.of(self._client, call)
+        names = await ModelNames.of(self._client, call, self._words(call).gettext)
         groups = _groups(state["tools"], typed)
         accounts = await self._accounts(call)
         agents = {each["id"]: each.get("name") or each["id"] for each in found["agents"]}
@@ -232,8 +232,11 @@ class AgentsPage:
         page = RenderedPage("agent", "Agents", data, PATH, error.http_status if error is not None else 200)
         return await self._renderer.respond(call, page)
 
+    def _words(self, call: HttpCall) -> Catalogue:
+        return catalogue(self._renderer.preferences(call).language)
+
     def _thinking(self, call: HttpCall) -> list[tuple[str, str]]:
-        words = catalogue(self._renderer.preferences(call).language)
+        words = self._words(call)
         options = {"": AS_IT_LIKES, **{level: THINKING_LEVELS[level] for level in LEVELS}}
         return [(level, words.gettext(text)) for level, text in options.items()]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hub.core.surfaces import HttpCall
+from hub.models.vendors import OFFLINE
 from web.core.formats import model_name
 from web.core.method_client import MethodClient
 from web.core.texts import MODEL_PROVIDERS, OFFLINE_MODEL
@@ -16,27 +17,30 @@ class ModelNames:
 
     Args:
         listed: As `models.list` returns them.
+        translate: Into the reader's language; brands stay as they are.
     """
 
-    def __init__(self, listed: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, listed: Iterable[Mapping[str, Any]], translate: Callable[[str], str]) -> None:
+        self._translate = translate
         self._names = {str(each["ref"]): str(each["name"]) for each in listed}
 
     @classmethod
-    async def of(cls, client: MethodClient, call: HttpCall) -> ModelNames:
+    async def of(cls, client: MethodClient, call: HttpCall, translate: Callable[[str], str]) -> ModelNames:
         """Return the names of the models there are now."""
-        return cls((await client.ask(call, "models.list"))["models"])
+        return cls((await client.ask(call, "models.list"))["models"], translate)
 
     def name(self, ref: str) -> str:
         """Return the name of a model: what its provider calls it, else its id; a credential at its end is left out."""
         bare = ref.partition("@")[0] if ref not in self._names else ref
-        if bare.startswith("offline/"):
-            return OFFLINE_MODEL
+        if bare.startswith(f"{OFFLINE}/"):
+            return self._translate(OFFLINE_MODEL)
         return self._names.get(bare) or model_name(bare)
 
     def titled(self, ref: str) -> str:
         """Return the name of a model with whose it is."""
-        name, of = self.name(ref), provider_name(ref.partition("/")[0])
-        return name if name in (of, OFFLINE_MODEL) else f"{name} · {of}"
+        provider = ref.partition("/")[0]
+        name, of = self.name(ref), self._translate(provider_name(provider))
+        return name if name == of or provider == OFFLINE else f"{name} · {of}"
 
     def with_key(self, ref: str) -> str:
         """Return the name of a model with whose it is, and the key that was used when that has a name of its own."""

@@ -14,6 +14,7 @@ from hub.core.surfaces import ADMIN, HttpCall
 from web.agents.model_adding import ModelAdding
 from web.agents.model_names import ModelNames, provider_name
 from web.core.form import read_fields
+from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 
@@ -93,7 +94,7 @@ class ModelsPage:
         state = await self._client.ask(call, "models.status")
         listed = (await self._client.ask(call, "models.list"))["models"]
         known = {each["ref"]: each for each in listed}
-        names = ModelNames(listed)
+        names = ModelNames(listed, catalogue(self._renderer.preferences(call).language).gettext)
         resolved = state["resolved"]["ref"]
         in_use = [resolved, *(each for each in state["fallbacks"] if each != resolved)] if resolved else []
         added = call.request.query.get("added", "")

@@ -20,6 +20,7 @@ from hub.doctor.disk import room_findings
 from web.agents.model_names import ModelNames
 from web.core.form import read_fields
 from web.core.formats import size_text, title_of
+from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.preferences import local_path
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -146,7 +147,8 @@ class StatusPage:
 
     async def _models(self, call: HttpCall) -> dict[str, Any]:
         state = await self._client.ask(call, "models.status")
-        names = await ModelNames.of(self._client, call)
+        words = catalogue(self._renderer.preferences(call).language)
+        names = await ModelNames.of(self._client, call, words.gettext)
         resolved = state["resolved"]["ref"]
         return {
             "default": names.titled(resolved) if resolved else "",

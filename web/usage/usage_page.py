@@ -89,8 +89,8 @@ class UsagePage:
         """Return how people call what is summed."""
         if by == "model":
             words = catalogue(self._renderer.preferences(call).language)
-            names = await ModelNames.of(self._client, call)
-            return {ref: words.gettext(names.with_key(ref)) for ref in used}
+            names = await ModelNames.of(self._client, call, words.gettext)
+            return {ref: names.with_key(ref) for ref in used}
         if by == "agent":
             agents = (await self._client.ask(call, "agents.list"))["agents"]
             return {each["id"]: each.get("name") or each["id"] for each in agents}
