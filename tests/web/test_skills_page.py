@@ -67,7 +67,7 @@ async def test_what_is_no_skill_is_said_where_it_was_typed(plain: PlainBrowser) 
     await install(plain, "hello")
 
     assert plain.status == 400
-    assert "neither a ZIP file nor a SKILL.md" in plain.text("[role=alert]")
+    assert "neither a ZIP file nor a SKILL.md" in plain.text(".field .wrong")
     assert plain.value("Or the text of a SKILL.md") == "hello"
 
 
@@ -91,7 +91,7 @@ async def test_a_zip_file_that_could_do_harm_is_refused_and_leaves_nothing(
     await plain.press("Install")
 
     assert plain.status == 400
-    assert re.search(why, plain.text("[role=alert]"))
+    assert re.search(why, plain.text(".field .wrong"))
     assert [each for each in hub.rpc("skills.status")["skills"] if each["source"] == "home"] == []
     assert not (hub.home / "skills").exists() or list((hub.home / "skills").iterdir()) == []
 
@@ -114,3 +114,13 @@ async def test_the_bundled_skills_are_listed_and_switched_off_and_on(plain: Plai
 
     assert "switched off" in off
     assert "ready" in plain.text("#skill")
+
+
+async def test_an_address_that_brings_no_skill_is_said_at_its_field_and_stays(plain: PlainBrowser) -> None:
+    await plain.goto("/tools/skills")
+    plain.fill("Address of a ZIP file or a SKILL.md", "http://127.0.0.1:9/skill.zip")
+    await plain.press("Install")
+
+    assert plain.status >= 400
+    assert plain.text("[data-widget=text] .wrong")
+    assert plain.value("Address of a ZIP file or a SKILL.md") == "http://127.0.0.1:9/skill.zip"

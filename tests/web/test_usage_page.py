@@ -6,14 +6,16 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
 from tests.web.plain_browser import plain_browser
 from web.usage.chart import SERIES, stacked
-from web.usage.usage_page import COLUMNS, csv_of
+from web.usage.usage_page import COLUMNS, csv_of, day_limit
 
 TODAY = date(2026, 3, 2)
 
@@ -75,3 +77,50 @@ async def test_the_page_is_small_when_no_model_was_called(hub: HubProcess) -> No
 
         assert "No model was called in this time." in browser.text("main")
         assert browser.page.select_one("svg.bars") is None
+
+
+@pytest.mark.parametrize(("most", "line"), [(0.0, None), (0.9, None), (1.0, 5), (7.0, 5)])
+def test_the_budget_of_a_day_is_a_line_where_days_can_still_be_told_apart(most: float, line: float | None) -> None:
+    budgets = [
+        {"per": "agent", "limits": {"cost_usd": 1}},
+        {"per": "day", "limits": {"cost_usd": 5, "tokens": 9}},
+        {"per": "day", "limits": {"cost_usd": 50}},
+    ]
+
+    assert day_limit(budgets, "cost_usd", most) == line
+
+
+CONFIGURATION_OF_A_PRICED_MODEL = """\
+models:
+  default: my_server/scripted
+  providers:
+    my_server:
+      api: openai
+      base_url: {base_url}
+      api_key: test-key-of-a-scripted-server
+      models: [{{id: scripted, name: Scripted one, context_window: 32768, cost: {{input: 300, output: 1500}}}}]
+agents: [{{id: main}}, {{id: cook, name: Cook}}]
+budgets: [{{per: day, cost_usd: 1}}]
+"""
+
+
+async def test_what_was_used_has_names_a_budget_and_a_row_for_each_part(
+    tmp_path: Path, model_server: OpenAIServer
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    text = CONFIGURATION_OF_A_PRICED_MODEL.format(base_url=model_server.base_url)
+    (home / "configuration.yaml").write_text(text)
+    with HubProcess(home) as hub:
+        for agent in ("main", "cook"):
+            hub.rpc("agent", {"message": "hello", "agentId": agent, "idempotencyKey": agent})
+            hub.rpc("agent.wait", {"runId": agent})
+        async with plain_browser(hub) as browser:
+            await browser.goto("/agents/usage")
+            assert "Scripted one · My own server" in browser.text("main table")
+            assert "my_server" not in browser.text("main")
+            assert "of $1.00" in browser.text("main")
+            assert browser.page.select_one("svg.bars rect") is not None
+
+            await browser.goto("/agents/usage?by=agent")
+            assert {"Cook", "Homarus"} <= set(browser.texts("main tbody th, main tbody td"))

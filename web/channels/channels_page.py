@@ -9,13 +9,14 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
-from hub.core.errors import HubError, NotFound
+from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from web.channels.guides import GUIDES, guide_of
 from web.channels.identity_names import IdentityNames
 from web.channels.pairing_card import PairingCard
-from web.core.form import read_fields, read_lists
+from web.core.form import read_fields, read_lists, wrong_fields
 from web.core.formats import title_of
 from web.core.live import Frame
 from web.core.method_client import MethodClient
@@ -44,8 +45,8 @@ REVOKE = Schema({Required("channel"): _NAME, Required("identity"): All(string, L
 SEND = Schema(
     {
         **ONE.schema,
-        Required("to"): All(string, Length(min=1, max=256)),
-        Required("message"): All(string, Length(min=1, max=4_000)),
+        Optional("to", default=""): All(string, Length(max=4_000)),
+        Optional("message", default=""): All(string, Length(max=100_000)),
     }
 )
 MESSAGE = Schema({Required("id"): _NAME, Required("do"): In(["retry", "drop"])})
@@ -103,11 +104,14 @@ class ChannelsPage:
         fields = read_fields(call, SEND)
         params = {"channel": fields["channel"], "accountId": fields["account"], "to": fields["to"].strip()}
         try:
+            if not params["to"]:
+                raise InvalidRequest(phrase("Say to whom."), details={"field": "to"})
             answer = await self._client.ask(call, "message.send", {**params, "message": fields["message"]})
         except HubError as error:
             if wants_json(call.request):
                 raise
-            told = {"send": {**fields, "error": error.message}}
+            wrong = wrong_fields(error, ("to", "message"))
+            told = {"send": {**fields, "error": wrong["to"] or wrong[""], "message_error": wrong["message"]}}
             return await self._account(call, fields, told, status=error.http_status)
         if wants_json(call.request):
             return json_response(answer)

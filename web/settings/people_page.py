@@ -37,7 +37,7 @@ RIGHTS = {
     "operator.admin": phrase("Everything"),
 }
 LIFETIMES = {"": phrase("No end"), "30d": phrase("30 days"), "365d": phrase("1 year")}
-_NAME = All(string, Length(min=1, max=100))
+_NAME = All(string, Length(max=1_000))
 PERSON = Schema({Required("name"): _NAME, Optional("owner"): string})
 TOKEN = Schema(
     {Required("name"): _NAME, Required("may"): In(list(RIGHTS)), Optional("lasts", default=""): In(list(LIFETIMES))}
@@ -78,6 +78,7 @@ class PeoplePage:
         """`POST /settings/people/add`: write a person into the section `people:`."""
         fields = read_fields(call, PERSON)
         try:
+            _check_name(fields["name"].strip())
             await asyncio.to_thread(self._add, fields["name"].strip(), bool(fields.get("owner")))
         except HubError as error:
             return await self._show(call, person={**fields, "error": error.message}, status=error.http_status)
@@ -91,9 +92,13 @@ class PeoplePage:
         if fields["lasts"]:
             params["expires"] = fields["lasts"]
         try:
+            _check_name(params["name"])
             made = await self._client.ask(call, "token.create", params)
         except HubError as error:
-            return await self._show(call, token={**fields, "error": error.message}, status=error.http_status)
+            wrong = wrong_fields(error, ("name",))
+            return await self._show(
+                call, token={**fields, "error": wrong["name"] or wrong[""]}, status=error.http_status
+            )
         return await self._show(call, made=made)
 
     async def revoke(self, call: HttpCall) -> web.StreamResponse:
@@ -150,10 +155,7 @@ class PeoplePage:
 
     def _edit(self, id: str, typed: Mapping[str, Sequence[str]]) -> None:
         name = (typed.get("name") or [""])[-1].strip()
-        if not name or len(name) > NAME_LIMIT:
-            raise InvalidRequest(
-                phrase("A name of at most {count} letters was expected.", count=NAME_LIMIT), details={"field": "name"}
-            )
+        _check_name(name)
         person = self._people().by_id(id)
         if person is None:
             raise NotFound(phrase("There is no such person any more."))
@@ -296,3 +298,9 @@ class PeoplePage:
             "used_iso": self._renderer.iso(token["lastUsedAtMs"]),
             "ends": self._renderer.when(token["expiresAtMs"]),
         }
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > NAME_LIMIT:
+        told = phrase("A name of at most {count} letters was expected.", count=NAME_LIMIT)
+        raise InvalidRequest(told, details={"field": "name"})

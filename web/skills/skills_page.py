@@ -104,7 +104,9 @@ class SkillsPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return await self._show(call, "", {"error": error.message, **fields}, status=error.http_status)
+            at = "url" if fields["url"] else "file" if file else "text"
+            wrong = {"error": error.message, "error_at": at}
+            return await self._show(call, "", {**wrong, **fields}, status=error.http_status)
         return json_response(answer) if wants_json(call.request) else see_other(path_of(answer["skill"]["id"]))
 
     async def _show(
@@ -120,7 +122,7 @@ class SkillsPage:
             "revision": self._pulse.revision,
             "skills": _listed(await self._client.ask(call, "skills.status")),
             "chosen": look,
-            "asked": {"url": "", "path": "", "text": "", **asked},
+            "asked": {"url": "", "path": "", "text": "", "error_at": "", **asked},
             "error": asked.get("error"),
             "may_change": call.known_caller.authority.has(ADMIN),
         }

@@ -22,6 +22,8 @@ from web.usage.chart import stacked
 PATH = "/agents/usage"
 SPANS = (7, 30, 90)
 DEFAULT_DAYS = 30
+LINE_UP_TO = 5
+"""How many times the largest day a budget may be, to be drawn as a line: above that, days could not be told apart."""
 BY = ("model", "agent", "automation", "channel")
 COLUMNS = (
     *("day", "agent_id", "model", "calls", "input_tokens", "output_tokens"),
@@ -74,6 +76,7 @@ class UsagePage:
             "values": chart.values,
             "legend": [NOTHING if each == NOTHING else names.get(each or "", each) for each in chart.names],
             "texts": [f"{day}: {_amount(measure, sum(of))}" for day, of in zip(chart.days, chart.values, strict=True)],
+            "limit": day_limit(status["budgets"], measure, max(map(sum, chart.values))),
             "first": chart.days[0],
             "last": chart.days[-1],
             "total": _shown(found["total"]),
@@ -156,3 +159,9 @@ def _amount(measure: str, value: float) -> str:
     if measure != "cost_usd":
         return f"{value:,.0f}"
     return money(value)
+
+
+def day_limit(budgets: Sequence[Mapping[str, Any]], measure: str, most: float) -> float | None:
+    """Return what the whole home may use a day; None without such a budget, and where days are far below it."""
+    limits = [each["limits"][measure] for each in budgets if each["per"] == "day" and measure in each["limits"]]
+    return next((each for each in sorted(limits) if each <= most * LINE_UP_TO), None)

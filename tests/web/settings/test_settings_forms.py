@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from playwright.async_api import BrowserContext, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.plain_browser import PlainBrowser, plain_browser
 from web.settings.logs_page import log_records
@@ -130,6 +132,41 @@ async def test_a_token_is_made_shown_once_and_revoked(plain: PlainBrowser, hub: 
     assert not plain.page.select(".card.needs")
     await plain.press("Revoke Wall tablet")
     assert "Wall tablet" not in plain.text("main")
+
+
+async def test_a_name_that_is_missing_is_said_at_its_field(plain: PlainBrowser, hub: HubProcess) -> None:
+    before = written(hub)
+    for field, button in (("Name", "Add"), ("What it is for", "Make a token")):
+        await plain.goto("/settings/people")
+        plain.fill(field, " ")
+        await plain.press(button)
+
+        assert plain.status == 400
+        assert "A name of at most 100 letters was expected." in plain.text(".field .wrong")
+        assert "Programs and other machines" in plain.text("main")
+    assert written(hub) == before
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
+async def test_one_bar_counts_what_changed_and_discards_or_saves_it(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/settings")
+    save = page.get_by_role("button", name="Save", exact=True)
+    await expect(save).to_be_hidden()
+
+    await page.get_by_role("textbox", name="Name of the home").fill("Quay")
+    await page.get_by_role("spinbutton", name="Latitude").fill("40.4")
+    await page.get_by_role("spinbutton", name="Longitude").fill("11")
+    await expect(page.get_by_text("3 changes")).to_be_visible()
+    await page.get_by_role("link", name="Discard").click()
+    await expect(save).to_be_hidden()
+    assert "Quay" not in written(hub)
+
+    await page.get_by_role("textbox", name="Name of the home").fill("Quay")
+    await expect(page.get_by_text("1 change", exact=True)).to_be_visible()
+    await page.get_by_role("textbox", name="Name of the home").press("Enter")
+    await expect(page.get_by_text("The change is in force.")).to_be_visible()
+    assert "name: Quay" in written(hub)
 
 
 async def test_a_person_is_added_beside_the_owner(plain: PlainBrowser, hub: HubProcess) -> None:
