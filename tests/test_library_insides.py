@@ -77,7 +77,7 @@ CALLED = {
     ),
     "whoosh.writing": ("self._flush_segment()",),
 }
-"""What a library calls of ours, as it stands in its source: what nobody calls guards nothing."""
+"""What a library calls of ours, as it is in its source: what nobody calls guards nothing."""
 
 
 def library_class(name: str) -> Any:

@@ -84,7 +84,7 @@ def blind_catches(root: Path) -> list[str]:
 
 
 def class_names_used_twice(root: Path) -> list[str]:
-    """Public classes of the program whose name stands for something else too in the same part or integration."""
+    """Public classes of the program whose name is used twice in the same part or integration."""
     places: dict[tuple[Path, str], list[str]] = {}
     for path in files(root):
         place = path.relative_to(root)

@@ -62,7 +62,7 @@ PIECES: Mapping[str, ExamplePiece] = {
     "action": ExamplePiece("A step of automations.", declared="actions"),
     "service": ExamplePiece("Something that automations and people can call."),
     "entity": ExamplePiece("Something of the home that has a state and can be switched."),
-    "hook": ExamplePiece("Code that is told, or asked, when something happens."),
+    "hook": ExamplePiece("Code that observes what happens, or decides about it."),
     "command": ExamplePiece("A slash command in chats."),
     "method": ExamplePiece("A gateway method for programs."),
     "route": ExamplePiece("An address of the web server."),

@@ -61,7 +61,7 @@ MEDIA_SCHEMA = Schema(
 
 MESSAGES_SCHEMA = Schema(
     {
-        Optional("queue", default=dict, description="What becomes of messages that arrive while it is busy."): (
+        Optional("queue", default=dict, description="How messages that arrive while it is busy are handled."): (
             QUEUE_SCHEMA
         ),
         Optional("inbound", default=dict, description="How messages in chat apps come in."): INBOUND_SCHEMA,

@@ -30,12 +30,12 @@ class SaidSoFar(Struct, frozen=True):
     Attributes:
         transcript: It, and how far it was read.
         said: Lines in which something was said, with their words.
-        anew: Whether it was read from its beginning.
+        from_start: Whether it was read from its beginning.
     """
 
     transcript: IndexedTranscript
     said: tuple[tuple[IndexedLine, str], ...]
-    anew: bool
+    from_start: bool
 
 
 def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> SaidSoFar | None:
@@ -71,7 +71,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
         if at == begin:
             return None
         transcript = IndexedTranscript(path.stem, agent_id, key, facts.st_ino, at)
-        return SaidSoFar(transcript, tuple(said), anew=known is None)
+        return SaidSoFar(transcript, tuple(said), from_start=known is None)
 
 
 def said_in(line: bytes) -> TranscriptEntry | None:

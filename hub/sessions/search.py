@@ -205,7 +205,7 @@ class TranscriptSearch:
                 return False
             if read is None:
                 return False
-            write = partial(said_index.put, transcript=read.transcript, said=read.said, anew=read.anew)
+            write = partial(said_index.put, transcript=read.transcript, said=read.said, from_start=read.from_start)
             await db.write(write)
             self._known[session_id] = read.transcript
         return False

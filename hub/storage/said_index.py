@@ -69,7 +69,11 @@ def indexed(connection: SqlConnection) -> list[IndexedTranscript]:
 
 
 def put(
-    connection: SqlConnection, transcript: IndexedTranscript, said: Sequence[tuple[IndexedLine, str]], *, anew: bool
+    connection: SqlConnection,
+    transcript: IndexedTranscript,
+    said: Sequence[tuple[IndexedLine, str]],
+    *,
+    from_start: bool,
 ) -> None:
     """Add lines of a transcript with their words, separated by blanks.
 
@@ -77,9 +81,9 @@ def put(
         connection: Inside a transaction.
         transcript: How far it is indexed then.
         said: The lines.
-        anew: Whether its indexed content is deleted first.
+        from_start: Whether its indexed content is deleted first.
     """
-    if anew:
+    if from_start:
         drop(connection, transcript.session_id)
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM said").fetchone()
     for id_, (line, words) in enumerate(said, start=last + 1):

@@ -39,7 +39,7 @@ _READ_UNNAMED = {
     "ninja": ("build.ninja",),
     "rake": ("Rakefile",),
 }
-"""What programs read of the folder they run in, without being told its name."""
+"""What programs read of the folder they run in, without its name on the command line."""
 _MODULE_ENDS = (".py", "/__main__.py", "/__init__.py", ".js", "/index.js", "/package.json", ".rb")
 
 

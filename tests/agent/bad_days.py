@@ -1,4 +1,4 @@
-"""What a provider answers on its bad days, and what comes of each: the same for every provider."""
+"""What a provider answers on its bad days, and the outcome of each: the same for every provider."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUT_OFF = {"tool_call": {"name": "look", "arguments": '{"text": "i'}}
 
 
 class BadDay(Struct, frozen=True):
-    """What the provider answers, and what comes of it.
+    """What the provider answers, and the outcome.
 
     Attributes:
         answers: To the calls of one message, in order; the last one again and again when `always`.

@@ -53,7 +53,7 @@ TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required"
 
 
 class Usages:
-    """A log of usage and traces that keeps what it is told."""
+    """A log of usage and traces that keeps what it receives."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, Usage]] = []

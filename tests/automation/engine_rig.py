@@ -69,7 +69,7 @@ class Engine:
         return dict.fromkeys(("light.turn_on", "light.turn_off", "test.fail"), ANYTHING)
 
     def expand(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """What an item that uses a blueprint stands for; here there are none."""
+        """What an item that uses a blueprint expands to; here there are none."""
         return dict(item)
 
     def furnish(self, parts: AutomationParts) -> None:

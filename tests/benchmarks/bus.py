@@ -17,7 +17,7 @@ BATCH = 500
 
 
 def measure() -> list[Row]:
-    """Fire into one plain listener, one coroutine listener, and into many that are told apart by data."""
+    """Fire into one plain listener, one coroutine listener, and into many that filter by data."""
     return asyncio.run(_measure())
 
 

@@ -92,7 +92,7 @@ def _indexing(memory: MemoryHub, name: str, goals: dict[str, str]) -> list[Row]:
         *_loop(memory, name, "indexing"),
     ]
     again = memory.rpc("memory.index", {"force": True})
-    return [*rows, row(f"{name}: index anew, vectors known", "s", [again["seconds"]])]
+    return [*rows, row(f"{name}: rebuild, vectors known", "s", [again["seconds"]])]
 
 
 def _found(memory: MemoryHub, name: str) -> list[Row]:

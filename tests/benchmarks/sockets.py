@@ -69,7 +69,7 @@ async def _pipelined(hub: BenchHub) -> float:
 
 
 async def _spread(hub: BenchHub) -> list[float]:
-    """Patch a session and time until the last of a hundred clients was told; clients share this process."""
+    """Patch a session and time until the last of a hundred clients has the event; clients share this process."""
     loop = asyncio.get_running_loop()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
         sockets = [await _connect(client, hub) for _ in range(CLIENTS)]

@@ -144,7 +144,7 @@ class EmailRig(Rig):
         return str(message["Message-ID"])
 
     def renumber(self) -> None:
-        """Number the mails anew."""
+        """Renumber the mails."""
         dovecot().renumber(self._mailboxes["default"])
 
     async def says_again(self) -> None:

@@ -156,7 +156,7 @@ class Rig(Protocol):
         raise AssertionError(f"{self.name} has none")
 
     def notices(self) -> list[str]:
-        """Return what was told to those who pressed a button, beside the chat's messages."""
+        """Return the notices to those who pressed a button, beside the chat's messages."""
         raise AssertionError(f"{self.name} has none")
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
@@ -364,7 +364,7 @@ class ChannelHub(Post):
         return {row.state for row in await self.outbox.rows() if row.source is not RowSource.NOTICE}
 
     def notice(self) -> str:
-        """What a chat is told of an answer that may not have arrived."""
+        """The notice about an answer that may not have arrived."""
         return say("unsure.told" if self.pigeons.limits.buttons else "unsure.told_plain")
 
     async def until_shown(self, *texts: str, **where: Any) -> None:

@@ -39,7 +39,7 @@ async def offers(hub: ChannelHub, what: Outgoing | None = None, *, group: bool =
 
 
 def heard(server: OpenAIServer) -> str:
-    """Return what the model was told last."""
+    """Return the last words sent to the model."""
     return last_user_text(server.requests()[-1]["body"]["messages"])
 
 

@@ -16,7 +16,7 @@ from hub.cli.app import app, run
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of a command."""
+    """The outcome of a command."""
 
     code: int
     out: str

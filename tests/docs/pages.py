@@ -1,4 +1,4 @@
-"""The pages that are written from the program itself: `python -m tests.docs.pages` writes them anew."""
+"""The pages that are generated from the program: `python -m tests.docs.pages` writes them."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_the_tool_is_called_and_again_after_an_edit(hub: HubProcess) -> None:
 
 
 def answer(line: socket.socket) -> str:
-    """The first answer of the agent; the owner may be told before that somebody asks to be let in."""
+    """The first answer of the agent; before it, the owner may get a notice that somebody asks to be let in."""
     return next(each for each in line.makefile() if "You said:" in each)
 
 
@@ -214,7 +214,7 @@ def test_the_whole_memory_takes_the_place_of_the_notes_and_again_after_an_edit(h
 
 
 def lamp(port: int) -> socket.socket:
-    """Connect a lamp that does what it is told, and tells it."""
+    """Connect a lamp that obeys commands, and reports them."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=20)
     connection.sendall(b"lamp-1 Reading lamp\n")
 

@@ -1,4 +1,4 @@
-"""Automations that are broken, fail, wait for a word or do not run: nothing else is stopped, and it is told why."""
+"""Automations that are broken, fail, wait for a word or do not run: nothing else stops, and the reason is shown."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.servers.hub_process import HubProcess
 
 @dataclass(frozen=True)
 class Case:
-    """A configuration and what becomes of it: the place of the error, what is told, and whether the hub recovers."""
+    """A configuration and its outcome: the place of the error, the message, and whether the hub recovers."""
 
     text: str | bytes
     line: int

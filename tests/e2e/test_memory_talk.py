@@ -1,4 +1,4 @@
-"""Memory in a conversation: remembered, recalled a year later, looked up, forgotten, and kept when it begins anew."""
+"""Memory in a conversation: remembered, recalled a year later, looked up, forgotten, and kept when it starts over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def home(tmp_path: Path, openai_server: OpenAIServer) -> Iterator[Memories]:
 
 
 def tool(home: Memories, openai_server: OpenAIServer, name: str, **arguments: Any) -> str:
-    """Let the model call a tool, and return what it was told."""
+    """Let the model call a tool, and return the result it saw."""
     openai_server.queue({"tool_call": {"name": name, "arguments": arguments}}, "Done.")
     ask(home.hub, "Please do what I want")
     last = openai_server.requests()[-1]["body"]["messages"][-1]

@@ -1,4 +1,4 @@
-"""Integrations of one's own, under `custom_integrations/`: what they bring, and what becomes of those that break."""
+"""The user's own integrations, under `custom_integrations/`: what they bring, and the fate of broken ones."""
 
 from __future__ import annotations
 

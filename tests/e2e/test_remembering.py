@@ -1,4 +1,4 @@
-"""Remembering in a whole hub: recall before a message, what becomes of a conversation, and standing reminders."""
+"""Remembering in a whole hub: recall before a message, the flush of a conversation, and standing reminders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who writes on Telegram while their turn waits for an approval is told so, in a real hub."""
+"""A person who writes on Telegram while their turn waits for an approval gets a notice, in a real hub."""
 
 from __future__ import annotations
 

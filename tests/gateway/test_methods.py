@@ -216,7 +216,7 @@ async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: HubFixt
         got = await client.call("sessions.get", {"key": MAIN})
         shown = await client.call("sessions.transcript", {"key": "main"})
         peek = await client.call("sessions.preview", {"keys": ["main", "agent:main:cron:none"]})
-        anew = await client.call("sessions.reset", {"key": "main"})
+        fresh = await client.call("sessions.reset", {"key": "main"})
         changed = await client.event("sessions.changed", lambda payload: payload["reason"] == "reset")
         gone = await client.call("sessions.delete", {"key": "main"})
         missing = await client.call("sessions.get", {"key": "main"})
@@ -229,7 +229,7 @@ async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: HubFixt
     assert shown["payload"]["file"].endswith(".jsonl")
     assert shown["payload"]["entries"]
     assert [each["status"] for each in peek["payload"]["previews"]] == ["ok", "missing"]
-    assert anew["payload"]["sessionId"] != listed[0]["sessionId"]
+    assert fresh["payload"]["sessionId"] != listed[0]["sessionId"]
     assert changed["payload"]["sessionKey"] == MAIN
     assert gone["payload"]["deleted"] is True
     assert missing["error"]["code"] == "NOT_FOUND"

@@ -222,7 +222,7 @@ def test_the_order_of_what_comes_in_says_nothing(
 @given(found_by_both(), RULES_OF_ANY_KIND, st.integers(0, 25))
 def test_without_diversity_the_best_are_taken(found: list[Candidate], rules: RankingRules, limit: int) -> None:
     plain = replace(rules, diversity=1.0)
-    # The least score depends on how many are wanted; here it shall not.
+    # The least score depends on how many are wanted; here it must not.
     plain = replace(plain, min_score=0.0)
     found = [replace(each, cosine=abs(each.cosine)) if each.cosine is not None else each for each in found]
 

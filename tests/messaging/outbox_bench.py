@@ -1,4 +1,4 @@
-"""An outbox over a real database, with a platform that answers as it is told."""
+"""An outbox over a real database, with a platform of scripted answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DELIVERED = Delivery(DeliveryState.DELIVERED, platform_ids=("1",))
 
 @dataclass
 class Platform:
-    """A channel whose platform answers as it is told."""
+    """A channel whose platform has scripted answers."""
 
     name: str = "test"
     account: str = "default"

@@ -77,7 +77,7 @@ class Pigeons:
         return {"ok": True}
 
     def texts(self, peer: str = "7") -> list[str]:
-        """What one chat was told."""
+        """The messages of one chat."""
         return [message.text for message in self.sent if message.address.peer == peer]
 
 

@@ -65,7 +65,7 @@ OUTCOMES: dict[str, type] = {
     **dict.fromkeys(("message", "quote", "voice"), Accept),
     **dict.fromkeys(("command", "text command"), CommandCall),
 }
-"""What becomes of each kind of somebody who may; of all others a `Notice`."""
+"""The outcome for each kind of sender who may; for all others a `Notice`."""
 
 EVERYBODY, NOBODY = set(IDS), set[str]()
 ROOMS = ("group", "topic", "thread")
@@ -170,7 +170,7 @@ def test_a_code_is_offered_for_direct_messages_of_strangers_and_for_nothing_else
 
 
 def said(text: str, policy: AccessPolicy, agents: Agents, activation: str | None = None) -> type:
-    """Return what becomes of a message in a group that mentions nobody."""
+    """Return the outcome of a message in a group that mentions nobody."""
     message = InboundMessage(Address("test", "room", chat_type=ChatType.GROUP), "e", "test:user:3", text)
     facts = Facts(policy, People(), agents, MessagingSettings(), activation=lambda key: activation)
     return type(decide(message, Context(Authority("peer:x")), facts))

@@ -31,7 +31,7 @@ async def reacted(post: Post, id: str, emoji: str = "👍", address: Address = H
 
 
 async def heard(post: Post, server: OpenAIServer, text: str, **where: Any) -> str:
-    """Say something to the assistant; return what the model is told."""
+    """Say something to the assistant; return what the model reads."""
     count = len(server.requests())
     await post.said(text, **where)
     await post.until(lambda: len(server.requests()) > count)

@@ -1,4 +1,4 @@
-"""Sentences: which texts are one, what stands in their slots, and what a message costs."""
+"""Sentences: which texts match, the values of their slots, and the cost of a message."""
 
 from __future__ import annotations
 

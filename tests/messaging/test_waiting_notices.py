@@ -1,4 +1,4 @@
-"""Whoever writes while their own turn waits for an answer is told so, once for each wait."""
+"""A person who writes while their own turn waits for an answer gets a notice, once for each wait."""
 
 from __future__ import annotations
 

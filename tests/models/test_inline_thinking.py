@@ -1,4 +1,4 @@
-"""Thinking between tags is told apart from what is said, however the stream is cut."""
+"""Thinking between tags is separated from the answer, however the stream is cut."""
 
 from __future__ import annotations
 

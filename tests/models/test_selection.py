@@ -1,4 +1,4 @@
-"""References that nothing stands behind are told before somebody uses them."""
+"""References to unknown models are reported before somebody uses them."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ _OPENS = ("start_server", "start_unix_server", "create_server", "TCPSite", "Unix
 
 @cache
 def plain_secrets() -> set[str]:
-    """Return each use of `secret` in a schema: the file, and the key it stands for."""
+    """Return each use of `secret` in a schema: the file, and its key."""
     found = set()
     for path, tree in trees_with(["secret"]):
         if ("hub.core.schema.secret", "secret") not in set(imported(tree)):

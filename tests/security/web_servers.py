@@ -1,4 +1,4 @@
-"""Small real servers on loopback for what fetches: they answer what they were told, and keep what they were asked."""
+"""Small real servers on loopback for clients under test: they give scripted answers, and record requests."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def ended(house: Besieged, id: str, count: int = 1) -> list[dict[str, Any]
 
 
 async def not_run(house: Besieged, reason: NotRun) -> dict[str, Any]:
-    """Wait until some automation was set off and did not run for this reason; return what is told of it."""
+    """Wait until some automation was set off and did not run for this reason; return the report."""
     async with asyncio.timeout(WAIT_LIMIT_S):
         while True:
             for entry in (await house.rpc("automation.not_run", {"limit": 500}))["entries"]:

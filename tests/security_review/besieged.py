@@ -65,7 +65,7 @@ models:
 
 @dataclass
 class Platform:
-    """A chat platform: says what it is told to say, keeps what it is sent."""
+    """A chat platform: delivers scripted messages, keeps sent ones."""
 
     name: str = "platform"
     account: str = "default"

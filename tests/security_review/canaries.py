@@ -39,7 +39,7 @@ WAYS = ("tool", "note", "intent", "file", "said")
 
 
 def word(whose: str, way: str) -> str:
-    """Return the word that stands in what somebody had remembered in some way."""
+    """Return the word in what somebody had remembered in some way."""
     return f"canary{whose}{way}"
 
 
@@ -97,7 +97,7 @@ def viewers(house: Besieged) -> list[Viewer]:
 
 
 def seen(shown: object) -> set[str]:
-    """Return the words that stand in something shown."""
+    """Return the words in something shown."""
     text = str(shown).casefold()
     return {each for each in ALL if each in text} if "canary" in text else set()
 
@@ -187,7 +187,7 @@ class Canaries:
         await say(f"Once more on that boiler {line(whose, 'said')}")
 
     async def _tainted(self) -> None:
-        """Have the owner read words from outside, and the assistant keep what comes of it."""
+        """Have the owner read words from outside, and the assistant keep the result."""
         house = self.house
         self.server.queue(
             tool_call("memory_get", path="memory/imported/x.md"),

@@ -1,4 +1,4 @@
-"""What was made with a credential ends with it: automations are turned off, not deleted, and the owner is told."""
+"""What was made with a credential ends with it: automations are turned off, not deleted, with a notice."""
 
 from __future__ import annotations
 

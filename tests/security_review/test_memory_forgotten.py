@@ -250,7 +250,7 @@ async def test_what_was_forgotten_elsewhere_stands_in_no_note_of_a_conversation_
 
 @with_ours
 async def test_no_answer_that_is_kept_for_repeats_holds_words_of_memory(house: Besieged) -> None:
-    """A retry is told that it was done, and where; the words stand in memory, as long as they do."""
+    """A retry learns that it was done, and where; the words are in memory, as long as they are."""
     added = await add(house, with_word(0))
 
     again = await add(house, with_word(0))

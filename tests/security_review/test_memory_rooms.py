@@ -26,7 +26,7 @@ LOOKS = (
 
 @pytest.fixture
 def remembering(house: Besieged) -> Besieged:
-    """The house, whose owner's memory stands in the prompts of their private conversations."""
+    """The house, whose owner's memory is in the prompts of their private conversations."""
     today = house.hub.clock.now().date().isoformat()
     for path in ("MEMORY.md", f"memory/{today}.md"):
         (house.workspace / path).parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def remembering(house: Besieged) -> Besieged:
 
 
 async def scheduled(house: Besieged, server: OpenAIServer, group: str | None, **arguments: Any) -> Message:
-    """Have the owner's agent use `schedule`, in a room or in private; return what it was told."""
+    """Have the owner's agent use `schedule`, in a room or in private; return the results."""
     server.queue(tool_call("schedule", **arguments), "done")
     entries = await house.heard(await house.platform.say(OWNER, "please", group=group))
     result = last_result(entries, "schedule").message

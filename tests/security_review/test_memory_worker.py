@@ -110,7 +110,7 @@ async def test_all_that_is_kept_is_for_the_owner_of_the_home_alone(house: Besieg
 
 
 async def test_an_index_that_was_replaced_by_a_link_leads_nowhere(house: Besieged, tmp_path: Path) -> None:
-    """Whatever stands in its place: what is removed is removed of the index, never behind a link."""
+    """Whatever replaced it: what is removed is removed from the index, never behind a link."""
     await house.rpc("memory.index", {"idempotencyKey": "1"})
     precious = tmp_path / "precious"
     (precious / "g000009").mkdir(parents=True)

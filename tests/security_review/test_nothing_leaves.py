@@ -46,7 +46,7 @@ CODE = "4821"
 NAME = f"pin-{CODE}"
 HOST = f"{NAME}.attacker.test"
 TLS_HOST = f"{NAME}.localhost"
-"""A name of whoever listens on this machine: browsers know all below localhost, the hub is told it here."""
+"""A name of whoever listens on this machine: browsers resolve all below localhost, the hub gets it here."""
 NAMED = frozenset({"/page", "/menu", "/favicon.ico"})
 """What the owner names, and what a browser asks for with it; all else at that server says something."""
 FILE = "inbox/letter.md"
@@ -126,7 +126,7 @@ class Siege(NamedTuple):
 
 @asynccontextmanager
 async def named_servers(folder: Path, heard: list[str]) -> AsyncIterator[tuple[str, str]]:
-    """Serve TLS, and MCP; give their places. What they are told is heard."""
+    """Serve TLS, and MCP; give their places. They record what they receive."""
     tls = self_signed(folder)
     tls.sni_callback = lambda _socket, name, _context: heard.append(f"TLS name {name}")
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=tls)
@@ -349,7 +349,7 @@ def automated(trigger: str, text: str, fire: Callable[[Siege], Awaitable[None]])
 
 
 def digits(siege: Siege) -> str:
-    """Words that name an address for each thing that could be told."""
+    """Words that name an address for each leak."""
     return " ".join(siege.page.url(f"/digit/{digit}") for digit in range(10))
 
 

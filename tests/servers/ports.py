@@ -1,4 +1,4 @@
-"""Ports for servers that cannot be told to take any that is free."""
+"""Ports for servers that cannot pick a free one themselves."""
 
 from __future__ import annotations
 

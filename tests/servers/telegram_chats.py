@@ -64,7 +64,7 @@ class TelegramChats:
         self.drafts: list[tuple[int, int, str]] = []
         self.answered: list[str] = []
         self.notices: list[str] = []
-        """What those were told who pressed a button."""
+        """The notices to those who pressed a button."""
         self.commands: list[Json] = []
         self.files: dict[str, bytes] = {}
         self.topics: dict[int, set[int]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""The scripted server does what it is told."""
+"""The scripted server follows its script."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class WhatsAppServer:
         self.closed: set[str] = set()
         """People who have not written for 24 hours."""
         self.statuses: tuple[str, ...] = ("sent", "delivered")
-        """What is told of each message that was sent."""
+        """The reported states of each sent message."""
         self.answers: list[int] = []
         """How the webhook answered."""
         self._count = itertools.count(1)

@@ -1,4 +1,4 @@
-"""Files are watched below the home directory: what is told, and what never is."""
+"""Files are watched below the home directory: which changes are reported, and which never are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.until import until
 
 
 class Watched:
-    """A home directory, and what was told of it."""
+    """A home directory, and its reported changes."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

@@ -30,7 +30,7 @@ Run = Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class Bench:
-    """A registry with one tool, and what was told of it."""
+    """A registry with one tool, and its recorded calls."""
 
     def __init__(self) -> None:
         self.bus = EventBus(TaskOwner("test"))

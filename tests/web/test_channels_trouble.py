@@ -63,7 +63,7 @@ async def stranger(hub: HubProcess, who: str) -> str:
 
 
 async def waiting(plain: PlainBrowser, words: str) -> None:
-    """Open Home once it shows who asks: that is told after the code was sent."""
+    """Open Home once it shows who asks: that is announced after the code was sent."""
     async with asyncio.timeout(10):
         while True:
             await plain.goto("/")

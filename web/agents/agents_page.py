@@ -340,7 +340,7 @@ def _dollars(text: str) -> float | None:
 
 
 def _whole(accounts: Iterable[tuple[str, str, str]], wanted: set[tuple[str, str]]) -> list[dict[str, str]]:
-    """Return channels and accounts as bindings: a channel of which all accounts are wanted as a whole."""
+    """Return channels and accounts as bindings: a channel whose accounts are all chosen, as a whole."""
     of: dict[str, list[str]] = {}
     for channel, account, _ in accounts:
         of.setdefault(channel, []).append(account)

@@ -10,7 +10,7 @@ from msgspec import Struct
 SPARK_SLICES = 48
 JUST_BEFORE_S = 0.001
 LINES_LIMIT = 4
-"""So many entities can be told apart in one chart."""
+"""The most entities that can be distinguished in one chart."""
 TWO_STATES: Mapping[str, float] = {
     **dict.fromkeys(("on", "open", "home", "unlocked", "playing", "heat", "cleaning"), 1.0),
     **dict.fromkeys(("off", "closed", "not_home", "locked", "paused", "idle", "docked"), 0.0),

@@ -67,7 +67,7 @@ def feedback(connection: SqlConnection, event: InboundEvent) -> Feedback | None:
             rows = outbox_rows.sent_as(connection, event.address, event.poll_id)
         case _:
             return None
-    if not rows and isinstance(event, ButtonPressed):  # pressed before we were told that it was sent
+    if not rows and isinstance(event, ButtonPressed):  # pressed before the platform confirmed the message
         rows = [row for row in outbox_rows.unconfirmed(connection, event.address) if _label(row, event)]
     if not rows:
         return None

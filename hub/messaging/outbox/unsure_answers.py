@@ -100,7 +100,7 @@ class UnsureAnswers:
                 await self._tell(chat)
 
     async def _tell(self, chat: ChatKey) -> None:
-        """Write the notice, unless the chat was told of all uncertain answers."""
+        """Write the notice, unless the chat has one for all uncertain answers."""
         row = await self._db.read(partial(outbox_rows.untold, chat=chat, since_ms=self._since_ms()))
         if row is not None:
             await self._outbox.write(row.address, partial(self._insert, chat=chat))

@@ -42,7 +42,7 @@ SCHEDULE_SCHEMA = Schema(
         Optional("time_zone", description="For at and cron, when not the home's."): _SHORT,
         Optional(
             "do",
-            description="remind (default): text is sent as it is. run: you are told text then and your answer is sent. "
+            description="remind (default): text is sent as it is. run: you get text then and your answer is sent. "
             "event: you see text at your next heartbeat.",
         ): In([each.value for each in ScheduledAction]),
         Optional("name"): All(string, Length(min=1, max=NAME_LIMIT)),

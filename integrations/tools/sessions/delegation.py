@@ -37,7 +37,7 @@ _SPAWN = Schema(
         Optional(
             "thread",
             default=False,
-            description="Begin a thread for it in this chat: its result is told there, and people can reach it there.",
+            description="Begin a thread for it in this chat: its result appears there, and people can reach it there.",
         ): boolean,
     }
 )

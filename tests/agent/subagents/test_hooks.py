@@ -1,4 +1,4 @@
-"""Hooks around subagents: before one begins, when it began and ended, and where its result is told."""
+"""Hooks around subagents: before one begins, when it began and ended, and where its result goes."""
 
 from __future__ import annotations
 

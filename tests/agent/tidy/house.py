@@ -124,7 +124,7 @@ def day(ago: int) -> date:
 
 
 def entry(text: str, ago: int, kind: MemoryKind = MemoryKind.FACT, *, person: str = "me", trusted: bool = True) -> str:
-    """Return an entry as it stands in a file."""
+    """Return an entry as it is in a file."""
     noon = datetime.combine(day(ago), datetime.min.time(), UTC).timestamp() + 43_200
     return format_entry(MemoryEntry(text, kind, MemoryProvenance("agent:main:main", person, noon, trusted)), UTC)
 

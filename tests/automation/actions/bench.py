@@ -1,4 +1,4 @@
-"""Runs steps as they stand in a file, on real parts, and remembers the calls of services that it offers."""
+"""Runs steps as they are in a file, on real parts, and remembers the calls of services that it offers."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ programs = st.recursive(
 
 
 def written(program: dict[str, Any]) -> dict[str, Any] | str:
-    """A program as it stands in a file."""
+    """A program as it is in a file."""
     match program:
         case {"call": n}:
             return {"action": "light.turn_on", "data": {"n": n}}

@@ -60,7 +60,7 @@ class House(Engine):
         }
 
     def expand(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """What an item that uses a blueprint stands for."""
+        """What an item that uses a blueprint expands to."""
         return Blueprints(self.home, self.egress).expand(item)
 
     def furnish(self, parts: AutomationParts) -> None:

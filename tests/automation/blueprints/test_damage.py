@@ -1,4 +1,4 @@
-"""Whatever a file or an input holds: it is a blueprint, or it is told what is wrong; nothing else happens."""
+"""Whatever a file or an input holds: it is a blueprint, or the error says what is wrong; nothing else happens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(text: str) -> tuple[Blueprint | None, list[ConfigError]]:
 
 
 def told(do: Callable[[], object]) -> list[Invalid]:
-    """What is told when something is done; anything else that is raised is a mistake."""
+    """The expected errors; anything else that is raised is a mistake."""
     try:
         do()
     except Invalid as error:

@@ -1,4 +1,4 @@
-"""From an item with use_blueprint to an automation, and where each error is told."""
+"""From an item with use_blueprint to an automation, and the place of each error."""
 
 from __future__ import annotations
 

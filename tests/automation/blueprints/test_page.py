@@ -16,7 +16,7 @@ def section(title: str) -> str:
 
 
 def named_first(text: str) -> set[str]:
-    """What stands in the first column of a table."""
+    """The first column of a table."""
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
 

@@ -1,4 +1,4 @@
-"""Assertions of stories are told in full."""
+"""Failed assertions of stories are shown in full."""
 
 from __future__ import annotations
 

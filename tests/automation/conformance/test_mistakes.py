@@ -1,4 +1,4 @@
-"""Mistakes in automations, scripts and inputs of blueprints: where each is told, and what is told of it."""
+"""Mistakes in automations, scripts and inputs of blueprints: the place and the message of each."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def sections() -> Sections:
 
 
 def errors_of(home: Path, case: Mapping[str, Any]) -> list[ConfigError]:
-    """Write the files of a case and return what is told of them.
+    """Write the files of a case and return the errors.
 
     Args:
         case: `text` is one automation; `file` the whole of automations.yaml, `script` of scripts.yaml.

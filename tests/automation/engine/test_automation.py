@@ -1,4 +1,4 @@
-"""One automation: what becomes of a firing, and what is told when nothing runs."""
+"""One automation: the outcome of a firing, and the reason when nothing runs."""
 
 from __future__ import annotations
 

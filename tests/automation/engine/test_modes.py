@@ -1,4 +1,4 @@
-"""Run modes: what becomes of a firing while earlier runs have not ended."""
+"""Run modes: the outcome of a firing while earlier runs have not ended."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Home:
         return self.bench.start(self.bench.run(self.steps, keeper=self.keeper, **self.config))
 
     async def again(self, saves: int | None = None, later_s: float = 0.0) -> list[asyncio.Task[Ended]]:
-        """Start anew, some time later, and go on with what was cut off."""
+        """Start again, some time later, and resume what was cut off."""
         now = self.bench.parts.clock.time() + later_s
         self.bench = Bench(make_parts(start=now))
         self._begin(saves)

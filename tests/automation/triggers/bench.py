@@ -52,7 +52,7 @@ class Fired:
 
 @dataclass
 class BenchSite:
-    """What an armed trigger stands on here: it writes down what it is told."""
+    """The host of an armed trigger: it records its calls."""
 
     parts: AutomationParts
     automation_id: str = "test"

@@ -1,4 +1,4 @@
-"""The trigger `hook`: hooks that observe start automations, and what they bring is told apart by whose words it is."""
+"""The trigger `hook`: hooks that observe start automations, and their data is classified by its author."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class LoopWatch:
         threading.Thread(target=self._look, name="loop watch", daemon=True).start()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.late_s = self.computed_s = 0.0
         self.places: list[str] = []
 

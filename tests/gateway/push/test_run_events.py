@@ -1,4 +1,4 @@
-"""What clients are told of a run beside its words: tools on their way, and the conversation that is summarised."""
+"""Events of a run beside its words: tools on their way, and the conversation that is summarised."""
 
 from __future__ import annotations
 

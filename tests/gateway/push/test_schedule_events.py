@@ -1,4 +1,4 @@
-"""What clients are told of what happens by itself."""
+"""Events for clients about automatic actions."""
 
 from __future__ import annotations
 

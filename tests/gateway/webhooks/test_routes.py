@@ -19,7 +19,7 @@ FORWARDED = {"X-Forwarded-For": "203.0.113.9"}
 
 @pytest.fixture
 def heard(house: HubFixture) -> list[dict[str, Any]]:
-    """What the automation was told."""
+    """The trigger data of the automation."""
     found: list[dict[str, Any]] = []
     house.bus.listen("hook_called", lambda event: found.append(event.data))
     return found

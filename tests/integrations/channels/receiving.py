@@ -1,4 +1,4 @@
-"""The hub's side of a channel that is tried alone: it keeps what comes, and can be told to refuse it."""
+"""The hub's side of a channel that is tried alone: it records messages, and can refuse them."""
 
 from __future__ import annotations
 

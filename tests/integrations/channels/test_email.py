@@ -1,4 +1,4 @@
-"""E-mail: whose mail counts, what it says, threads, and a mailbox that is numbered anew."""
+"""E-mail: whose mail counts, what it says, threads, and a mailbox that is renumbered."""
 
 from __future__ import annotations
 

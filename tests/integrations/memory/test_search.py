@@ -26,7 +26,7 @@ DAY = date(2026, 5, 12)
 
 
 class KeptWorker:
-    """A worker that answers what it is told to, and keeps what it was asked."""
+    """A worker with scripted answers, which records its requests."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.running = self.awake = True

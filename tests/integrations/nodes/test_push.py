@@ -29,7 +29,7 @@ KEYS = {
 
 
 class Service:
-    """A push service that answers as it is told to."""
+    """A push service with scripted answers."""
 
     def __init__(self) -> None:
         self.status = 201

@@ -1,4 +1,4 @@
-"""Memory through its tools: what is told in one session is never seen where it must not be."""
+"""Memory through its tools: what is said in one session is never seen where it must not be."""
 
 from __future__ import annotations
 

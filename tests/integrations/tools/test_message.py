@@ -49,7 +49,7 @@ async def parrots(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[
 
 
 async def results(post: Post, server: OpenAIServer, *calls: dict[str, Any]) -> list[str]:
-    """Have the agent make these calls for one message, and return what it was told."""
+    """Have the agent make these calls for one message, and return the results."""
     server.queue(*({"tool_call": {"name": "message", "arguments": each}} for each in calls), "NO_REPLY")
     await post.said("do it", "m1")
     await post.until(lambda: len(server.requests()) == len(calls) + 1)

@@ -1,4 +1,4 @@
-"""The form of an automation: what is shown for its data, and what becomes of its text when a form is posted."""
+"""The form of an automation: what is shown for its data, and the change of its text when a form is posted."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LARGE = 5_000
 """Passages from which on common words are distinguished from others."""
 LEARN_AGAIN = 0.2
 CANDIDATES, LEAST_CANDIDATES = 4, 50
-"""Passages found by rarer words, of which the common ones choose: so many times as are wanted."""
+"""Passages found by rarer words, of which the common ones choose: this many times the requested number."""
 # Words hold letters and digits, and marks of dates these two; every other sign of ASCII parts them.
 _TOKENIZER = "ascii tokenchars ''@-''"
 _SCHEMA = f"""

@@ -1,4 +1,4 @@
-"""What goes out through WhatsApp, and what becomes of it when the Graph API or the network fails."""
+"""What goes out through WhatsApp, and the outcome when the Graph API or the network fails."""
 
 from __future__ import annotations
 

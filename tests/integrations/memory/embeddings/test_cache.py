@@ -1,4 +1,4 @@
-"""Vectors that are kept, and what becomes of a cache that is damaged, full or forbidden."""
+"""Vectors that are kept, and a cache that is damaged, full or forbidden."""
 
 from __future__ import annotations
 

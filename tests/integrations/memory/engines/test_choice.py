@@ -1,4 +1,4 @@
-"""The choice of an engine: what is told when its package is missing or its name is none."""
+"""The choice of an engine: the errors when its package is missing or its name is unknown."""
 
 from __future__ import annotations
 

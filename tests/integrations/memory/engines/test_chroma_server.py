@@ -1,4 +1,4 @@
-"""A Chroma server by its address: what is told when it is away or another, tokens, and whose collections are whose."""
+"""A Chroma server by its address: the errors when it is down or another, tokens, and the ownership of collections."""
 
 from __future__ import annotations
 

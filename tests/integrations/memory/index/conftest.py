@@ -41,7 +41,7 @@ class Notes:
 
     Attributes:
         workspace: The files.
-        job: What the worker is told; tests change it.
+        job: The worker's job; tests change it.
         worker: The hub's side of it.
     """
 
@@ -84,7 +84,7 @@ class Notes:
         """Return where a search found something."""
         return [hit.path for hit in (await self.search(query, areas)).hits]
 
-    async def anew(self, tasks: TaskOwner) -> None:
+    async def reopen(self, tasks: TaskOwner) -> None:
         """Let another worker take the place of this one."""
         await self.worker.close()
         self.worker = IndexWorker(self.directory.parent, Clock(), tasks)
@@ -157,7 +157,7 @@ class HeldReaders(ThreadPoolExecutor):
 
 
 class Shelf:
-    """A library in this process, opened anew as often as a test wants.
+    """A library in this process, reopened as often as a test needs.
 
     Args:
         notes: Where its files are.
@@ -171,7 +171,7 @@ class Shelf:
         self.readers = HeldReaders(2)
         self.index = self._opened()
 
-    async def anew(self) -> None:
+    async def reopen(self) -> None:
         """Close it and open it again."""
         await self.index.close()
         self.index = self._opened()

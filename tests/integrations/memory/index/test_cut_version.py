@@ -1,4 +1,4 @@
-"""An index that was cut by other rules is built anew beside, and what cuts it says by a version that it does so."""
+"""An index that was cut by other rules is rebuilt beside the old one, and the version of the rules says so."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_an_index_cut_by_other_rules_answers_until_another_took_its_place(
     await notes.worker.close()
     write_current(notes.directory, Current(now.version, f"{format_}|0|{rest}"))
 
-    await notes.anew(tasks)
+    await notes.reopen(tasks)
     first = await notes.search("boiler")
 
     assert [hit.path for hit in first.hits] == ["MEMORY.md"]

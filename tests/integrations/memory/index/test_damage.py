@@ -60,14 +60,14 @@ async def test_a_spoilt_file_of_the_index_is_noticed_and_replaced(shelf: Shelf, 
     names = [path.relative_to(notes.version) for path in notes.version.rglob("*") if path.is_file()]
     chance = random.Random(f"{how} {when}")
     for name in [*names, Path("../current")]:
-        await shelf.anew()
+        await shelf.reopen()
         await shelf.settled("unique7")
         if when == "closed":
             await shelf.index.close()
         if (path := notes.version / name).exists():
             spoil(path, how, chance)
         if when == "closed":
-            await shelf.anew()
+            await shelf.reopen()
 
         answer = await shelf.settled("unique7")
 

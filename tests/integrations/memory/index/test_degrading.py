@@ -13,7 +13,7 @@ async def test_nothing_is_missed_when_no_vectors_are_wanted(shelf: Shelf) -> Non
     shelf.notes.words_alone()
     shelf.notes.write("MEMORY.md", "The boiler\n")
     await shelf.index.close()
-    await shelf.anew()
+    await shelf.reopen()
 
     answer = await shelf.settled("boiler")
 
@@ -58,7 +58,7 @@ async def test_what_could_not_be_embedded_is_embedded_later(shelf: Shelf, server
     assert shelf.index.problems != {}
     server.reset()
 
-    await shelf.anew()  # the wait after a failure is not for a new start
+    await shelf.reopen()  # the wait after a failure is not for a new start
     await shelf.index.sync()
 
     assert shelf.index.problems == {}
@@ -92,7 +92,7 @@ async def test_engines_of_which_the_package_is_missing_give_way_to_ours(
     shelf.notes.write("MEMORY.md", "The boiler\n")
     for name in [name for name in sys.modules if name == "integrations.memory.whoosh.index"]:
         monkeypatch.delitem(sys.modules, name)
-    await shelf.anew()
+    await shelf.reopen()
 
     await shelf.index.sync()
     answer = await shelf.search("boiler")

@@ -1,4 +1,4 @@
-"""What is left out of a conversation is in no answer from the moment the worker is told, also of an older index."""
+"""What is left out of a conversation is in no answer once the worker has the omission, also in an older index."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def test_a_worker_killed_at_any_moment_of_indexing_leaves_an_index_that_he
         if (pid := notes.worker.pid) is not None:
             os.kill(pid, signal.SIGKILL)
         await asyncio.wait([work])
-        await notes.anew(tasks)
+        await notes.reopen(tasks)
 
     await sound(notes)
 

@@ -1,4 +1,4 @@
-"""A runner whose models are programs: the real client, and a program of the protocol that does as it is told."""
+"""A runner whose models are programs: the real client, and a scripted program of the protocol."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def provider() -> OfflineProvider:
 
 
 class Talk:
-    """A conversation in which the tools answer as they are told."""
+    """A conversation with scripted answers of the tools."""
 
     def __init__(self, provider: OfflineProvider, tools: tuple[str, ...] = ALL_TOOLS, **outputs: Any) -> None:
         self.provider = provider
