@@ -21,7 +21,7 @@ from .rules.command_line import (
     refuse_unseen,
 )
 from .rules.named_files import candidate_files
-from .rules.system_programs import is_of_system
+from .rules.system_programs import is_system_program
 
 SHELL = "/bin/sh"
 FILES_LIMIT = 100
@@ -122,7 +122,7 @@ def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
             if len(files) >= FILES_LIMIT:
                 raise NodeError("INVALID_PARAMS", f"command: it names more than {FILES_LIMIT} files; use fewer at once")
             files[str(Path(folder, each))] = _digest(whole)
-    return BoundProgram(command, found, path, _digest(path), is_of_system(path), folder, files)
+    return BoundProgram(command, found, path, _digest(path), is_system_program(path), folder, files)
 
 
 def search_path() -> str:

@@ -149,7 +149,7 @@ class Ports(Protocol):
         """Whether the call is for the requester of the run to carry out."""
         ...
 
-    def asks_again(self) -> bool:
+    def needs_retry(self) -> bool:
         """Whether the model must answer once more, because its answer does not count."""
         ...
 
@@ -254,7 +254,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
         spent = spent.plus(turn.usage, ports.estimated_tokens())
         yield TurnEnded(turn, spent)
         if not turn.calls:
-            if ports.asks_again():
+            if ports.needs_retry():
                 continue
             return
         theirs = tuple(call for call in turn.calls if ports.of_client(call))

@@ -133,7 +133,7 @@ def read_object(reply: str) -> dict[str, Any]:
     return found
 
 
-def asked_again(reply: str, problem: object, wanted: str) -> list[Message]:
+def retry_messages(reply: str, problem: object, wanted: str) -> list[Message]:
     """Return the request to a model to answer again, after an unreadable reply.
 
     Args:

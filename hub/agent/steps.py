@@ -26,7 +26,7 @@ from hub.agent.loop import DraftTurn, HandedOver, Limited, ToolEnded, TurnBegun,
 from hub.agent.parts import RunDependencies
 from hub.agent.run import AgentRun
 from hub.agent.run_request import EMPTY, RunOutcome, RunResult, RunStatus
-from hub.agent.tools.find_tools import meant_call
+from hub.agent.tools.find_tools import redirected_call
 from hub.core.errors import HubError
 from hub.hooks.contract import LlmInput, LlmOutput
 from hub.models.contract import (
@@ -338,20 +338,20 @@ class RunPorts:
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
         """See `Ports.parallel_safe`; an unknown tool counts as safe."""
-        tool = self._parts.tools.get(meant_call(call).name)
+        tool = self._parts.tools.get(redirected_call(call).name)
         return tool is None or tool.annotations.parallel_safe
 
     def read_only(self, call: ToolCallBlock) -> bool:
         """See `Ports.read_only`."""
-        tool = self._parts.tools.get(meant_call(call).name)
+        tool = self._parts.tools.get(redirected_call(call).name)
         return tool is None or tool.annotations.read_only
 
     def of_client(self, call: ToolCallBlock) -> bool:
         """See `Ports.of_client`; a client's tool takes precedence over ours of the same name."""
         return any(spec.name == call.name for spec in self._run.request.client_tools)
 
-    def asks_again(self) -> bool:
-        """See `Ports.asks_again`; an accepted answer has ended the run before this is called."""
+    def needs_retry(self) -> bool:
+        """See `Ports.needs_retry`; an accepted answer has ended the run before this is called."""
         return self._run.asked_again
 
     def steered(self) -> bool:
@@ -399,7 +399,7 @@ class RunPorts:
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
         """See `Ports.invoke`; publishes the start and end of each call on the bus."""
-        meant = meant_call(call)
+        meant = redirected_call(call)
         parts, run = self._parts, self._run
         authority = run.context.authority
         if run.tainted and not authority.tainted:

@@ -21,7 +21,7 @@ FINDING_LIMIT = 50
 _RANK = {Severity.CRITICAL: 0, Severity.ERROR: 1, Severity.WARNING: 2}
 
 
-class Looked(Struct, frozen=True):
+class CheckResult(Struct, frozen=True):
     """The result of one check."""
 
     check: Check
@@ -36,7 +36,7 @@ class DoctorReport(Struct, frozen=True):
         fixed: Problems fixed before these checks.
     """
 
-    looked: tuple[Looked, ...]
+    looked: tuple[CheckResult, ...]
     fixed: tuple[Finding, ...] = ()
 
     @property
@@ -71,7 +71,9 @@ def examine(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
             context.command("init"),
         )
         home = Check("home", "Home directory", lambda _: (told,), needs_home=False)
-        return DoctorReport((Looked(home, (told,)), *(_look(context, each) for each in checks if not each.needs_home)))
+        return DoctorReport(
+            (CheckResult(home, (told,)), *(_look(context, each) for each in checks if not each.needs_home))
+        )
     return DoctorReport(tuple(_look(context, each) for each in checks))
 
 
@@ -89,7 +91,7 @@ def mend(report: DoctorReport) -> list[Finding]:
     return mended
 
 
-def _look(context: CheckContext, check: Check) -> Looked:
+def _look(context: CheckContext, check: Check) -> CheckResult:
     try:
         found = list(check.look(context))
     except (HubError, OSError) as problem:
@@ -98,7 +100,7 @@ def _look(context: CheckContext, check: Check) -> Looked:
     except Exception as problem:  # a mistake in one check must not hide what the others find
         _log.exception("the check %s failed", check.name)
         found = [error(f"The check itself failed: {type(problem).__name__}: {problem}", check.name)]
-    return Looked(check, tuple(_bounded(found)))
+    return CheckResult(check, tuple(_bounded(found)))
 
 
 def _bounded(found: list[Finding]) -> Iterable[Finding]:

@@ -10,7 +10,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodGroups
 from hub.entities.entities import HomeEntities
-from hub.entities.new_devices import tell_of_new
+from hub.entities.new_devices import watch_new_devices
 from hub.entities.registry import FILE, VERSION, HomeRegistry
 from hub.entities.services import EntityServices
 from hub.entities.targets import Targets
@@ -49,7 +49,7 @@ class EntitiesComponent(Component):
     async def _open(self) -> None:
         await self.registry.open()
         self._services.register()
-        tell_of_new(self.registry, self._base.bus, self._base.repairs, self._base.tasks)
+        watch_new_devices(self.registry, self._base.bus, self._base.repairs, self._base.tasks)
         if self._file.set_aside is not None:
             self._base.repairs.raise_(
                 "entities",

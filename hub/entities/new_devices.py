@@ -41,7 +41,7 @@ def accept(registry: HomeRegistry, id: str) -> str:
     return device.shown_name
 
 
-def tell_of_new(registry: HomeRegistry, bus: EventBus, repairs: Repairs, tasks: TaskOwner) -> None:
+def watch_new_devices(registry: HomeRegistry, bus: EventBus, repairs: Repairs, tasks: TaskOwner) -> None:
     """Keep a repair open for the devices that agents may not use yet."""
     telling: set[asyncio.Task[None]] = set()
 

@@ -9,7 +9,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.phrases import listed, quoted
 from hub.automation.definition.values import is_template
-from hub.automation.triggers.arming import limited, told
+from hub.automation.triggers.arming import limited, reporting
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -169,7 +169,7 @@ KINDS = {
                 "max_per_minute", default=ACCEPTED_PER_MINUTE, description="Maximum number of calls accepted."
             ): All(integer, Range(min=1, max=6_000)),
         },
-        arm=told(_arm),
+        arm=reporting(_arm),
         explain=_explain,
         description="A web request came in.",
         rule=_rule,

@@ -31,7 +31,7 @@ def import_integration(found: CatalogEntry) -> ModuleType:
             raise missing_requirement(found.manifest, name) from error
         raise SetupFailed(f"{found.domain} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # a failing integration must not stop the others
-        raise SetupFailed(f"{found.domain} cannot be imported: {what_failed(error, found)}") from error
+        raise SetupFailed(f"{found.domain} cannot be imported: {failure_text(error, found)}") from error
     load_used(found.package)
     if not inspect.iscoroutinefunction(getattr(module, "setup", None)):
         raise SetupFailed(f"{found.domain}/__init__.py has no `async def setup`")
@@ -40,7 +40,7 @@ def import_integration(found: CatalogEntry) -> ModuleType:
     return module
 
 
-def what_failed(error: BaseException, found: CatalogEntry) -> str:
+def failure_text(error: BaseException, found: CatalogEntry) -> str:
     """Return an exception's message, and the line of the integration's own files that raised it."""
     text = f"{type(error).__name__}: {error}"
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename.startswith(f"{found.path}/")]

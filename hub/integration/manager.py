@@ -20,7 +20,7 @@ from hub.core.schema import SchemaError
 from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
-from hub.integration.importing import forget, import_integration, what_failed
+from hub.integration.importing import failure_text, forget, import_integration
 from hub.integration.in_use import disabled, in_use
 from hub.integration.order import before, dependents, in_order
 from hub.integration.registrations import Registrations
@@ -236,7 +236,7 @@ class IntegrationManager:
                 self._fail(status, missing.message, missing.command)
             except Exception as error:  # a failing integration must not stop the others
                 _log.exception("%s could not be set up", domain)
-                self._fail(status, what_failed(error, status.found))
+                self._fail(status, failure_text(error, status.found))
             else:
                 status.attempts = 0
                 self._repairs.clear(SOURCE, domain)

@@ -50,7 +50,7 @@ def is_wild(topic_filter: str) -> bool:
     return "+" in topic_filter or "#" in topic_filter
 
 
-def where_of(topic_filter: str) -> dict[str, Any] | None:
+def filter_of(topic_filter: str) -> dict[str, Any] | None:
     """Return the event filter for a topic filter's messages; None for `#`. Matches still have to be compared."""
     if not is_wild(topic_filter):
         return {"topic": topic_filter}

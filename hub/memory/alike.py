@@ -156,7 +156,7 @@ def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0) -> Relation:
     return Relation.UNSURE if is_near else Relation.DIFFERENT
 
 
-def is_of_one_series(mine: Gist, theirs: Gist) -> bool:
+def is_same_series(mine: Gist, theirs: Gist) -> bool:
     """Whether two texts differ in numbers and dates alone."""
     return mine.frame == theirs.frame and mine.values != theirs.values
 

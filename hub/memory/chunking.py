@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.memory.dates import marks_by_which, marks_of_day
+from hub.memory.dates import marks_of_day, search_marks
 from hub.memory.front_matter import FrontMatter, front_matter, says_untrusted
 from hub.memory.markdown import Passage, whole_items
 from hub.memory.outline import HEADING_LIMIT, OutlineRun, outline
@@ -147,7 +147,7 @@ class _Whole(Struct, frozen=True):
         )
 
     def _chunk(self, run: OutlineRun, start_line: int, end_line: int, text: str, day: date | None) -> Chunk:
-        marks = [*(marks_of_day(day) if day else ()), *marks_by_which(" ".join([*run.headings, text]))]
+        marks = [*(marks_of_day(day) if day else ()), *search_marks(" ".join([*run.headings, text]))]
         return Chunk(
             start_line,
             end_line,

@@ -66,7 +66,7 @@ def marks_in(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def marks_by_which(text: str) -> list[str]:
+def search_marks(text: str) -> list[str]:
     """Return the search marks of a text: of all dates in it, and of days without a year as such."""
     text, found = simplified(text), marks_in(text)
     if _MAY_BE_ONE.search(text):

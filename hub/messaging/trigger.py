@@ -12,7 +12,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed, shown
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -87,7 +87,7 @@ KINDS = {
                 "language", default=DEFAULT_LANGUAGE, description="Language of the sentences: en, de, zh-CN, …"
             ): All(string, Matching(_LANGUAGE, msg="expected a language such as en")),
         },
-        arm=told(_arm),
+        arm=reporting(_arm),
         explain=_explain,
         description="Someone said a sentence.",
     )

@@ -45,7 +45,7 @@ class RetryPolicy(Struct, frozen=True):
     max_wait_s: float = DEFAULT_MAX_WAIT_S
 
 
-class Again(Struct, frozen=True):
+class RetryModel(Struct, frozen=True):
     """Retry the same model after `delay_s`."""
 
     delay_s: float
@@ -59,7 +59,7 @@ class GiveUp(Struct, frozen=True):
     """Raise the error."""
 
 
-Step = Again | Next | GiveUp
+Step = RetryModel | Next | GiveUp
 
 
 class Attempt(Struct, frozen=True):
@@ -100,7 +100,7 @@ def next_step(
     if isinstance(error, TRANSIENT) and attempt < policy.attempts and not other_credential:
         delay_s = max(error.retry_after_s or 0.0, FIRST_BACKOFF_S * 2 ** (attempt - 1) * (0.5 + jitter / 2))
         if delay_s <= policy.max_wait_s:
-            return Again(delay_s)
+            return RetryModel(delay_s)
     if error.try_fallback and others_left:
         return Next()
     return GiveUp()
@@ -174,7 +174,7 @@ async def stream_with_failover(
         )
         delay_s = 0.0
         match step:
-            case Again(delay_s):
+            case RetryModel(delay_s):
                 await sleep(delay_s)
             case Next():
                 failed.append((candidate, error))

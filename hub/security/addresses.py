@@ -116,7 +116,7 @@ def judge(address: str) -> Judgement:
     return _judge_4(found) if isinstance(found, IPv4Address) else _judge_6(found)
 
 
-def is_of_own_network(address: str, own: str) -> bool:
+def is_in_own_network(address: str, own: str) -> bool:
     """Whether a public address is this machine's, or in the same IPv6 network, as a home's devices are.
 
     Args:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import Forbidden
 from hub.core.executors import EGRESS
-from hub.security.addresses import OWN_NETWORK, Judgement, Reach, is_of_own_network, judge
+from hub.security.addresses import OWN_NETWORK, Judgement, Reach, is_in_own_network, judge
 
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
@@ -46,7 +46,7 @@ def judge_from_here(address: str) -> Judgement:
     """Return the class of an IP address as seen from this machine, whose home may have public ones."""
     judgement = judge(address)
     own = source_of(address) if judgement.reach is Reach.PUBLIC else None
-    return OWN_NETWORK if own is not None and is_of_own_network(address, own) else judgement
+    return OWN_NETWORK if own is not None and is_in_own_network(address, own) else judgement
 
 
 def source_of(address: str) -> str | None:

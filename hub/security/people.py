@@ -170,7 +170,7 @@ class People:
         """Return the owners; there is always one."""
         return [person for person in self._persons if person.owner]
 
-    def as_now(self, authority: Authority) -> Authority:
+    def with_present_rights(self, authority: Authority) -> Authority:
         """Return stored rights, limited to those that their person still has.
 
         Who is no owner any more has an owner's rights no more, also in what was written down while they were one; who
@@ -185,15 +185,15 @@ class People:
             return replace(authority.narrow(scopes=(), owner=False), person=None)
         return authority if person.owner or not authority.owner else authority.narrow(scopes=(), owner=False)
 
-    def heard_now(self, authority: Authority) -> Authority:
+    def with_rights_at_arrival(self, authority: Authority) -> Authority:
         """Return the present rights of words from a chat, limited to those at their arrival.
 
-        As `as_now`; and a person's former identity is nobody's.
+        As `with_present_rights`; and a person's former identity is nobody's.
         """
         identity = authority.principal.removeprefix("peer:")
         if identity != authority.principal and self.authority_for(identity).person != authority.person:
             return replace(authority.narrow(scopes=(), owner=False), person=None)
-        return self.as_now(authority)
+        return self.with_present_rights(authority)
 
     def owner_authority(self) -> Authority:
         """Return every right, as the first owner: for the hub token and for sign-ins with it."""

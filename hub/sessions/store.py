@@ -24,7 +24,7 @@ from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PLACES, Session, check_patch, delete_row, select_rows, upsert_rows
 from hub.sessions.transcript import Redact, Transcript
-from hub.sessions.transcript_file import TranscriptReading, put_away, transcripts_of
+from hub.sessions.transcript_file import TranscriptReading, move_to_deleted, transcripts_of
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 
@@ -262,7 +262,7 @@ class SessionStore:
                 return False
             path = self.transcript_path(session)
             for each in found | {path} if path.exists() else found:
-                each.unlink() if is_incognito(key) else put_away(each)
+                each.unlink() if is_incognito(key) else move_to_deleted(each)
         except OSError as error:
             raise Unavailable(f"the transcript {error.filename} cannot be moved: {error.strerror}") from error
         self._release(session.session_id)

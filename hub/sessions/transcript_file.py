@@ -98,7 +98,7 @@ def transcripts_of(folder: Path, key: str) -> list[Path]:
     return found
 
 
-def put_away(path: Path) -> None:
+def move_to_deleted(path: Path) -> None:
     """Move a transcript to `deleted/` beside the others."""
     aside = path.parent / "deleted" / path.name
     aside.parent.mkdir(mode=0o700, exist_ok=True)

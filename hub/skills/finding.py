@@ -34,7 +34,7 @@ class ScanFinding(Struct, frozen=True):
     line: int | None = None
 
     @property
-    def told(self) -> Phrase:
+    def sentence(self) -> Phrase:
         """Its position and its message."""
         message = self.message if isinstance(self.message, Phrase) else Phrase(self.message, self.message)
         if self.line is None:
@@ -42,7 +42,7 @@ class ScanFinding(Struct, frozen=True):
         return phrase("{path} line {line} {message}", path=self.path, line=self.line, message=message)
 
     def __str__(self) -> str:
-        return str(self.told)
+        return str(self.sentence)
 
 
 def dangers(findings: tuple[ScanFinding, ...]) -> list[ScanFinding]:

@@ -72,7 +72,7 @@ def variables(file: SkillFile, entry: SkillEntry) -> dict[str, Secret]:
     return given
 
 
-def told_missing(lacking: Requirements) -> str:
+def missing_text(lacking: Requirements) -> str:
     """Return the unmet requirements in words."""
     parts = [
         phrase("runs on: {names}", names=lacking.os) if lacking.os else "",

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hub.core.phrases import in_series, phrase
 from hub.skills.finding import ScanFinding, dangers
-from hub.skills.gates import GateFacts, SkillEntry, missing, told_missing
+from hub.skills.gates import GateFacts, SkillEntry, missing, missing_text
 from hub.skills.pins import SkillPin
 from hub.skills.skill_file import Requirements, SkillFile
 
@@ -129,7 +129,7 @@ def judge(
             taken[skill.name] = skill.id
             found_missing = missing(skill.file, entry_of(skill.file), facts)
             if found_missing is not None:
-                state, reason, lacking = SkillState.MISSING, told_missing(found_missing), found_missing
+                state, reason, lacking = SkillState.MISSING, missing_text(found_missing), found_missing
         judged.append(JudgedSkill(skill, state, reason, lacking))
     return judged
 
@@ -152,7 +152,7 @@ def _trust(
     if skill.pin.enabled and skill.source is not SkillSource.PROPOSED:
         return SkillState.CHANGED, "its files changed since it was enabled; look at it and enable it again"
     if bad := dangers(skill.findings):
-        return SkillState.QUARANTINED, in_series([each.told for each in bad[:REASONS_SHOWN]])
+        return SkillState.QUARANTINED, in_series([each.sentence for each in bad[:REASONS_SHOWN]])
     if skill.source is SkillSource.PROPOSED:
         return SkillState.NOT_ENABLED, "the agent proposed it; look at it and enable it"
     return SkillState.NOT_ENABLED, "look at it and enable it"

@@ -81,7 +81,7 @@ KINDS = {
                 "pattern", description="Only matching names, such as *.md; a pattern with / matches paths."
             ): match_text,
         },
-        arm=told(_arm),
+        arm=reporting(_arm),
         explain=_explain,
         description="A file changed.",
     )

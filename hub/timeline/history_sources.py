@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
     device_class: str | None
 
 
-class Told(Struct, frozen=True):
+class HubEvent(Struct, frozen=True):
     """An event of the hub that is a row by itself: an automation that began, or a report of the hub about itself."""
 
     position: int
@@ -55,7 +55,7 @@ class Skipped(Struct, frozen=True):
     data: Mapping[str, Any]
 
 
-class Begun(Struct, frozen=True):
+class BegunRun(Struct, frozen=True):
     """An agent's run that began: its contexts, and those of what led to it, the nearest last."""
 
     run_id: str
@@ -63,7 +63,7 @@ class Begun(Struct, frozen=True):
     chain: Sequence[str]
 
 
-class Around(Struct):
+class RelatedRecords(Struct):
     """The records related to rows of the history.
 
     Attributes:
@@ -79,13 +79,13 @@ class Around(Struct):
     """
 
     ends: dict[str, list[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
-    begun: dict[str, Begun] = field(default_factory=dict)
+    begun: dict[str, BegunRun] = field(default_factory=dict)
     changes: dict[str, list[Change]] = field(default_factory=dict)
-    automations: dict[str, Told] = field(default_factory=dict)
+    automations: dict[str, HubEvent] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     again: set[int] = field(default_factory=set)
     callers: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    set_off: dict[str, list[Told]] = field(default_factory=dict)
+    set_off: dict[str, list[HubEvent]] = field(default_factory=dict)
     failed: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
 
@@ -100,7 +100,7 @@ _CHANGES = (
 )
 
 
-def events(connection: SqlConnection, span: Span) -> list[Told]:
+def events(connection: SqlConnection, span: Span) -> list[HubEvent]:
     """Return events that are rows by themselves."""
     rest, values = span.where("id", "time_ms", "noted = 1")
     return [_told(row) for row in connection.execute(_EVENTS + rest, values).fetchall()]
@@ -125,7 +125,7 @@ def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
     return [run_id for (run_id,) in connection.execute(query, (limit,)).fetchall()]
 
 
-def automation_of(connection: SqlConnection, run_id: str, around: Around) -> Told | None:
+def automation_of(connection: SqlConnection, run_id: str, around: RelatedRecords) -> HubEvent | None:
     """Return the event with which a run of an automation began, and add its related records."""
     found = connection.execute(
         f"{_RAN} AND noted = 1 AND instr(data, ?) > 0 ORDER BY id LIMIT 1",
@@ -134,12 +134,12 @@ def automation_of(connection: SqlConnection, run_id: str, around: Around) -> Tol
     if found is None:
         return None
     told = _told(found)
-    around_automations(connection, [told], around)
-    around_runs(connection, (), {each.run_id for each in around.begun.values()}, around)
+    add_automation_records(connection, [told], around)
+    add_run_records(connection, (), {each.run_id for each in around.begun.values()}, around)
     return told
 
 
-def around_automations(connection: SqlConnection, rows: Sequence[Told], around: Around) -> None:
+def add_automation_records(connection: SqlConnection, rows: Sequence[HubEvent], around: RelatedRecords) -> None:
     """Add the records of automations that ran: how they ended, what set them off, what they did."""
     if not rows:
         return
@@ -178,7 +178,9 @@ def around_automations(connection: SqlConnection, rows: Sequence[Told], around: 
     _add_changes(connection, contexts, around)
 
 
-def around_runs(connection: SqlConnection, contexts: Iterable[str], ids: Iterable[str], around: Around) -> None:
+def add_run_records(
+    connection: SqlConnection, contexts: Iterable[str], ids: Iterable[str], around: RelatedRecords
+) -> None:
     """Add the records of agents' runs: the automation that led to them, what they did, and models that failed.
 
     Args:
@@ -200,7 +202,7 @@ def around_runs(connection: SqlConnection, contexts: Iterable[str], ids: Iterabl
         around.failed[run_id] = [each for step in steps for each in step.get("failed") or ()]
 
 
-def around_changes(connection: SqlConnection, rows: Sequence[Change], around: Around) -> None:
+def add_change_causes(connection: SqlConnection, rows: Sequence[Change], around: RelatedRecords) -> None:
     """Add what led to changes of devices, and what they set off."""
     own = {row.context_id for row in rows}
     above = own | {row.parent_id for row in rows if row.parent_id}
@@ -224,13 +226,13 @@ _FELL_BACK = """SELECT run_id, data FROM run_traces WHERE run_id IN ({marks}) AN
 _BEGUN = "SELECT context_id, data FROM events WHERE type = 'run_started'"
 
 
-def _add_automations(connection: SqlConnection, contexts: Iterable[str], around: Around) -> None:
+def _add_automations(connection: SqlConnection, contexts: Iterable[str], around: RelatedRecords) -> None:
     for row in rows_with(connection, f"{_RAN} AND context_id IN ({{marks}})", contexts):
         told = _told(row)
         around.automations.setdefault(told.context_id, told)
 
 
-def _add_changes(connection: SqlConnection, contexts: Iterable[str], around: Around) -> None:
+def _add_changes(connection: SqlConnection, contexts: Iterable[str], around: RelatedRecords) -> None:
     wanted = {*contexts}
     known: set[int] = set()
     for column in ("context_id", "parent_id"):
@@ -243,30 +245,30 @@ def _add_changes(connection: SqlConnection, contexts: Iterable[str], around: Aro
                 around.changes.setdefault(of, []).append(change)
 
 
-def _add_begun(around: Around, runs: Iterable[Begun]) -> None:
+def _add_begun(around: RelatedRecords, runs: Iterable[BegunRun]) -> None:
     for each in runs:
         for context_id in (each.context_id, *each.chain[-1:]):
             around.begun.setdefault(context_id, each)
 
 
-def _begun(rows: Iterable[Sequence[Any]]) -> list[Begun]:
+def _begun(rows: Iterable[Sequence[Any]]) -> list[BegunRun]:
     found = [(context_id, data_of(data)) for context_id, data in rows]
-    return [Begun(str(data.get("run_id")), context_id, data.get("chain") or ()) for context_id, data in found]
+    return [BegunRun(str(data.get("run_id")), context_id, data.get("chain") or ()) for context_id, data in found]
 
 
 def _is_bad(data: Mapping[str, Any]) -> bool:
     return data.get("outcome") not in (None, "finished")
 
 
-def _lasted(row: Told, around: Around) -> int:
+def _lasted(row: HubEvent, around: RelatedRecords) -> int:
     ends = [data.get("duration_ms") for type, data in around.ends.get(row.context_id, ()) if type != "heartbeat"]
     return max((each for each in ends if isinstance(each, int)), default=0)
 
 
-def _told(row: Sequence[Any]) -> Told:
+def _told(row: Sequence[Any]) -> HubEvent:
     position, at_ms, type, context_id, parent_id, stored = row
     data = data_of(stored)
-    return Told(position, at_ms, type, context_id, parent_id, data | (data.get("told") or {}))
+    return HubEvent(position, at_ms, type, context_id, parent_id, data | (data.get("told") or {}))
 
 
 def _change(row: Sequence[Any]) -> Change:

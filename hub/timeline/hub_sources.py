@@ -61,7 +61,7 @@ class Span(Struct, frozen=True):
         return f" {where}ORDER BY {position} DESC LIMIT ?", values
 
 
-class Said(Struct, frozen=True):
+class ReceivedMessage(Struct, frozen=True):
     """A message of the inbox: its text, channel and sender."""
 
     channel: str
@@ -88,7 +88,7 @@ class FoundRun(Struct, frozen=True):
     model: str | None
     usage: Mapping[str, Any]
     error: Mapping[str, Any] | None
-    said: Said | None = None
+    said: ReceivedMessage | None = None
     task: str | None = None
 
 
@@ -99,7 +99,7 @@ class FoundMessage(Struct, frozen=True):
     id: str
     at_ms: int
     state: str
-    said: Said
+    said: ReceivedMessage
     session_key: str | None
     authority: Mapping[str, Any]
     is_direct: bool
@@ -176,7 +176,7 @@ def messages(connection: SqlConnection, span: Span) -> list[FoundMessage]:
     for position, id, at_ms, state, key, principal, channel, person, reason, message in connection.execute(
         _MESSAGES + rest, values
     ).fetchall():
-        said = Said(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
+        said = ReceivedMessage(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
         chat = _CHAT_TYPE.search(message or "")
         is_direct = chat is None or chat[1] == "direct"
         found.append(FoundMessage(position, id, at_ms, state, said, key, data_of(principal), is_direct))
@@ -199,11 +199,11 @@ def asked_in(connection: SqlConnection, run_ids: Sequence[str]) -> dict[str, lis
     found: dict[str, list[tuple[str, str, str]]] = {}
     query = "SELECT id, kind, title, details, run_id, state FROM approvals WHERE run_id IN ({marks}) ORDER BY position"
     for id, kind, title, details, run_id, state in rows_with(connection, query, run_ids):
-        found.setdefault(run_id, []).append((id, what_was_asked(kind, title, data_of(details)), state))
+        found.setdefault(run_id, []).append((id, approval_subject(kind, title, data_of(details)), state))
     return found
 
 
-def what_was_asked(kind: str, title: str, details: Mapping[str, Any]) -> str:
+def approval_subject(kind: str, title: str, details: Mapping[str, Any]) -> str:
     """Return in one line the subject of an approval: the command, or the tool or service by its name."""
     arguments = details.get("arguments")
     found = {**details, **(arguments if isinstance(arguments, Mapping) else {})}
@@ -233,16 +233,16 @@ def data_of(stored: str | None) -> dict[str, Any]:
 
 
 def _with_words(connection: SqlConnection, rows: Sequence[Sequence[Any]]) -> list[FoundRun]:
-    said: dict[str, Said] = {}
+    said: dict[str, ReceivedMessage] = {}
     for run_id, channel, person, reason, message in rows_with(connection, _ANSWERED, [row[1] for row in rows]):
-        words = Said(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
+        words = ReceivedMessage(channel, _text(_TEXT, message), person, _text(_SENDER, message) or None, reason)
         said.setdefault(run_id, words)
     keys = [row[3] for row in rows if ":subagent:" in row[3]]
     tasks = dict(rows_with(connection, "SELECT session_key, task FROM subagents WHERE session_key IN ({marks})", keys))
     return [_run(row, said.get(row[1]), tasks.get(row[3])) for row in rows]
 
 
-def _run(row: Sequence[Any], said: Said | None, task: str | None) -> FoundRun:
+def _run(row: Sequence[Any], said: ReceivedMessage | None, task: str | None) -> FoundRun:
     position, id, agent_id, key, kind, state, authority, context_id, created, started, ended, model, usage, error = row
     named, times = (position, id, agent_id, key, kind, state), (created, started, ended)
     told = data_of(error) or None

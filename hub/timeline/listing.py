@@ -21,11 +21,11 @@ from hub.storage.database import Database
 from hub.storage.history import HistoryStore
 from hub.timeline import history_sources, hub_sources, narrowing
 from hub.timeline.happening import FELL_BACK, Happening, Kind, Outcome
-from hub.timeline.history_sources import TRIGGERED, Around, Change, Skipped, Told
+from hub.timeline.history_sources import TRIGGERED, Change, HubEvent, RelatedRecords, Skipped
 from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, Span
 from hub.timeline.rows import (
     RUN_STATES_OF,
-    Beside,
+    RowContext,
     approval_row,
     change_row,
     event_row,
@@ -67,10 +67,10 @@ _OF_OUTCOME = {
     FELL_BACK: (RUNS, EVENTS),
 }
 
-Found = FoundRun | FoundMessage | FoundApproval | Told | Skipped | Change
+Found = FoundRun | FoundMessage | FoundApproval | HubEvent | Skipped | Change
 
 
-class Wanted(Struct, frozen=True):
+class TimelineFilters(Struct, frozen=True):
     """The filters of a list; None and the empty set mean any."""
 
     kinds: frozenset[Kind] = frozenset()
@@ -162,7 +162,9 @@ class Timeline:
         self.people = people
         self.started_ms = started_ms
 
-    async def page(self, wanted: Wanted, authority: Authority, *, limit: int, cursor: str | None = None) -> Page:
+    async def page(
+        self, wanted: TimelineFilters, authority: Authority, *, limit: int, cursor: str | None = None
+    ) -> Page:
         """Return a page.
 
         Args:
@@ -217,7 +219,7 @@ class Timeline:
         ended = {source: 0 for source in over if places[source] is None and source not in begun}
         return Page(rows, None if is_end else _cursor(places | begun | ended))
 
-    async def _only(self, wanted: Wanted) -> Sequence[str] | None:
+    async def _only(self, wanted: TimelineFilters) -> Sequence[str] | None:
         """Return the ids of the only runs that can match; None for all."""
         if wanted.outcomes != {FELL_BACK}:
             return None
@@ -243,11 +245,11 @@ class Timeline:
         return narrowing.positions_of(found)
 
     async def _fetch(
-        self, spans: Mapping[str, Span], wanted: Wanted, authority: Authority
+        self, spans: Mapping[str, Span], wanted: TimelineFilters, authority: Authority
     ) -> dict[str, list[tuple[int, int, Happening | None]]]:
         """Read the next rows of sources, and make happenings of them; None for what is not shown."""
         found: dict[str, Sequence[Any]] = await self.db.read(partial(_of_hub, spans=spans))
-        around = Around()
+        around = RelatedRecords()
         runs: Sequence[FoundRun] = found.get(RUNS, ())
         nothing: dict[str, Sequence[Any]] = {}
         found |= await self.history.read(partial(_of_history, spans=spans, runs=runs, around=around), nothing)
@@ -273,7 +275,9 @@ class Timeline:
             ]
         return made
 
-    async def beside(self, around: Around, refer: set[str], runs: Sequence[FoundRun], authority: Authority) -> Beside:
+    async def beside(
+        self, around: RelatedRecords, refer: set[str], runs: Sequence[FoundRun], authority: Authority
+    ) -> RowContext:
         """Return the context that rows are made with.
 
         Args:
@@ -295,7 +299,7 @@ class Timeline:
             if is_visible(run.session_key, run.authority, authority, people) or _is_own(run.authority, authority)
         )
         titles = {key: title for key in {run.session_key for run in known.values()} if (title := self._title(key))}
-        return Beside(around, known, asked, titles, readable, self.started_ms)
+        return RowContext(around, known, asked, titles, readable, self.started_ms)
 
     def names(self) -> dict[str, str]:
         """Return the names of the people of this home by their id."""
@@ -327,7 +331,7 @@ def _of_hub(connection: SqlConnection, spans: Mapping[str, Span]) -> dict[str, S
 
 
 def _of_history(
-    connection: SqlConnection, spans: Mapping[str, Span], runs: Sequence[FoundRun], around: Around
+    connection: SqlConnection, spans: Mapping[str, Span], runs: Sequence[FoundRun], around: RelatedRecords
 ) -> dict[str, Sequence[Any]]:
     read: dict[str, Callable[[SqlConnection, Span], Sequence[Any]]] = {
         EVENTS: history_sources.events,
@@ -336,11 +340,11 @@ def _of_history(
     }
     found = {source: read[source](connection, span) for source, span in spans.items() if source in read}
     automations = [each for each in found.get(EVENTS, ()) if each.type == TRIGGERED]
-    history_sources.around_automations(connection, automations, around)
-    history_sources.around_changes(connection, found.get(CHANGES, ()), around)
+    history_sources.add_automation_records(connection, automations, around)
+    history_sources.add_change_causes(connection, found.get(CHANGES, ()), around)
     contexts = {run.context_id for run in runs if run.context_id is not None}
     ids = {run.id for run in runs} | {each.run_id for each in around.begun.values()}
-    history_sources.around_runs(connection, contexts, ids, around)
+    history_sources.add_run_records(connection, contexts, ids, around)
     return found
 
 

@@ -11,7 +11,7 @@ from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, S
 from hub.core.surfaces import ADMIN, Method, MethodCall
 from hub.security.redaction import Redactor
 from hub.timeline.happening import FILTERS, LISTED, Kind
-from hub.timeline.listing import Timeline, Wanted
+from hub.timeline.listing import Timeline, TimelineFilters
 from hub.timeline.one import OneHappening
 
 OWNER = "gateway"
@@ -62,7 +62,7 @@ class TimelineMethods:
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         since_ms, until_ms = self._day(params.get("day"))
-        wanted = Wanted(
+        wanted = TimelineFilters(
             kinds=frozenset(map(Kind, _each(params.get("kind")))),
             outcomes=frozenset(_each(params.get("outcome"))),
             person=params.get("person"),

@@ -20,10 +20,10 @@ from hub.timeline import history_sources, hub_sources
 from hub.timeline.automation_detail import automation_detail, skipped_detail
 from hub.timeline.detail import Detail, Step
 from hub.timeline.happening import Happening, Kind, Outcome
-from hub.timeline.history_sources import Around
+from hub.timeline.history_sources import RelatedRecords
 from hub.timeline.hub_sources import FoundApproval
 from hub.timeline.listing import Timeline, may_see
-from hub.timeline.rows import Beside, approval_row, change_row, event_row, message_row, run_row, skipped_row
+from hub.timeline.rows import RowContext, approval_row, change_row, event_row, message_row, run_row, skipped_row
 from hub.timeline.run_detail import run_detail
 
 
@@ -79,9 +79,9 @@ class OneHappening:
         stored = await db.read(partial(find_run, run_id=id))
         if (run := runs.get(id)) is None or stored is None:
             return None
-        around = Around()
+        around = RelatedRecords()
         await history.read(
-            lambda connection: history_sources.around_runs(
+            lambda connection: history_sources.add_run_records(
                 connection, [run.context_id] if run.context_id else [], [id], around
             ),
             None,
@@ -115,7 +115,7 @@ class OneHappening:
         found = await self._timeline.db.read(lambda connection: hub_sources.approval_of(connection, id))
         if found is None:
             return None
-        beside = await self._timeline.beside(Around(), {found.run_id} if found.run_id else set(), [], authority)
+        beside = await self._timeline.beside(RelatedRecords(), {found.run_id} if found.run_id else set(), [], authority)
         row = approval_row(found, beside)
         by = None if found.decided_by is None else self._timeline.people().name_of(found.decided_by)
         return Detail(
@@ -127,7 +127,7 @@ class OneHappening:
 
     async def _automation(self, id: str, authority: Authority) -> Detail | None:
         history = self._timeline.history
-        around = Around()
+        around = RelatedRecords()
         told = await history.read(partial(history_sources.automation_of, run_id=id, around=around), None)
         if told is None:
             return None
@@ -153,9 +153,9 @@ class OneHappening:
         found = await self._at(history_sources.changes, id)
         if found is None:
             return None
-        around = Around()
+        around = RelatedRecords()
         await self._timeline.history.read(
-            lambda connection: history_sources.around_changes(connection, [found], around), None
+            lambda connection: history_sources.add_change_causes(connection, [found], around), None
         )
         beside = await self._timeline.beside(around, {each.run_id for each in around.begun.values()}, [], authority)
         row = change_row(found, beside, fold=False)
@@ -169,7 +169,7 @@ class OneHappening:
         found = await self._at(history_sources.events, id)
         if found is None or found.type == history_sources.TRIGGERED:
             return None
-        row = event_row(found, await self._timeline.beside(Around(), set(), [], authority))
+        row = event_row(found, await self._timeline.beside(RelatedRecords(), set(), [], authority))
         return None if row is None else Detail(row, steps=[_only(row, found.data)])
 
     async def _at(self, read: Callable[..., list[Any]], id: str) -> Any:
@@ -182,9 +182,9 @@ class OneHappening:
         return found[0] if found and found[0].position == position else None
 
 
-def _without_automations(beside: Beside) -> Beside:
+def _without_automations(beside: RowContext) -> RowContext:
     """Return the same without what would make a run a part of its automation's row."""
-    return replace(beside, around=Around(begun={}, changes=beside.around.changes, failed=beside.around.failed))
+    return replace(beside, around=RelatedRecords(begun={}, changes=beside.around.changes, failed=beside.around.failed))
 
 
 def _approval_steps(found: FoundApproval, row: Happening, by: str | None) -> list[Step]:

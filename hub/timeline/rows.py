@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.tracing.told import AUTOMATION
+from hub.automation.tracing.timeline_data import AUTOMATION
 from hub.automation.tracing.trace import PHRASE
 from hub.core.phrases import phrase, restored
 from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import FELL_BACK, Cause, Happening, Kind, Outcome, first_line
-from hub.timeline.history_sources import TRIGGERED, Around, Begun, Change, Skipped, Told
-from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, Said, what_was_asked
+from hub.timeline.history_sources import TRIGGERED, BegunRun, Change, HubEvent, RelatedRecords, Skipped
+from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, ReceivedMessage, approval_subject
 from hub.timeline.words import changed, event_title
 
 EFFECTS_SHOWN = 6
@@ -53,7 +53,7 @@ _EVENT_OUTCOMES = {
 }
 
 
-class Beside(Struct):
+class RowContext(Struct):
     """The context that rows are made with.
 
     Attributes:
@@ -65,7 +65,7 @@ class Beside(Struct):
         started_ms: When the hub began: what is open from before was cut off.
     """
 
-    around: Around
+    around: RelatedRecords
     runs: Mapping[str, FoundRun]
     asked: Mapping[str, list[tuple[str, str, str]]]
     title_of: Mapping[str, str]
@@ -73,7 +73,7 @@ class Beside(Struct):
     started_ms: int
 
 
-def run_row(run: FoundRun, beside: Beside) -> Happening | None:
+def run_row(run: FoundRun, beside: RowContext) -> Happening | None:
     """Return the row of an agent's run; None when it is a part of an automation's."""
     around = beside.around
     begun = around.begun.get(run.context_id or "")
@@ -163,11 +163,11 @@ def message_row(found: FoundMessage) -> Happening | None:
     )
 
 
-def approval_row(found: FoundApproval, beside: Beside) -> Happening:
+def approval_row(found: FoundApproval, beside: RowContext) -> Happening:
     """Return the row of an approval or a question."""
     run = beside.runs.get(found.run_id or "")
     is_question = found.kind == "question"
-    title = what_was_asked(found.kind, found.title, found.details)
+    title = approval_subject(found.kind, found.title, found.details)
     own = Cause(Kind.APPROVAL, title, f"approval.{found.id}", is_self=True)
     causes, _ = _line([_run_cause(run, beside)] if run is not None else [], own, [])
     return Happening(
@@ -189,7 +189,7 @@ def approval_row(found: FoundApproval, beside: Beside) -> Happening:
     )
 
 
-def event_row(told: Told, beside: Beside) -> Happening | None:
+def event_row(told: HubEvent, beside: RowContext) -> Happening | None:
     """Return the row of an event: an automation that ran, or a report of the hub about itself."""
     if told.type == TRIGGERED:
         return None if told.position in beside.around.again else _automation_row(told, beside)
@@ -232,7 +232,7 @@ def skipped_row(found: Skipped) -> Happening:
     )
 
 
-def change_row(change: Change, beside: Beside, *, fold: bool) -> Happening | None:
+def change_row(change: Change, beside: RowContext, *, fold: bool) -> Happening | None:
     """Return the row of a change of a device.
 
     Args:
@@ -289,7 +289,7 @@ def trigger_causes(trigger: Mapping[str, Any]) -> list[Cause]:
 TRIGGER_KEYS = ("platform", "description", "alias", "entity_id", "topic", "path", "hook", "sentence", "event_type")
 
 
-def _automation_row(told: Told, beside: Beside) -> Happening:
+def _automation_row(told: HubEvent, beside: RowContext) -> Happening:
     around, data = beside.around, told.data
     ends = around.ends.get(told.context_id, [])
     end = next((each for type, each in ends if type != "heartbeat"), None)
@@ -332,7 +332,7 @@ def _automation_row(told: Told, beside: Beside) -> Happening:
     )
 
 
-def _set_off_by(told: Told, around: Around) -> list[Cause]:
+def _set_off_by(told: HubEvent, around: RelatedRecords) -> list[Cause]:
     above = around.changes.get(told.parent_id or "", [])
     if change := next((each for each in above if _is_of(told, each)), None):
         return [_effect(change)]
@@ -341,28 +341,28 @@ def _set_off_by(told: Told, around: Around) -> list[Cause]:
     return trigger_causes(told.data.get("trigger") or {})
 
 
-def _is_of(told: Told, change: Change) -> bool:
+def _is_of(told: HubEvent, change: Change) -> bool:
     """Whether a change is the one that set an automation off, and not another of the same call."""
     trigger = told.data.get("trigger") or {}
     return bool(trigger.get("entity_id") == change.entity_id)
 
 
-def _changes(contexts: Iterable[str], around: Around) -> list[Change]:
+def _changes(contexts: Iterable[str], around: RelatedRecords) -> list[Change]:
     found = [change for id in contexts for change in around.changes.get(id, ())]
     return sorted({each.position: each for each in found}.values(), key=lambda each: each.position)
 
 
-def _automation_of(begun: Begun, around: Around) -> Told | None:
+def _automation_of(begun: BegunRun, around: RelatedRecords) -> HubEvent | None:
     return next((found for id in reversed(begun.chain) if (found := around.automations.get(id)) is not None), None)
 
 
-def _automation_cause(told: Told, *, is_self: bool = False) -> Cause:
+def _automation_cause(told: HubEvent, *, is_self: bool = False) -> Cause:
     data = told.data
     name = str(data.get("name") or data.get("automation_id"))
     return Cause(Kind(data.get("kind") or AUTOMATION), name, f"automation.{data.get('run_id')}", name, is_self=is_self)
 
 
-def _run_cause(run: FoundRun, beside: Beside, *, answered: bool = False) -> Cause:
+def _run_cause(run: FoundRun, beside: RowContext, *, answered: bool = False) -> Cause:
     """Return a run as a part of another row, without words when its reader may not see them."""
     if run.id not in beside.readable:
         return Cause(Kind.CONVERSATION, phrase("A conversation of somebody else"))

@@ -32,10 +32,10 @@ def allowed_words(line: str) -> tuple[str, ...]:
 def is_allowed(words: tuple[str, ...], rule: tuple[str, ...]) -> bool:
     """Whether a command is the one that a rule allows."""
     return len(rule) == len(words) and all(
-        can_stand_for_any(word) if each == ANY else each == word for each, word in zip(rule, words, strict=True)
+        may_match_wildcard(word) if each == ANY else each == word for each, word in zip(rule, words, strict=True)
     )
 
 
-def can_stand_for_any(word: str) -> bool:
+def may_match_wildcard(word: str) -> bool:
     """Whether a word may match a `*`."""
     return _ANY_WORD.fullmatch(word) is not None

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 
 
-def is_of_system(path: str) -> bool:
+def is_system_program(path: str) -> bool:
     """Whether a real path is in a system folder, and only root may change anything along it."""
     if not any(path.startswith(f"{folder}/") for folder in SYSTEM):
         return False

@@ -43,7 +43,7 @@ def test_the_first_conversation_of_the_guide_goes_as_it_says(hub: HubProcess) ->
     say(hub, "remember that the boiler was serviced on 12 May")
     told = say(hub, "when was the boiler serviced?")
     corrected = say(hub, "no, it was on 14 May")
-    told_again = say(hub, "when was the boiler serviced?")
+    with_report = say(hub, "when was the boiler serviced?")
     say(hub, "when Anna comes up, remind me that I owe her 20 euros")
     reminded = say(hub, "who is Anna?")
     yesterday = say(hub, "what did I tell you yesterday?")
@@ -51,7 +51,7 @@ def test_the_first_conversation_of_the_guide_goes_as_it_says(hub: HubProcess) ->
 
     assert told == "You told me: the boiler was serviced on 12 May"
     assert "replaces: the boiler was serviced on 12 May" in corrected
-    assert told_again == "You told me: the boiler was serviced on 14 May"
+    assert with_report == "You told me: the boiler was serviced on 14 May"
     assert reminded.startswith("You wanted to be reminded: I owe her 20 euros")
     assert yesterday.startswith("I have nothing in memory about that.")
     assert "the boiler was serviced on 14 May" in forgotten

@@ -155,7 +155,7 @@ def test_what_is_let_go_is_told_behind_a_stop(hub: HubProcess) -> None:
     write(
         hub.home,
         f"""
-        - id: let_go
+        - id: release
           triggers: [{{trigger: every, every: 1h, anchor: "{iso(time.time() - 900)}"}}]
           actions: [{{event: told}}]
         """,
@@ -166,9 +166,9 @@ def test_what_is_let_go_is_told_behind_a_stop(hub: HubProcess) -> None:
 
     hub.start()
 
-    entry = not_run(hub, "let_go")[0]
+    entry = not_run(hub, "release")[0]
     assert entry["reason"] == "missed"
-    assert hub.rpc("automation.trace", {"id": "let_go"})["traces"] == []
+    assert hub.rpc("automation.trace", {"id": "release"})["traces"] == []
 
 
 @pytest.mark.parametrize(("ago_s", "within", "runs"), [(HOUR, "3h", 1), (HOUR, "10m", 0), (2 * DAY, "", 1)])

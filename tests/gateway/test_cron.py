@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.heartbeat.heartbeat_shape import shown_heartbeat
+from hub.automation.heartbeat.heartbeat_shape import heartbeat_payload
 from hub.automation.methods.cron import CronMethods
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Context
@@ -194,7 +194,7 @@ async def test_the_last_heartbeat_is_told(client: Client, openai_server: OpenAIS
 
     assert (told["status"], told["preview"], told["to"]) == ("sent", "The door is open!", "42")
     assert client.desk.heartbeats.last is not None
-    assert "preview" not in shown_heartbeat(client.desk.heartbeats.last, preview=False)
+    assert "preview" not in heartbeat_payload(client.desk.heartbeats.last, preview=False)
 
 
 async def test_heartbeats_are_switched_off_and_on(client: Client) -> None:

@@ -6,7 +6,7 @@ from hub.agent.conversation.conversation import said_data
 from hub.agent.conversation.side_note import side_note
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
-from hub.sessions.methods.session_shapes import preview, shown_message
+from hub.sessions.methods.session_shapes import message_payload, preview
 
 NOTE = side_note("r-memory", "Recalled", 1_000, channel="memory")
 WORDS = message_entry(
@@ -15,8 +15,8 @@ WORDS = message_entry(
 
 
 def test_what_the_hub_put_in_by_itself_is_told_from_what_a_person_said() -> None:
-    assert shown_message(NOTE)["note"] == "memory"
-    assert "note" not in shown_message(WORDS)
+    assert message_payload(NOTE)["note"] == "memory"
+    assert "note" not in message_payload(WORDS)
 
 
 def test_a_preview_shows_what_was_said_alone() -> None:

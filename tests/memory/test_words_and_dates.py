@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.dates import marks_by_which, marks_in, marks_of_day
+from hub.memory.dates import marks_in, marks_of_day, search_marks
 from hub.memory.days_asked import asked_for
 from hub.memory.words import otherwise_written, places_of, stem, words_asked, words_of, words_searched
 
@@ -226,8 +226,8 @@ def test_dates_are_read_in_traditional_characters_too(query: str, day: str) -> N
 def test_a_day_that_is_asked_for_is_also_what_was_named_without_a_year(query: str) -> None:
     wanted = frozenset[str]().union(*asked_for(query, TODAY)[1])
 
-    assert wanted.intersection(marks_by_which("Anna's birthday is on 14 May"))
-    assert wanted.intersection(marks_by_which("the dentist on 2026-05-14"))
+    assert wanted.intersection(search_marks("Anna's birthday is on 14 May"))
+    assert wanted.intersection(search_marks("the dentist on 2026-05-14"))
     assert not wanted.intersection(marks_of_day(date(2025, 5, 14)))
 
 

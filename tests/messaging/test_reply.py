@@ -5,12 +5,12 @@ from hypothesis import given, strategies as st
 
 from hub.messaging.outbox.replies import (
     ParsedReply,
+    delivered_so_far,
     digest,
     failed_tool,
     parse_reply,
     prefixed,
     rest_of,
-    shown_so_far,
     was_said,
 )
 from hub.models.contract import Message, Role, TextBlock
@@ -123,14 +123,14 @@ def test_a_fence_that_was_open_at_the_cut_is_opened_again() -> None:
 def test_what_is_shown_of_an_answer_that_is_written_is_its_beginning(answer: str, cut: int) -> None:
     whole = f"Well. {answer} [[silent]] and [[reply_to:{cut}]] the end"
 
-    shown = shown_so_far(whole[: cut + len(whole) // 2]).text or ""
+    shown = delivered_so_far(whole[: cut + len(whole) // 2]).text or ""
 
     assert (parse_reply(whole).text or "").startswith(shown)
 
 
 @pytest.mark.parametrize("answer", ["", "N", "NO_REP", "**NO_", "NO_REPLY", "HEART", "[[reply_to:1]]NO", "<b>NO_R"])
 def test_nothing_is_shown_of_an_answer_that_may_be_silent(answer: str) -> None:
-    assert not shown_so_far(answer).text
+    assert not delivered_so_far(answer).text
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,4 @@ def test_nothing_is_shown_of_an_answer_that_may_be_silent(answer: str) -> None:
     [("Not", "Not"), ("Yes [[si", "Yes"), ("Yes [", "Yes"), ("if a < b", "if a < b")],
 )
 def test_what_may_become_a_directive_is_not_shown_yet(answer: str, shown: str) -> None:
-    assert shown_so_far(answer).text == shown
+    assert delivered_so_far(answer).text == shown

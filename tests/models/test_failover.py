@@ -22,7 +22,7 @@ from hub.models.contract import (
     TextDelta,
     user_message,
 )
-from hub.models.failover import Again, Attempt, GiveUp, Next, RetryPolicy, Step, next_step, stream_with_failover
+from hub.models.failover import Attempt, GiveUp, Next, RetryModel, RetryPolicy, Step, next_step, stream_with_failover
 from hub.models.resolved import Resolved
 from tests.models.conftest import ANSWER, Play, Player
 
@@ -32,13 +32,13 @@ POLICY = RetryPolicy(attempts=3, max_wait_s=10)
 @pytest.mark.parametrize(
     ("error", "attempt", "others_left", "expected"),
     [
-        (Overloaded("x"), 1, True, Again(0.5)),
-        (Overloaded("x"), 2, True, Again(1.0)),
+        (Overloaded("x"), 1, True, RetryModel(0.5)),
+        (Overloaded("x"), 2, True, RetryModel(1.0)),
         (Overloaded("x"), 3, True, Next()),
         (Overloaded("x"), 3, False, GiveUp()),
-        (ModelTimeout("x"), 1, False, Again(0.5)),
-        (RateLimited("x", retry_after_s=4), 1, True, Again(4)),
-        (RateLimited("x", retry_after_s=0.1), 1, True, Again(0.5)),
+        (ModelTimeout("x"), 1, False, RetryModel(0.5)),
+        (RateLimited("x", retry_after_s=4), 1, True, RetryModel(4)),
+        (RateLimited("x", retry_after_s=0.1), 1, True, RetryModel(0.5)),
         (RateLimited("x", retry_after_s=11), 1, True, Next()),
         (RateLimited("x", retry_after_s=11), 1, False, GiveUp()),
         (AuthError("x"), 1, True, Next()),
@@ -66,7 +66,7 @@ def test_no_wait_passes_the_bound_and_no_count_passes_the_attempts(
 
     step = next_step(error, attempt=attempt, others_left=others_left, policy=POLICY, jitter=jitter)
 
-    again, delay_s = isinstance(step, Again), step.delay_s if isinstance(step, Again) else 0.0
+    again, delay_s = isinstance(step, RetryModel), step.delay_s if isinstance(step, RetryModel) else 0.0
     assert not again or attempt < POLICY.attempts
     assert not again or (retry_after_s or 0) <= delay_s
     assert delay_s <= POLICY.max_wait_s

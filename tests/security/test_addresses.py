@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.security.addresses import Reach, is_of_own_network, judge
+from hub.security.addresses import Reach, is_in_own_network, judge
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00:1450:4001::1"])
@@ -105,4 +105,4 @@ def test_no_clothes_make_an_address_of_version_4_callable(number: int) -> None:
 def test_a_public_address_is_of_the_home_when_it_is_its_own_or_in_its_network(
     address: str, own: str, same: bool
 ) -> None:
-    assert is_of_own_network(address, own) is same
+    assert is_in_own_network(address, own) is same

@@ -125,13 +125,13 @@ def test_rights_that_were_kept_are_those_their_person_has_now() -> None:
     now = People([Person("me", "Me"), Person("eva", "Eva", owner=True)])
     mine, annas = before.owner_authority().narrow(tainted=True), before.authority_for("a:user:2")
 
-    narrowed = now.as_now(mine)
+    narrowed = now.with_present_rights(mine)
 
     assert (narrowed.person, narrowed.owner, narrowed.scopes, narrowed.tainted) == ("me", False, frozenset(), True)
-    assert now.as_now(annas).person is None
-    assert before.as_now(mine) == mine
-    assert before.as_now(annas) == annas
-    assert now.as_now(People().owner_authority()) == now.owner_authority()
+    assert now.with_present_rights(annas).person is None
+    assert before.with_present_rights(mine) == mine
+    assert before.with_present_rights(annas) == annas
+    assert now.with_present_rights(People().owner_authority()) == now.owner_authority()
 
 
 def test_words_from_a_chat_have_no_rights_once_its_identity_is_taken_from_their_person() -> None:
@@ -139,7 +139,7 @@ def test_words_from_a_chat_have_no_rights_once_its_identity_is_taken_from_their_
     now = People([Person("me", "Me", owner=True, identities=("a:user:2",))])
     taken, kept = (before.authority_for(f"a:user:{each}") for each in (1, 2))
 
-    assert (now.heard_now(taken).owner, now.heard_now(taken).person) == (False, None)
-    assert now.heard_now(kept) == kept
-    assert now.heard_now(before.owner_authority()) == before.owner_authority()
-    assert now.heard_now(now.authority_for("a:user:9")) == now.authority_for("a:user:9")
+    assert (now.with_rights_at_arrival(taken).owner, now.with_rights_at_arrival(taken).person) == (False, None)
+    assert now.with_rights_at_arrival(kept) == kept
+    assert now.with_rights_at_arrival(before.owner_authority()) == before.owner_authority()
+    assert now.with_rights_at_arrival(now.authority_for("a:user:9")) == now.authority_for("a:user:9")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.skills.gates import SkillEntry, missing, told_missing
+from hub.skills.gates import SkillEntry, missing, missing_text
 from hub.skills.skill_file import SkillInvalid, body_of, read_skill
 from tests.skills.makes import FACTS, MAKES, Make
 
@@ -17,7 +17,7 @@ def test_a_skill_of_any_make_is_read_with_what_it_lacks(make: Make) -> None:
     lacking = missing(file, SkillEntry(), FACTS)
 
     assert file.name == make.name
-    assert ("" if lacking is None else told_missing(lacking)) == make.lacks
+    assert ("" if lacking is None else missing_text(lacking)) == make.lacks
     assert make.noted in " ".join(file.notes)
     assert bool(make.noted) is bool(file.notes)
     assert file.description

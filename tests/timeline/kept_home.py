@@ -20,7 +20,7 @@ from hub.storage.history import HistoryStore, NotedChange
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.trace_rows import NotRunRow
-from hub.timeline.listing import Timeline, Wanted
+from hub.timeline.listing import Timeline, TimelineFilters
 
 NOON = 1_800_000_000.0
 OWNER = Authority("owner", person="ada", scopes=SCOPES, owner=True)
@@ -55,13 +55,13 @@ class KeptHome:
         self._count = 0
 
     async def pages(
-        self, wanted: Wanted | None = None, authority: Authority = OWNER, *, limit: int = 50
+        self, wanted: TimelineFilters | None = None, authority: Authority = OWNER, *, limit: int = 50
     ) -> list[dict[str, Any]]:
         """Return all rows, page by page."""
         found: list[dict[str, Any]] = []
         cursor = None
         while True:
-            page = await self.timeline.page(wanted or Wanted(), authority, limit=limit, cursor=cursor)
+            page = await self.timeline.page(wanted or TimelineFilters(), authority, limit=limit, cursor=cursor)
             assert len(page.rows) <= limit
             found += [row.as_dict(self.timeline.names()) for row in page.rows]
             if (cursor := page.next) is None:

@@ -65,7 +65,7 @@ def test_pages_hold_every_row_once_and_the_newest_first(
         async with kept_home(folder) as home:
             for what, minutes in sorted(events, key=lambda each: each[1]):
                 await happen(home, what, NOON + minutes * 60)
-            wanted = Wanted(kinds=frozenset({Kind.DEVICE})) if devices else Wanted()
+            wanted = TimelineFilters(kinds=frozenset({Kind.DEVICE})) if devices else TimelineFilters()
             rows = await home.pages(wanted, limit=limit)
 
             whole = await home.pages(wanted, limit=200)
@@ -171,11 +171,11 @@ async def test_what_comes_between_two_pages_is_in_none_of_the_older_ones(tmp_pat
     async with kept_home(tmp_path / "home") as home:
         for minute in range(5):
             await home.run(f"question {minute}", NOON + minute * 60)
-        first = await home.timeline.page(Wanted(), home.owner, limit=2)
+        first = await home.timeline.page(TimelineFilters(), home.owner, limit=2)
         await home.run("a new one", NOON + 600)
         home.change("Sofa", NOON + 601)
 
-        second = await home.timeline.page(Wanted(), home.owner, limit=50, cursor=first.next)
+        second = await home.timeline.page(TimelineFilters(), home.owner, limit=50, cursor=first.next)
 
     assert [row.title for row in first.rows] == ["question 4", "question 3"]
     assert [row.title for row in second.rows] == ["question 2", "question 1", "question 0"]
@@ -245,7 +245,7 @@ async def test_ten_thousand_happenings_are_listed_and_the_oldest_of_them_is_foun
                 await home.history.recent_events(1)  # reading writes first what waits
 
         rows = await home.pages(limit=200)
-        found = await home.pages(Wanted(text="oldest"))
+        found = await home.pages(TimelineFilters(text="oldest"))
 
     assert len({*ids(rows)}) == len(rows) == 10_001
     assert [row["title"] for row in found] == ["The oldest question"]
@@ -257,6 +257,6 @@ async def test_a_cursor_of_another_list_goes_on_where_it_can(tmp_path: Path, cur
     async with kept_home(tmp_path / "home") as home:
         await home.run("A question", NOON)
 
-        page = await home.timeline.page(Wanted(), home.owner, limit=5, cursor=cursor)
+        page = await home.timeline.page(TimelineFilters(), home.owner, limit=5, cursor=cursor)
 
     assert len(page.rows) == (1 if cursor == "z9" else 0)

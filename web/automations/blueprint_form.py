@@ -73,7 +73,7 @@ class BlueprintForm(Struct):
             if texts is not None and control.shown and is_same(control, texts):
                 return control  # the same text is the same value, however it is written in the blueprint
             try:
-                value = MISSING if texts is None else meant(control, texts)
+                value = MISSING if texts is None else parse_texts(control, texts)
             except InvalidRequest as error:
                 return replace(control, shown=tuple(texts or ()), error=error.message)
             if control.required and value in (MISSING, []):

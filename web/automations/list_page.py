@@ -21,7 +21,7 @@ from hub.core.phrases import rewritten
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.automations.entity_names import EntityNames
-from web.automations.trace_view import automation_path, outcome_shown
+from web.automations.trace_view import automation_path, outcome_chip
 from web.core.form import read_fields
 from web.core.i18n import catalogue
 from web.core.live import Frame
@@ -195,7 +195,7 @@ class AutomationsPage:
         for each in found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]:
             cost = self._spending.cost_usd(since=since, automation=each.id)
             told = cost >= LEAST_TOLD_USD or self._is_heartbeat(each)
-            runs = [outcome_shown(outcome) for outcome in outcomes.get(each.id, ())]
+            runs = [outcome_chip(outcome) for outcome in outcomes.get(each.id, ())]
             more = {"runs": runs, "last_outcome": runs[-1] if runs else None, "cost": f"{cost:.2f}" if told else None}
             rows.append(self.status(each) | more | {"sentence": self.sentence(each.id, language)})
         asked = ListFilter(wanted.query, wanted.state, page)

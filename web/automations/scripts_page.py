@@ -19,7 +19,7 @@ from web.automations.blueprint_form import BlueprintForm
 from web.automations.entity_names import EntityNames
 from web.automations.item_problems import SCRIPT, problems_of
 from web.automations.script_fields import script_form
-from web.automations.trace_view import TraceView, outcome_shown, seconds_of
+from web.automations.trace_view import TraceView, outcome_chip, seconds_of
 from web.core.form import read_fields, read_lists
 from web.core.i18n import Catalogue, catalogue
 from web.core.live import Frame
@@ -182,7 +182,7 @@ class ScriptsPage:
             **script,
             "state_text": AUTOMATION_STATES.get(script["state"], script["state"]),
             "tone": TONES.get(script["state"], ""),
-            "last": outcome_shown(outcomes[entity]) if entity in outcomes else None,
+            "last": outcome_chip(outcomes[entity]) if entity in outcomes else None,
             **self._view.moment(seconds),
             "path": script_place(script["id"]),
             "edit_path": f"{PATH}/edit?id={quote(script['id'], safe='')}",

@@ -37,7 +37,7 @@ def automation_path(automation_id: str, rest: str = "") -> str:
     return f"/automations/{quote(automation_id, safe='')}{rest}"
 
 
-def outcome_shown(outcome: str | None) -> dict[str, str]:
+def outcome_chip(outcome: str | None) -> dict[str, str]:
     """Return how a run ended, in words and as a tone of a chip."""
     name = outcome or RUNNING
     tone = TONES.get(name, "")
@@ -78,7 +78,7 @@ class TraceView:
             "alias": str(trace.get("alias") or id),
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
             "trigger": self._names.named(trigger_text(trace.get("trigger"))),
-            **outcome_shown(trace.get("outcome")),
+            **outcome_chip(trace.get("outcome")),
             "error": trace.get("error"),
             **self.moment(started),
             "duration": None if duration is None else duration_text(duration),

@@ -15,7 +15,7 @@ from hub.agent.compaction.entry import COMPACTION
 from hub.agent.conversation.conversation import PARTS
 from hub.agent.conversation.side_note import NOTE_CHANNELS
 from hub.agent.runs.view import RunView
-from hub.messaging.outbox.replies import shown_so_far
+from hub.messaging.outbox.replies import delivered_so_far
 from hub.messaging.queue.turn import parts_of
 from web.chat.markdown import split_blocks
 from web.chat.pieces import Piece, ToolGroup, pieces_of
@@ -311,7 +311,7 @@ def _part(turn: ShownTurn, block: Mapping[str, Any]) -> ShownPart | None:
 
 def _for_people(answer: str) -> str:
     """Return an answer without its directives for chat apps."""
-    return shown_so_far(answer).text or "" if "[[" in answer else answer
+    return delivered_so_far(answer).text or "" if "[[" in answer else answer
 
 
 def _append(turn: ShownTurn, part: ShownPart) -> ShownPart:

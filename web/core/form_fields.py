@@ -115,7 +115,7 @@ def shown_text(kind: str, value: Any) -> str:
     return _scalar_text(value)
 
 
-def meant(control: Control, text: str) -> Any:
+def parse_text(control: Control, text: str) -> Any:
     """Return the value of a posted text; MISSING for none.
 
     Raises:

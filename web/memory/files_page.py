@@ -123,7 +123,7 @@ class MemoryPage:
         data = {
             **choice,
             **self._shelf(found["files"], query, choice["agent"]),
-            **told_of(query),
+            **flash_message(query),
             "may_write": may_write(call),
         }
         return await self._tools.renderer.respond(call, RenderedPage("memory_files", "Files", data, PATH))
@@ -160,7 +160,7 @@ class MemoryPage:
             "may_write": may_write(call) and is_writable(path),
         }
         return await self._tools.renderer.respond(
-            call, RenderedPage("memory_file", "Memory", {**choice, **data, **told_of(query)}, PATH)
+            call, RenderedPage("memory_file", "Memory", {**choice, **data, **flash_message(query)}, PATH)
         )
 
     # --- below ---
@@ -257,7 +257,7 @@ def may_write(call: HttpCall) -> bool:
     return call.known_caller.authority.has(WRITE)
 
 
-def told_of(query: Mapping[str, str]) -> dict[str, str | None]:
+def flash_message(query: Mapping[str, str]) -> dict[str, str | None]:
     """Return the flash message of the previous page."""
     return {"told": MEMORY_TOLD.get(query.get("told", ""))}
 

@@ -15,7 +15,7 @@ from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.texts import MEMORY_REASONS
 from web.core.urls import memory_place
-from web.memory.files_page import MemoryPageTools, may_write, told_of
+from web.memory.files_page import MemoryPageTools, flash_message, may_write
 from web.settings.diff import file_diffs
 
 PATH = "/memory/history"
@@ -43,7 +43,7 @@ class MemoryHistoryPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/history[?change=ID][&agent=ID]`: the changes, and one of them with its diff."""
         query = call.request.query
-        return await self._shown(call, query.get("agent", ""), query.get("change"), told_of(query)["told"])
+        return await self._shown(call, query.get("agent", ""), query.get("change"), flash_message(query)["told"])
 
     async def undo(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/undo`: take a change back; that is a change, too."""

@@ -15,7 +15,7 @@ from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.urls import memory_place
-from web.memory.files_page import MemoryPageTools, may_write, told_of
+from web.memory.files_page import MemoryPageTools, flash_message, may_write
 
 PATH = "/memory/intents"
 TOPICS_CHARS = 5_000
@@ -49,7 +49,7 @@ class MemoryIntentsPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/intents[?agent=ID]`: the active ones, and the form for another."""
         query = call.request.query
-        return await self._shown(call, query.get("agent", ""), EMPTY, told_of(query)["told"])
+        return await self._shown(call, query.get("agent", ""), EMPTY, flash_message(query)["told"])
 
     async def add(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/intents/add`: add a reminder for topics, one a line."""

@@ -52,7 +52,7 @@ class IndexStatus:
             "problems": _problems((status.get("problem"), index.get("problem")), skipped),
             "skipped": skipped,
             "building": index.get("building"),
-            "costs": costs_shown(index.get("costs") or ()),
+            "costs": costs_as_text(index.get("costs") or ()),
         }
 
     def _fact(self, name: str, value: Any, text: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _problems(told: Sequence[str | None], skipped: Sequence[Mapping[str, str]]) 
     return [each for each in map(str.strip, found) if each]
 
 
-def costs_shown(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def costs_as_text(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the cost of embeddings, latest day first, and its sum; None if there is none."""
     if not costs:
         return None

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hub.config.spans import Tagged
 from hub.core.phrases import phrase
-from web.core.form_fields import MISSING, Control, control_of, meant
+from web.core.form_fields import MISSING, Control, control_of, parse_text
 from web.core.i18n import LANGUAGES, Catalogue
 
 SEGMENTS_LIMIT = 4
@@ -282,7 +282,7 @@ class ShownField(Struct):
             return Tagged("!secret", self.field.secret)
         if self.widget == "list":
             return [line.strip() for line in self.text.split("\n") if line.strip()] or MISSING
-        return meant(self.control, self.text)
+        return parse_text(self.control, self.text)
 
     def take(self, posted: Mapping[str, Sequence[str]]) -> None:
         """Take the posted text."""

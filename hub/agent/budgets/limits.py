@@ -101,8 +101,8 @@ class LimitHit(Struct, frozen=True):
             )
         if self.repeated is not None:
             return (
-                f"This run was stopped because it went round in circles: {self.repeated.what}, {self.spent:g} times "
-                f"(agents[].limits.{self.name}). Say what it should do differently."
+                f"This run was stopped because it went round in circles: {self.repeated.description}, {self.spent:g} "
+                f"times (agents[].limits.{self.name}). Say what it should do differently."
             )
         what = {
             "turns": f"{self.limit:g} model calls",

@@ -60,7 +60,7 @@ class Repetition(Struct, frozen=True):
     tools: tuple[str, ...] = ()
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         """The repetition in words."""
         match self.kind:
             case RepetitionKind.FAILING:
@@ -80,7 +80,7 @@ class Repetition(Struct, frozen=True):
     def warning(self) -> str:
         """The note for the model, added to the result."""
         return (
-            f"[Note of the hub: {self.what}, {self.times} times now; after {self.limit} this run ends. "
+            f"[Note of the hub: {self.description}, {self.times} times now; after {self.limit} this run ends. "
             "Try something else, or answer with what you have.]"
         )
 

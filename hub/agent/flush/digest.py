@@ -16,7 +16,7 @@ from hub.agent.agents import Agent
 from hub.agent.budgets.ledger import Spender
 from hub.agent.flush.said import SaidLine
 from hub.agent.parts import Charge
-from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
+from hub.agent.small_call import SmallCall, read_object, real_candidates, retry_messages
 from hub.core.errors import HubError
 from hub.memory.front_matter import on_one_line
 from hub.memory.words import naming_words
@@ -123,7 +123,7 @@ class Digester:
                 return read_reply(reply, lines, call.model)
             except ValueError as error:
                 problem = str(error)
-                messages += asked_again(reply, problem, "with slug, title, points")
+                messages += retry_messages(reply, problem, "with slug, title, points")
         _log.warning("the notes that a model made of %s cannot be read: %s", session_key, problem)
         return plain_digest(lines)
 

@@ -161,10 +161,10 @@ class Flush:
             memory = self._needs.memory.require()
             position = await self._store.position(session.session_id)
             whose = await self._whose(session)
-            taken_up = None
+            resumable = None
             if position.plan is not None:
                 position = await self._take_up(session, whose, memory, position.plan)
-                taken_up = position.path
+                resumable = position.path
             forgotten = None
             # Whatever is forgotten while a model reads is not to be in what it writes.
             while (latest := await self._forgotten(session, whose, memory)) != forgotten:
@@ -172,15 +172,15 @@ class Flush:
                 said = await self._said(session, position, *forgotten)
                 if not said.names_something or whose.scope == NOBODY:
                     await self._done(session, said)
-                    return taken_up
+                    return resumable
                 agent = self._needs.agents.get(session.agent_id)
                 if silent_turn and await self._kept_by_a_model(session, whose, memory, said, agent, latest):
                     await self._done(session, said)
-                    return taken_up
+                    return resumable
                 digest = await self._needs.digester.digest(said.lines, agent, session.key, session.model)
                 if not digest.points:
                     await self._done(session, said)
-                    return taken_up
+                    return resumable
             redact = self._needs.redactor.redact
             title, text = redact(digest.title), redact(digest.text)
             plan = FlushPlan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from hub.agent.agents import Agent
 from hub.agent.budgets.ledger import Spender
 from hub.agent.parts import Charge
-from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
+from hub.agent.small_call import SmallCall, read_object, real_candidates, retry_messages
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
@@ -151,7 +151,7 @@ class NotesJudge:
             except ValueError as error:
                 if budget.is_empty():
                     break
-                messages += asked_again(reply, error, f"with {len(batch)} answers")
+                messages += retry_messages(reply, error, f"with {len(batch)} answers")
                 continue
             return {question.pair: answer for question, answer in zip(batch, answers, strict=True)}
         _log.warning("what a model said of the notes of %s cannot be read", agent.id)

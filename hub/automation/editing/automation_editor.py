@@ -38,7 +38,7 @@ _OLD_WORDS = (
 """Old word and new: one that is written stays as it is written when only what is below it changes."""
 
 
-class Written(Struct, frozen=True):
+class AutomationText(Struct, frozen=True):
     """An automation as written in its file.
 
     Attributes:
@@ -70,7 +70,7 @@ class Written(Struct, frozen=True):
 class SavedAutomation(Struct, frozen=True):
     """A saved automation, and the resulting errors of the whole configuration."""
 
-    written: Written
+    written: AutomationText
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class AutomationEditor:
         """The kinds of triggers, conditions and actions that an automation may use."""
         self._saving = asyncio.Lock()
 
-    async def read_yaml(self, id: str) -> Written:
+    async def read_yaml(self, id: str) -> AutomationText:
         """Return an automation as written in its file.
 
         Raises:
@@ -207,7 +207,7 @@ class AutomationEditor:
         text = edit.remove(place.text, item.keys)
         self._config.write_file(place.file, text, place.hash, must_be_valid=True)
 
-    def _read(self, id: str) -> tuple[Written, ItemText, EditPlace]:
+    def _read(self, id: str) -> tuple[AutomationText, ItemText, EditPlace]:
         place = self._config.editor.where(lambda raw: (SECTION, self._index(id, raw)))
         written, item = _written(id, place.file, place.text, place.keys)
         return written, item, place
@@ -247,12 +247,12 @@ class AutomationEditor:
             raise InvalidRequest(f"{SECTION}: {describe_error(error)}") from error
 
 
-def _written(id: str, file: str, text: str, keys: KeyPath) -> tuple[Written, ItemText]:
+def _written(id: str, file: str, text: str, keys: KeyPath) -> tuple[AutomationText, ItemText]:
     item = item_text(text, keys)
-    return Written(id, item.text, item.hash, file, item.first_line, as_written(_data_of(item.text))), item
+    return AutomationText(id, item.text, item.hash, file, item.first_line, as_written(_data_of(item.text))), item
 
 
-def _judge_hash(written: Written, base_hash: str | None) -> None:
+def _judge_hash(written: AutomationText, base_hash: str | None) -> None:
     if base_hash is not None and base_hash != written.hash:
         raise Conflict(
             f"the automation {written.id} was changed meanwhile; load it again and repeat the change",

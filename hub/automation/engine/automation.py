@@ -19,7 +19,7 @@ from hub.automation.running.run import RunState
 from hub.automation.running.start_variables import run_variables
 from hub.automation.running.waiting import Waiting
 from hub.automation.tracing.budgets import tell_budget
-from hub.automation.tracing.told import kind_of
+from hub.automation.tracing.timeline_data import kind_of
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.context import CHAIN_LIMIT, Authority, Context
 from hub.core.errors import HubError

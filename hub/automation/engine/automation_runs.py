@@ -9,9 +9,9 @@ from typing import Any
 from hub.automation.contract import Firing, RunOutcome
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.environment import ActiveRun, EngineEnvironment, FiringResult, StartOutcome
-from hub.automation.running.execute import BAD_OUTCOMES, Ended, execute, warn
+from hub.automation.running.execute import BAD_OUTCOMES, RunEnd, execute, warn
 from hub.automation.running.run import RunState
-from hub.automation.tracing.told import Beginning
+from hub.automation.tracing.timeline_data import RunStart
 from hub.core.context import CHAIN_LIMIT, Context
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
@@ -77,7 +77,7 @@ class AutomationRuns:
         return len(self._queued)
 
     def go(
-        self, run: RunState, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()
+        self, run: RunState, firing: Firing | None = None, replaced: Sequence[asyncio.Task[RunEnd]] = ()
     ) -> FiringResult:
         """Start a run.
 
@@ -104,7 +104,7 @@ class AutomationRuns:
             self._parts.tasks.spawn(self._keep(run, firing), name=f"keep a run of {self._entity_id}")
         return FiringResult(run.id, text="it waits for its turn")
 
-    def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
+    def cancel(self, reason: str) -> list[asyncio.Task[RunEnd]]:
         """Stop all runs; return their tasks, which the caller must await."""
         tasks = []
         for active in self._active.values():
@@ -146,7 +146,7 @@ class AutomationRuns:
 
     # --- inside ---
 
-    async def _perform(self, run: RunState, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+    async def _perform(self, run: RunState, firing: Firing | None, replaced: Sequence[asyncio.Task[RunEnd]]) -> RunEnd:
         started = self._parts.clock.time()
         run.task = asyncio.current_task()
         try:
@@ -155,9 +155,9 @@ class AutomationRuns:
             if run.cancelled is None or self._parts.tasks.closed:
                 self._cut_off(run)
                 raise
-            ended = Ended(RunOutcome.CANCELLED, reason=run.cancelled)
+            ended = RunEnd(RunOutcome.CANCELLED, reason=run.cancelled)
         except HubError as error:
-            ended = Ended(RunOutcome.FAILED, error.message, failure=error)
+            ended = RunEnd(RunOutcome.FAILED, error.message, failure=error)
             warn(run, ended)
         run.task = None
         if self._parts.tasks.closed:
@@ -166,14 +166,14 @@ class AutomationRuns:
             await self._finish(run, ended, started)
         return ended
 
-    async def _through(self, run: RunState, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+    async def _through(self, run: RunState, firing: Firing | None, replaced: Sequence[asyncio.Task[RunEnd]]) -> RunEnd:
         if replaced:
             await asyncio.wait(replaced)
         if run.cancelled is not None:
-            return Ended(RunOutcome.CANCELLED, reason=run.cancelled)
+            return RunEnd(RunOutcome.CANCELLED, reason=run.cancelled)
         await self._keep(run, firing)
         if self._config["approval"] == "required" and not await self._env.approve(run):
-            return Ended(RunOutcome.DENIED, "it was not approved")
+            return RunEnd(RunOutcome.DENIED, "it was not approved")
         return await execute(run)
 
     async def _keep(self, run: RunState, firing: Firing | None) -> None:
@@ -195,7 +195,7 @@ class AutomationRuns:
         if self._env.traces is not None:
             self._env.traces.add(run.trace, self._config["trace"]["stored_traces"])
 
-    async def _finish(self, run: RunState, ended: Ended, started: float) -> None:
+    async def _finish(self, run: RunState, ended: RunEnd, started: float) -> None:
         self._active.pop(run.id, None)
         never_begun = not run.trace.finished
         if never_begun:
@@ -231,7 +231,7 @@ class AutomationRuns:
         ):
             await self._env.delete(self._id)
 
-    def _count(self, ended: Ended) -> None:
+    def _count(self, ended: RunEnd) -> None:
         if ended.outcome not in BAD_OUTCOMES:
             if self._kept.failures:
                 self._kept.failures = 0
@@ -262,7 +262,7 @@ class AutomationRuns:
                 "entity_id": self._entity_id,
                 "run_id": run.id,
                 "source": run.trace.trigger.get("description"),
-                "told": Beginning(run.trace, self._config),
+                "told": RunStart(run.trace, self._config),
             },
             run.context,
         )

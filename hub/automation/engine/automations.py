@@ -359,7 +359,7 @@ class Automations:
         authority, made_by = stored.get(id, (None, None))
         if authority is None or made_by != config["made_by"]:
             raise Invalid(f"{config['made_by']} made it, and its person is unknown; remove made_by to make it yours")
-        return self._parts.people().as_now(authority)
+        return self._parts.people().with_present_rights(authority)
 
     async def _authorities(self) -> Makers:
         def read(connection: SqlConnection) -> list[tuple[str, str, str, int]]:

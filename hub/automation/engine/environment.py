@@ -12,7 +12,7 @@ from msgspec import Struct
 from hub.automation.contract import NotRun, RunOutcome
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import KeptStates
-from hub.automation.running.execute import Ended
+from hub.automation.running.execute import RunEnd
 from hub.automation.running.run import RunState
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.tracing.trace_store import TraceStore
@@ -65,7 +65,7 @@ class ActiveRun:
     """An active or waiting run, and its task."""
 
     run: RunState
-    task: asyncio.Task[Ended]
+    task: asyncio.Task[RunEnd]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +75,4 @@ class FiringResult:
     run_id: str | None = None
     not_run: NotRun | None = None
     text: str = ""
-    task: asyncio.Task[Ended] | None = field(default=None, repr=False, compare=False)
+    task: asyncio.Task[RunEnd] | None = field(default=None, repr=False, compare=False)

@@ -14,7 +14,7 @@ from hub.automation.engine.environment import ActiveRun
 from hub.automation.engine.modes import ModeDecision, decide, refusal
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import as_moment
-from hub.automation.running.execute import Ended, execute
+from hub.automation.running.execute import RunEnd, execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import RunState
 from hub.automation.running.waiting import Waiting, WaitingRuns
@@ -115,7 +115,7 @@ class Script:
         """Go on with a run that a stop or a crash cut off."""
         self._go(waiting.restore(self.plan, self._parts), [])
 
-    def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
+    def cancel(self, reason: str) -> list[asyncio.Task[RunEnd]]:
         """End all runs; return their tasks, which have still to be waited for."""
         tasks = []
         for active in self._active:
@@ -170,7 +170,7 @@ class Script:
             trigger = {"platform": None, "description": "called"}
             self._environment.traces.add_not_run(self.plan.trace_id, self.plan.alias, trigger, NotRun.MODE, text, {})
 
-    def _go(self, run: RunState, before: list[asyncio.Task[Ended]]) -> ActiveRun:
+    def _go(self, run: RunState, before: list[asyncio.Task[RunEnd]]) -> ActiveRun:
         task = self._parts.tasks.spawn(self._perform(run, before), name=f"run of {self.entity_id}")
         active = ActiveRun(run, task)
         self._active.append(active)
@@ -185,7 +185,7 @@ class Script:
         self.show(run.context)
         return active
 
-    async def _perform(self, run: RunState, before: list[asyncio.Task[Ended]]) -> Ended:
+    async def _perform(self, run: RunState, before: list[asyncio.Task[RunEnd]]) -> RunEnd:
         if before:
             await asyncio.wait(before)
         if self.plan.mode is not Mode.QUEUED:

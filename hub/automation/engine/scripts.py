@@ -11,7 +11,7 @@ from hub.automation.definition.fields import variables
 from hub.automation.definition.registry_ids import NamedIds
 from hub.automation.definition.values import some_or_all
 from hub.automation.engine.script import Script, ScriptEnvironment
-from hub.automation.running.execute import Ended
+from hub.automation.running.execute import RunEnd
 from hub.automation.running.signals import ScriptStopped, error_text
 from hub.config.checked import Config
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
@@ -266,7 +266,7 @@ class Scripts:
             call.notes["automation_id"] = going.run.plan.trace_id
 
 
-def _answer(key: str, ended: Ended) -> Mapping[str, Any]:
+def _answer(key: str, ended: RunEnd) -> Mapping[str, Any]:
     if ended.outcome is RunOutcome.FAILED and ended.failure is None:
         raise ScriptStopped(f"script.{key} failed: {ended.error}", details={"script": key})
     if ended.outcome in _BAD:

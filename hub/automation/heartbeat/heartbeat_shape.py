@@ -8,7 +8,7 @@ from typing import Any
 _STATUS = {"alert": "sent", "ok": "ok-token", "duplicate": "skipped", "skipped": "skipped", "failed": "failed"}
 
 
-def shown_heartbeat(told: Mapping[str, Any], *, preview: bool = True) -> dict[str, Any]:
+def heartbeat_payload(told: Mapping[str, Any], *, preview: bool = True) -> dict[str, Any]:
     """Return a heartbeat in the protocol's shape; without `preview`, no words of it."""
     shown: dict[str, Any] = {
         "ts": told["ts_ms"],

@@ -306,7 +306,7 @@ class Heartbeats:
                 verdict.status = "duplicate"
             else:
                 verdict.status = "alert"
-                state = state.told_again(verdict.text, now)
+                state = state.with_report(verdict.text, now)
             state = replace(state, result=verdict.status).looked_at(
                 {check.id: now for check in view.due}, frozenset(check.id for check in view.checklist.checks)
             )

@@ -51,7 +51,7 @@ class HeartbeatState(Struct, frozen=True):
         told = self.alerts.get(digest(text))
         return told is not None and 0 <= now - told < SAME_ALERT_S
 
-    def told_again(self, text: str, now: float) -> HeartbeatState:
+    def with_report(self, text: str, now: float) -> HeartbeatState:
         """Return the state with a text reported now."""
         alerts = {key: when for key, when in self.alerts.items() if 0 <= now - when < SAME_ALERT_S}
         alerts[digest(text)] = now

@@ -13,9 +13,9 @@ from hub.automation.editing.schedule_authority import Asker
 from hub.automation.editing.schedule_editor import Scheduled, ScheduleService
 from hub.automation.editing.schedule_job import FIELDS, changed_request, new_request
 from hub.automation.engine.automations import Automations
-from hub.automation.heartbeat.heartbeat_shape import shown_heartbeat
+from hub.automation.heartbeat.heartbeat_shape import heartbeat_payload
 from hub.automation.heartbeat.heartbeats import Heartbeats
-from hub.automation.methods.cron_shapes import child_of, delivery_preview, shown_job, shown_run
+from hub.automation.methods.cron_shapes import child_of, delivery_preview, job_payload, run_payload
 from hub.automation.services.system_event_queue import TEXT_LIMIT, SystemEvents
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import Conflict, InvalidRequest
@@ -209,7 +209,7 @@ class CronMethods:
         children = [child_of(trace) for trace in traces]
         answers = await self._schedules.answers(child for child in children if child is not None)
         entries = [
-            shown_run(trace, next_ms, answers.get(child or "")) for trace, child in zip(traces, children, strict=True)
+            run_payload(trace, next_ms, answers.get(child or "")) for trace, child in zip(traces, children, strict=True)
         ]
         if (status := params.get("status", "all")) != "all":
             entries = [entry for entry in entries if entry["status"] == status]
@@ -242,7 +242,7 @@ class CronMethods:
 
     async def _last_heartbeat(self, call: MethodCall) -> Mapping[str, Any] | None:
         last = self._heartbeats.last
-        return None if last is None else shown_heartbeat(last)
+        return None if last is None else heartbeat_payload(last)
 
     async def _set_heartbeats(self, call: MethodCall) -> Mapping[str, Any]:
         enabled = call.params["enabled"]
@@ -258,7 +258,7 @@ class CronMethods:
 
     def _shown(self, found: Scheduled) -> dict[str, Any]:
         running = found.status is not None and found.status.current > 0
-        return shown_job(found, running)
+        return job_payload(found, running)
 
     def _is_known(self, id: str) -> bool:
         return any(status.id == id for status in self._automations.all())

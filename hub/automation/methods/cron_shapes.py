@@ -16,7 +16,7 @@ from hub.core.schema import positive_seconds
 SUMMARY_LIMIT = 2_000
 
 
-def shown_job(found: Scheduled, running: bool) -> dict[str, Any]:
+def job_payload(found: Scheduled, running: bool) -> dict[str, Any]:
     """Return a schedule as a job."""
     request, status = found.request, found.status
     created = found.created_ms or 0
@@ -56,7 +56,9 @@ def shown_job(found: Scheduled, running: bool) -> dict[str, Any]:
     return job
 
 
-def shown_run(trace: Mapping[str, Any], next_ms: int | None, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def run_payload(
+    trace: Mapping[str, Any], next_ms: int | None, answer: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return a trace, and the agent's answer in it, as an entry of the run log."""
     started, finished = _ms(trace.get("started")), _ms(trace.get("finished"))
     outcome = trace.get("outcome")

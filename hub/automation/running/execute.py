@@ -23,7 +23,7 @@ ON_ERROR = "on_error"
 BAD_OUTCOMES = frozenset({RunOutcome.FAILED, RunOutcome.TIMED_OUT})
 
 
-class Ended(Struct, frozen=True):
+class RunEnd(Struct, frozen=True):
     """The end of a run.
 
     Attributes:
@@ -42,7 +42,7 @@ class Ended(Struct, frozen=True):
     conversation_response: Any = None
 
 
-async def execute(run: RunState) -> Ended:
+async def execute(run: RunState) -> RunEnd:
     """Execute the run and return its outcome; its trace is ended too.
 
     Raises:
@@ -53,7 +53,7 @@ async def execute(run: RunState) -> Ended:
     if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is not part of it
         run.started = run.parts.clock.time()
     try:
-        ended = await _whole(run) if run.cancelled is None else Ended(RunOutcome.CANCELLED, reason=run.cancelled)
+        ended = await _whole(run) if run.cancelled is None else RunEnd(RunOutcome.CANCELLED, reason=run.cancelled)
         await _absorb(run)
     except asyncio.CancelledError:
         if run.cancelled is None:
@@ -61,7 +61,7 @@ async def execute(run: RunState) -> Ended:
             raise
         if run.task is not None:
             run.task.uncancel()
-        ended = Ended(RunOutcome.CANCELLED, reason=run.cancelled)
+        ended = RunEnd(RunOutcome.CANCELLED, reason=run.cancelled)
     finally:
         run.task = None
     if run.keeper is not None:
@@ -76,7 +76,7 @@ async def execute(run: RunState) -> Ended:
     return ended
 
 
-def warn(run: RunState, ended: Ended) -> None:
+def warn(run: RunState, ended: RunEnd) -> None:
     """Log that a run failed: the one line for those who do not look at traces."""
     plan = run.plan
     name = plan.alias if plan.alias == plan.owner_id else f"{plan.alias} ({plan.trace_id})"
@@ -95,19 +95,19 @@ async def _absorb(run: RunState) -> None:
             run.task.uncancel()
 
 
-async def _whole(run: RunState) -> Ended:
+async def _whole(run: RunState) -> RunEnd:
     try:
         ended = await _limited(run, _attempts)
     except TimedOut as error:
-        ended = Ended(RunOutcome.TIMED_OUT, error.message, failure=error)
+        ended = RunEnd(RunOutcome.TIMED_OUT, error.message, failure=error)
     except HubError as error:
-        ended = Ended(RunOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
+        ended = RunEnd(RunOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
     if ended.outcome in BAD_OUTCOMES and not isinstance(run.plan.on_error, str):
         await _handle(run, ended)
-    return Ended(ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.conversation_response)
+    return RunEnd(ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.conversation_response)
 
 
-async def _attempts(run: RunState) -> Ended:
+async def _attempts(run: RunState) -> RunEnd:
     """Run until success, or until the attempts are used up."""
     position = run.position
     if position.error is not None:
@@ -117,7 +117,7 @@ async def _attempts(run: RunState) -> Ended:
         try:
             await run.frame.define(run.plan.variables_beside(run.variables))
         except HubError as error:
-            return Ended(RunOutcome.FAILED, f"variables: {error.message}", failure=error)
+            return RunEnd(RunOutcome.FAILED, f"variables: {error.message}", failure=error)
     retry = run.plan.retry
     if retry is not None and position.begun is None:
         position.begun = dict(run.variables)
@@ -142,20 +142,20 @@ async def _attempts(run: RunState) -> Ended:
             await run.keeper.save(run)
 
 
-async def _attempt(run: RunState) -> Ended:
+async def _attempt(run: RunState) -> RunEnd:
     try:
         completed = await run.frame.sequence(run.plan.actions, run.plan.root)
     except StopRun as stop:
         if stop.error:
-            return Ended(RunOutcome.FAILED, stop.text or "it was stopped with an error")
-        return Ended(RunOutcome.STOPPED, response=stop.response, reason=stop.text)
+            return RunEnd(RunOutcome.FAILED, stop.text or "it was stopped with an error")
+        return RunEnd(RunOutcome.STOPPED, response=stop.response, reason=stop.text)
     except Interrupted as error:
-        return Ended(RunOutcome.INTERRUPTED, _told(run, error), failure=error)
+        return RunEnd(RunOutcome.INTERRUPTED, _told(run, error), failure=error)
     except Exception as error:  # `Frame.step` has told it in the trace; whoever runs this sees how it ended
-        return Ended(RunOutcome.FAILED, _told(run, error), failure=error)
+        return RunEnd(RunOutcome.FAILED, _told(run, error), failure=error)
     if not completed:
-        return Ended(RunOutcome.STOPPED, reason="a condition among its actions does not hold")
-    return Ended(RunOutcome.FINISHED)
+        return RunEnd(RunOutcome.STOPPED, reason="a condition among its actions does not hold")
+    return RunEnd(RunOutcome.FINISHED)
 
 
 def _told(run: RunState, error: Exception) -> str:
@@ -163,7 +163,7 @@ def _told(run: RunState, error: Exception) -> str:
     return f"{path}: {error_text(error)}" if path else error_text(error)
 
 
-async def _handle(run: RunState, ended: Ended) -> None:
+async def _handle(run: RunState, ended: RunEnd) -> None:
     """Run the steps of `on_error`, which see `error`; their failures are recorded in the trace."""
     position = run.position
     if position.error is None:
@@ -186,7 +186,7 @@ async def _handle(run: RunState, ended: Ended) -> None:
     except Exception as error:  # the run has failed already; its trace tells this error too
         with run.trace.step(ON_ERROR) as entry:
             entry.error(_told(run, error))
-        warn(run, Ended(RunOutcome.FAILED, f"{ON_ERROR}: {_told(run, error)}", failure=error))
+        warn(run, RunEnd(RunOutcome.FAILED, f"{ON_ERROR}: {_told(run, error)}", failure=error))
 
 
 async def _handlers(run: RunState) -> bool:
@@ -194,10 +194,10 @@ async def _handlers(run: RunState) -> bool:
     return not isinstance(steps, str) and await run.frame.sequence(steps, ON_ERROR)
 
 
-def _failed_before(run: RunState) -> Ended:
+def _failed_before(run: RunState) -> RunEnd:
     """Return the outcome of a run that was in its `on_error` when the hub stopped."""
     error = run.position.error or {}
-    return Ended(RunOutcome(error.get("outcome", RunOutcome.FAILED)), error.get("message"))
+    return RunEnd(RunOutcome(error.get("outcome", RunOutcome.FAILED)), error.get("message"))
 
 
 async def _limited(run: RunState, work: Callable[[RunState], Awaitable[T]]) -> T:

@@ -62,7 +62,7 @@ class RunState:
         trigger: The trigger that fired, as templates see it.
         dry: Record instead of doing.
         keeper: Keeps it over a restart; None when it need not survive.
-        taken_up: The state of a resumed run when the hub stopped.
+        resumed: The state of a resumed run when the hub stopped.
 
     Attributes:
         context: The cause and the rights; tainted from when something from outside came in.
@@ -102,14 +102,14 @@ class RunState:
         trigger: Mapping[str, Any] | None = None,
         dry: DryRun | None = None,
         keeper: Keeper | None = None,
-        taken_up: TakenUp | None = None,
+        resumed: TakenUp | None = None,
     ) -> None:
         self.plan = plan
         self.parts = parts
         self.context = context
         self.dry = dry
         self.keeper = keeper
-        self.resumed = self.defined = self.saved = taken_up is not None
+        self.resumed = self.defined = self.saved = resumed is not None
         self.effect = False
         self.failure: Exception | None = None
         self.failed_path: str | None = None
@@ -117,7 +117,7 @@ class RunState:
         self.conversation_response: str | None = None
         self.task: asyncio.Task[Any] | None = None
         local = dict(variables) if variables else {}
-        if taken_up is None:
+        if resumed is None:
             self.id = new_id()
             self.position = Position()
             self.started = parts.clock.time()
@@ -127,9 +127,9 @@ class RunState:
                 local["trigger"] = {"platform": None}
             local["context"] = {"id": context.id, "parent_id": context.parent_id}
         else:
-            self.id = taken_up.id
-            self.position = taken_up.position
-            self.started = taken_up.started
+            self.id = resumed.id
+            self.position = resumed.position
+            self.started = resumed.started
         self.trace = TraceWriter(
             self.id,
             plan.trace_id,

@@ -75,14 +75,14 @@ class Waiting(Struct, frozen=True):
     def restore(self, plan: RunPlan, parts: AutomationParts) -> RunState:
         """Return the run, ready to resume from its position."""
         kept = self.context
-        context = Context(parts.people().as_now(kept.authority), kept.id, kept.parent_id, kept.chain)
+        context = Context(parts.people().with_present_rights(kept.authority), kept.id, kept.parent_id, kept.chain)
         run = RunState(
             plan,
             parts,
             context,
             variables=self.variables,
             keeper=self.keeper,
-            taken_up=TakenUp(self.id, self.position, self.started),
+            resumed=TakenUp(self.id, self.position, self.started),
         )
         run.conversation_response = self.conversation_response
         return run

@@ -205,7 +205,7 @@ def _last(
     )
     for *place, said_by in rows:
         said = Authority.from_dict(json.loads(said_by))
-        if (place[0], place[1]) in heard.places and holds(said, heard.people.heard_now(said)):
+        if (place[0], place[1]) in heard.places and holds(said, heard.people.with_rights_at_arrival(said)):
             return _place(place)
     return None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hub.agent.agents import Agent, Agents
-from hub.agent.small_call import SmallCall, asked_again, read_object
+from hub.agent.small_call import SmallCall, read_object, retry_messages
 from hub.automation.contract import JudgeAnswer, JudgeQuestion
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -130,7 +130,7 @@ class _Asked:
                 value, reason = parse_reply(reply, question.answers)
             except ValueError as error:
                 problem = str(error)
-                messages += asked_again(reply, problem, f"of this form: {_form(question.answers)}")
+                messages += retry_messages(reply, problem, f"of this form: {_form(question.answers)}")
                 continue
             self._answered = True
             return JudgeAnswer(value, reason, self._model, self._cost())

@@ -151,9 +151,9 @@ class _Backtest:
                 before[state.entity_id] = {**state.as_dict(), "time": state.last_updated}
         start = self._replay.clock
         for each in sorted(before.values(), key=lambda found: found["time"]):
-            start.stand_at(each["time"])
+            start.set_time(each["time"])
             self._set(each["entity_id"], each["state"], each["attributes"], None)
-        start.stand_at(self._since)
+        start.set_time(self._since)
 
     def _arm(self) -> None:
         parts = self._replay.parts

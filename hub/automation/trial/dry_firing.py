@@ -13,7 +13,7 @@ from hub.automation.engine.limits import AutomationLimits
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.dry_run import DryRun
 from hub.automation.running.evaluate import ConditionError, check_all_later
-from hub.automation.running.execute import Ended, execute
+from hub.automation.running.execute import RunEnd, execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import RunState
 from hub.automation.running.start_variables import run_variables
@@ -25,7 +25,7 @@ RUN_LIMIT_S = 20.0
 """Real time that one dry run may take; nothing in it waits."""
 
 
-class Tried(Struct, frozen=True):
+class DryFiring(Struct, frozen=True):
     """The outcome of a dry firing.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tried(Struct, frozen=True):
     calls: tuple[dict[str, Any], ...] = ()
     skipped: tuple[dict[str, Any], ...] = ()
     steps: Mapping[str, Any] = field(default_factory=dict)
-    ended: Ended | None = None
+    ended: RunEnd | None = None
 
 
 class Trial:
@@ -63,12 +63,12 @@ class Trial:
         self._plan = RunPlan.of_automation(config["id"], config)
         self._limits = AutomationLimits(config, parts.clock, parts.spending, config["id"])
 
-    async def fire(self, firing: Firing, *, skip_conditions: bool = False) -> Tried:
+    async def fire(self, firing: Firing, *, skip_conditions: bool = False) -> DryFiring:
         """Return the result of this firing."""
         try:
             variables = self._variables(firing)
         except HubError as error:
-            return Tried(False, error.message, NotRun.ERROR)
+            return DryFiring(False, error.message, NotRun.ERROR)
         if skip_conditions:
             verdict = ConditionVerdict(True, "conditions were skipped")
         else:
@@ -78,28 +78,28 @@ class Trial:
             try:
                 verdict = await check_all_later(self._config["conditions"], asking)
             except ConditionError as error:
-                return Tried(False, error.message, NotRun.ERROR, steps=_steps(error.children))
+                return DryFiring(False, error.message, NotRun.ERROR, steps=_steps(error.children))
         if not verdict.holds:
-            return Tried(False, verdict.reason, NotRun.CONDITIONS, steps=_steps(verdict.children))
+            return DryFiring(False, verdict.reason, NotRun.CONDITIONS, steps=_steps(verdict.children))
         refusal = self._limits.refusal()
         if refusal is not None:
-            return Tried(False, refusal.text, refusal.reason, steps=_steps(verdict.children))
+            return DryFiring(False, refusal.text, refusal.reason, steps=_steps(verdict.children))
         self._limits.count()
         return await self._run(firing, variables, verdict)
 
-    async def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> Tried:
+    async def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> DryFiring:
         dry = DryRun()
         run = RunState(self._plan, self._parts, self._context, variables=variables, trigger=firing.trigger, dry=dry)
         run.defined = True
         for place, child in verdict.children.items():
             run.trace.verdict(f"condition/{place}", child)
-        ended: Ended | None = None
+        ended: RunEnd | None = None
         try:
             async with asyncio.timeout(RUN_LIMIT_S):
                 ended = await execute(run)
         except TimeoutError:
             run.trace.step("limit").error(f"it was still at work after {RUN_LIMIT_S:g} s").end()
-        return Tried(
+        return DryFiring(
             True,
             verdict.reason if self._config["conditions"] else "it has no conditions",
             None,

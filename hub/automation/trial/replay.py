@@ -50,7 +50,7 @@ class ReplayClock(Clock):
         heapq.heappush(self._waiting, (self._now + seconds, next(self._order), waiter))
         await waiter
 
-    def stand_at(self, when: float) -> None:
+    def set_time(self, when: float) -> None:
         """Set the time while nothing sleeps: for the state before the beginning."""
         self._now = when
 

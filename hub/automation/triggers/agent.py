@@ -8,7 +8,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Invalid, Optional, Required
@@ -122,7 +122,7 @@ KIND = TriggerKind(
         Optional("status", description="How it ended: ok, error, aborted, …: one or a list."): match_text,
         Optional("tool", description="Which tool: one or a list."): match_text,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="An agent did something.",
     rule=_rule,

@@ -14,7 +14,7 @@ from hub.core.events import Unsubscribe
 from hub.core.schema import SchemaError
 
 
-def told(arm: Arm) -> Arm:
+def reporting(arm: Arm) -> Arm:
     """Report an error while arming to the owner; the trigger is then not watched, and others continue."""
 
     def tell(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:

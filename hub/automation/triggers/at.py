@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import shown
 from hub.automation.schedule.fixed import At, parse_at
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.automation.triggers.scheduled import checked, watch
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -50,7 +50,7 @@ KIND = TriggerKind(
         ),
         Optional("time_zone", description="Time zone; the home's by default."): time_zone,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="One instant; it fires once.",
     next_due=_next_due,

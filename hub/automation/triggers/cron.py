@@ -11,7 +11,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import duration
 from hub.automation.definition.phrases import days, span
 from hub.automation.schedule.cron import Cron, check_cron
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.automation.triggers.scheduled import checked, watch
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -73,7 +73,7 @@ KIND = TriggerKind(
             "stagger", description="Spread automations due at the same time over this long; each keeps its place."
         ): duration,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="A cron expression.",
     next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),

@@ -13,7 +13,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.device_words import state_of
 from hub.automation.definition.fields import dynamic_duration, number_or_entity
 from hub.automation.triggers import numeric_state, state
-from hub.automation.triggers.arming import limited, told
+from hub.automation.triggers.arming import limited, reporting
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, entity_or_registry_id, string
@@ -65,7 +65,7 @@ KIND = TriggerKind(
         Optional("discovery_id", description="Data of Home Assistant's editor; not used."): string,
         Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="Something happened to a device.",
 )

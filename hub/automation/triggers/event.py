@@ -149,7 +149,7 @@ KIND = TriggerKind(
             Described(_context, {"type": ["object", "null"]}, "context")
         ),
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="An event was fired on the event bus.",
 )

@@ -11,7 +11,7 @@ from hub.automation.definition.fields import duration
 from hub.automation.definition.phrases import shown, span
 from hub.automation.schedule.every import MIN_INTERVAL_S, Every
 from hub.automation.schedule.fixed import parse_at
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.automation.triggers.scheduled import checked, watch
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -46,7 +46,7 @@ KIND = TriggerKind(
             checked(lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant")
         ),
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="An interval, in real time.",
     next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),

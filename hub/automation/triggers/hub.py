@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Required
@@ -28,7 +28,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 KIND = TriggerKind(
     name="hub",
     fields={Required("event", description="start or shutdown."): In(("start", "shutdown"))},
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=lambda config: (
         phrase("when the hub has started") if config["event"] == "start" else phrase("when the hub stops")
     ),

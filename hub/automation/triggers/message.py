@@ -134,7 +134,7 @@ KIND = TriggerKind(
         Optional("text", description="The whole message, or {contains: …}; case is ignored."): text,
         Optional("regex", description="A regular expression to search for; groups are in `trigger.match`."): pattern,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="Someone wrote to the assistant.",
 )

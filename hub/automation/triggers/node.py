@@ -12,7 +12,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -60,7 +60,7 @@ KIND = TriggerKind(
         Optional("node_id", description="Which node: one or a list."): match_text,
         Optional("event", description="Which event of the node: one or a list."): match_text,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="A node connected, disconnected or told something.",
     rule=_rule,

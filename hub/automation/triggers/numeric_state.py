@@ -12,7 +12,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, entity_ids, number_or_entity, template
 from hub.automation.definition.phrases import explain_range, listed
-from hub.automation.triggers.arming import rendered, told
+from hub.automation.triggers.arming import rendered, reporting
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import HubError, InvalidRequest
@@ -170,7 +170,7 @@ KIND = TriggerKind(
         Optional("value_template", description="Template that computes the number from `state`."): template,
         Optional("for", description="How long it must stay in the range."): dynamic_duration,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="A number crossed into a range.",
     rule=_rule,

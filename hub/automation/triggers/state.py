@@ -12,7 +12,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, entity_ids
 from hub.automation.definition.phrases import listed, shown
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.core.events import EXPANSION_LIMIT, Event, EventBus, Listener, Unsubscribe
 from hub.core.phrases import phrase
@@ -201,7 +201,7 @@ KIND = TriggerKind(
         Optional("attribute", description="Look at this attribute instead of the state."): string,
         Optional("for", description="How long it must stay so."): dynamic_duration,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="The state of an entity, or an attribute of it, changed.",
     rule=_rule,

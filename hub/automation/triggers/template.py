@@ -17,7 +17,7 @@ from hub.automation.definition.fields import dynamic_duration, template as templ
 from hub.automation.definition.phrases import shown
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
-from hub.automation.triggers.arming import nothing, told
+from hub.automation.triggers.arming import nothing, reporting
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import HubError
@@ -163,7 +163,7 @@ KIND = TriggerKind(
         Required("value_template", description="Fires when this becomes true."): template_field,
         Optional("for", description="How long it must stay true."): dynamic_duration,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="A template became true.",
 )

@@ -14,7 +14,7 @@ from hub.automation.schedule.contract import Due, Schedule
 from hub.automation.schedule.daily import EVERY_DAY, Daily, parse_time_of_day, parse_weekdays
 from hub.automation.schedule.fixed import At, parse_at
 from hub.automation.schedule.timetable import ScheduledEntry
-from hub.automation.triggers.arming import limited, local_time, told
+from hub.automation.triggers.arming import limited, local_time, reporting
 from hub.automation.triggers.scheduled import explain_offset, offset, shifted, watch
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import InvalidRequest
@@ -206,7 +206,7 @@ KIND = TriggerKind(
         ): Described(_at, _AT_JSON, "times"),
         Optional("weekday", description="Only on these days: mon to sun, or a list."): weekdays,
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=_explain,
     description="A time of day.",
     next_due=_next_due,

@@ -263,7 +263,7 @@ class Authenticator:
         authority = Authority(
             f"device:{grant.device_id}", grant.owner, expand_scopes(grant.scopes), owner=grant.owner is not None
         )
-        return self.people.as_now(authority)
+        return self.people.with_present_rights(authority)
 
     def authority_of(self, principal: str) -> Authority:
         """Return the present rights of a principal whose credential is still valid; none for an unknown one."""
@@ -271,7 +271,7 @@ class Authenticator:
         if principal == "owner":
             return self.people.owner_authority()
         if kind == "person":
-            return self.people.as_now(Authority(principal, id, SCOPES, owner=True))
+            return self.people.with_present_rights(Authority(principal, id, SCOPES, owner=True))
         token = self._tokens.get(id) if kind == "token" and self._tokens is not None else None
         if token is not None:
             return self._token_authority(token)

@@ -76,7 +76,7 @@ class Guard:
             self._let_in(socket)
         else:
             self._line[socket] = None
-            socket.stand_in_line()
+            socket.wait_in_line()
         self._arm()
         return True
 

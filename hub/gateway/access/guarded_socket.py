@@ -220,7 +220,7 @@ class Socket(RequestHandler):
         self._waiting_in_line = False
         self._resume_transport_reading()
 
-    def stand_in_line(self) -> None:
+    def wait_in_line(self) -> None:
         """Wait, unread, for a place."""
         self._waiting_in_line = True
         self.deadline = self._loop.time() + LINE_LIMIT_S

@@ -17,7 +17,7 @@ RETRY_HEADER = "x-stainless-retry-count"
 KEY_LIMIT = 255
 
 
-class Place(Struct, frozen=True):
+class RequestKey(Struct, frozen=True):
     """The key under which a request is remembered.
 
     Attributes:
@@ -36,7 +36,7 @@ def request_hash(call: HttpCall) -> str:
     return sha256(orjson.dumps(call.body, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def place_of(call: HttpCall, hashed: str) -> Place | None:
+def request_key(call: HttpCall, hashed: str) -> RequestKey | None:
     """Return the key of a request; None for a client that does not retry.
 
     Raises:
@@ -47,9 +47,9 @@ def place_of(call: HttpCall, hashed: str) -> Place | None:
     if key := headers.get(KEY_HEADER):
         if len(key) > KEY_LIMIT:
             raise InvalidRequest(f"{KEY_HEADER}: expected at most {KEY_LIMIT} characters")
-        return Place(f"{where} key {key}", keyed=True, again=False)
+        return RequestKey(f"{where} key {key}", keyed=True, again=False)
     count = headers.get(RETRY_HEADER)
-    return None if count is None else Place(f"{where} body {hashed}", keyed=False, again=count != "0")
+    return None if count is None else RequestKey(f"{where} body {hashed}", keyed=False, again=count != "0")
 
 
 def asked_before(run: KeptRun, hashed: str) -> Answer:

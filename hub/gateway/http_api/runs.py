@@ -24,7 +24,7 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.http_api.client_tools import ClientTools, arguments_text, call_id, run_of_call
 from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun, KeptRuns
 from hub.gateway.http_api.openai_shapes import agent_of, joined
-from hub.gateway.http_api.retries import Place, asked_before, place_of, request_hash
+from hub.gateway.http_api.retries import RequestKey, asked_before, request_hash, request_key
 from hub.gateway.http_api.run_stream import RunStream
 from hub.models.answer_form import AnswerForm
 from hub.models.contract import Message, Role
@@ -130,7 +130,7 @@ class ApiRuns:
             Conflict: The first one was cut off, and it is not known how far it came.
         """
         hashed = request_hash(call)
-        place = place_of(call, hashed)
+        place = request_key(call, hashed)
         known = self._recent.get(place.name) if place is not None and (place.keyed or place.again) else None
         if known is None and place is not None and place.keyed:
             known_run = await self.kept.at(place.name)
@@ -143,7 +143,7 @@ class ApiRuns:
             return known[1]
         return await self._new(call, asked, place, hashed)
 
-    async def _new(self, call: HttpCall, asked: ApiRequest, place: Place | None, hashed: str) -> RunStream:
+    async def _new(self, call: HttpCall, asked: ApiRequest, place: RequestKey | None, hashed: str) -> RunStream:
         principal = call.known_caller.authority.principal
         target = await self._target(call, asked, principal)
         chain = await self._chain(asked, target, principal)

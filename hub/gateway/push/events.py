@@ -16,7 +16,7 @@ from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.surfaces import READ, Push
 from hub.gateway.push.broadcast import Broadcast
-from hub.gateway.push.run_ends import chat_state, shown_error
+from hub.gateway.push.run_ends import chat_state, error_payload
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED, SCOPE
 from hub.sessions.keys import agent_of
 
@@ -283,7 +283,7 @@ class RunEvents:
             "durationMs": ended - run.started_ms,
         }
         if state == "error":
-            told |= shown_error(status, error)
+            told |= error_payload(status, error)
         self._chat(run, told)
         _cancel_timers(run)
         self._runs.pop(run.view.run_id, None)

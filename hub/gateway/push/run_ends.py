@@ -18,7 +18,7 @@ def chat_state(status: str) -> str:
     return _STATES.get(status, "error")
 
 
-def shown_error(status: str, error: Mapping[str, Any]) -> dict[str, Any]:
+def error_payload(status: str, error: Mapping[str, Any]) -> dict[str, Any]:
     """Return the error in the last `chat` event of a failed run; `errorKind` is from the protocol's closed set."""
     code = error.get("code") or status
     message = error.get("message") or status

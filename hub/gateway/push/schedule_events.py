@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
 from hub.automation.engine.automation_runs import EVENT_FINISHED, EVENT_TRIGGERED
-from hub.automation.heartbeat.heartbeat_shape import shown_heartbeat
+from hub.automation.heartbeat.heartbeat_shape import heartbeat_payload
 from hub.automation.heartbeat.heartbeats import EVENT_HEARTBEAT
 from hub.automation.services.delivery import EVENT_SESSION_SAID
 from hub.core.clock import Clock
@@ -69,7 +69,9 @@ class ScheduleEvents:
 
     def _heartbeat(self, event: Event) -> None:
         # Everybody sees that it beat; what it said is for those who ask with `last-heartbeat`.
-        self._broadcast.push(Push("heartbeat", shown_heartbeat(event.data, preview=False), scope=None, droppable=True))
+        self._broadcast.push(
+            Push("heartbeat", heartbeat_payload(event.data, preview=False), scope=None, droppable=True)
+        )
 
     def _said(self, event: Event) -> None:
         data = event.data

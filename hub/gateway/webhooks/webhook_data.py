@@ -58,7 +58,7 @@ def _text(value: str) -> str:
     return value.encode("utf-8", "replace").decode()
 
 
-def told_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def visible_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers visible to templates."""
     return {name: _text(value) for name, value in headers.items() if name in TOLD_HEADERS}
 

@@ -21,7 +21,7 @@ from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.secret import Secret
-from hub.gateway.webhooks.webhook_data import fields_of, read_body, told_headers
+from hub.gateway.webhooks.webhook_data import fields_of, read_body, visible_headers
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from hub.security.webhook_signature import SignatureForm, is_signed, stamp_of
 
@@ -170,7 +170,7 @@ class Webhooks:
             return WebhookReply(400, error.message)
         told["webhook_id"] = entry.hook.id
         told["method"] = request.method
-        told["headers"] = told_headers(request.headers)
+        told["headers"] = visible_headers(request.headers)
         self._take(entry, request)
         entry.deliver(told)
         return WebhookReply(200)

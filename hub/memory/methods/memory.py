@@ -27,7 +27,7 @@ from hub.memory.methods.memory_api import (
     QUERY,
     SESSION,
     MemoryApi,
-    told,
+    valid_text,
     without_words,
 )
 from hub.memory.scope import MemoryProvenance
@@ -82,11 +82,11 @@ class MemoryMethods:
         add = Schema(
             {
                 Required("text", description="One sentence that can be understood on its own."): All(
-                    told, Length(max=ENTRY_LIMIT)
+                    valid_text, Length(max=ENTRY_LIMIT)
                 ),
                 Optional("kind", default=MemoryKind.FACT.value, description="The kind of entry."): _KIND,
                 Optional("replaces", description="Words of the entry that is no longer true; it is struck out."): AnyOf(
-                    None, All(told, Length(min=1, max=QUERY_LIMIT))
+                    None, All(valid_text, Length(min=1, max=QUERY_LIMIT))
                 ),
                 Optional(
                     "shared", default=False, description="Whether it is shared with everyone in this home."

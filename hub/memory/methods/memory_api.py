@@ -24,7 +24,7 @@ AGENT: Mapping[Any, Any] = {
 }
 
 
-def _told(value: Any) -> str:
+def _valid_text(value: Any) -> str:
     if not isinstance(value, str):
         raise Invalid(f"expected text, got {show(value)}")
     try:
@@ -34,11 +34,11 @@ def _told(value: Any) -> str:
     return value
 
 
-told = Described(_told, {"type": "string"}, "text")
+valid_text = Described(_valid_text, {"type": "string"}, "text")
 """Accepts text that can be written into a file."""
-QUERY = All(told, Length(max=QUERY_LIMIT))
+QUERY = All(valid_text, Length(max=QUERY_LIMIT))
 SESSION = All(string, Length(min=1, max=KEY_LIMIT))
-PATH = All(told, Length(min=1, max=KEY_LIMIT))
+PATH = All(valid_text, Length(min=1, max=KEY_LIMIT))
 
 
 WORDS = frozenset({"text", "diff", "summary", "topics"})

@@ -23,7 +23,7 @@ from hub.core.schema import (
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.calls.plain_data import as_json
 from hub.memory.contract import CHANGES_LIMIT
-from hub.memory.methods.memory_api import AGENT, PATH, MemoryApi, told, without_words
+from hub.memory.methods.memory_api import AGENT, PATH, MemoryApi, valid_text, without_words
 from hub.memory.notebook import Edit
 from hub.memory.shapes import plain
 
@@ -37,9 +37,9 @@ BATCH_LIMIT = 4_194_304
 DIFF_LIMIT = 65_536
 DIFFS_LIMIT = 2_097_152
 SUMMARY_LIMIT = 200
-_TEXT = All(told, Length(max=FILE_LIMIT))
-_NAME = All(told, Length(min=1, max=4_096))
-_HASH = AnyOf(None, All(told, Length(min=1, max=128)))
+_TEXT = All(valid_text, Length(max=FILE_LIMIT))
+_NAME = All(valid_text, Length(min=1, max=4_096))
+_HASH = AnyOf(None, All(valid_text, Length(min=1, max=128)))
 
 
 def _batch(value: Any) -> dict[str, str]:
@@ -87,7 +87,7 @@ class MemoryFileMethods:
             {
                 Required("edits", description="All of them or none."): _EDITS,
                 Optional("summary", default="", description="One line on what was changed."): All(
-                    told, Length(max=SUMMARY_LIMIT)
+                    valid_text, Length(max=SUMMARY_LIMIT)
                 ),
                 **AGENT,
             }
@@ -100,7 +100,7 @@ class MemoryFileMethods:
                 **AGENT,
             }
         )
-        undo = Schema({Required("id", description="Of the change."): All(told, Length(min=1, max=128)), **AGENT})
+        undo = Schema({Required("id", description="Of the change."): All(valid_text, Length(min=1, max=128)), **AGENT})
         import_ = Schema(
             {
                 Required("files", description="Markdown by relative name."): _FILES,

@@ -18,7 +18,7 @@ from hub.agent.intents.match import TOPIC_LIMIT, TOPICS_LIMIT
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.core.surfaces import READ, WRITE, Method, MethodCall
 from hub.memory.contract import BY_HAND
-from hub.memory.methods.memory_api import AGENT, MemoryApi, told, without_words
+from hub.memory.methods.memory_api import AGENT, MemoryApi, valid_text, without_words
 from hub.memory.scope import NOBODY, MemoryProvenance
 from hub.tools.policy import belongs_here
 
@@ -42,9 +42,9 @@ class IntentMethods:
         add = Schema(
             {
                 Required("topics", description="Alternatives; all words of one must be in a message."): All(
-                    [All(told, Length(min=1, max=TOPIC_LIMIT))], Length(min=1, max=TOPICS_LIMIT)
+                    [All(valid_text, Length(min=1, max=TOPIC_LIMIT))], Length(min=1, max=TOPICS_LIMIT)
                 ),
-                Required("remind", description="What to say then."): All(told, Length(min=1, max=TEXT_LIMIT)),
+                Required("remind", description="What to say then."): All(valid_text, Length(min=1, max=TEXT_LIMIT)),
                 Optional("days", default=EXPIRES_DAYS, description="How many days it is kept."): All(
                     integer, Range(min=1, max=EXPIRES_DAYS_LIMIT)
                 ),
@@ -54,7 +54,7 @@ class IntentMethods:
                 **AGENT,
             }
         )
-        remove = Schema({Required("id"): All(told, Length(min=1, max=128)), **AGENT})
+        remove = Schema({Required("id"): All(valid_text, Length(min=1, max=128)), **AGENT})
         return [
             Method("memory.intents.list", self._list, OWNER, Schema(dict(AGENT)), READ),
             Method("memory.intents.add", self._add, OWNER, add, WRITE, acts=True, kept=without_words),

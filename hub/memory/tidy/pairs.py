@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from hub.memory.alike import Gist, Relation, is_of_one_series, relation_of
+from hub.memory.alike import Gist, Relation, is_same_series, relation_of
 from hub.memory.tidy.entries import Standing
 
 STATEMENTS_LIMIT = 2_000
@@ -108,7 +108,7 @@ def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> li
     pairs: dict[frozenset[str], list[Pair]] = {}
     for pair in found:
         one, other = statements[pair[0]], statements[pair[1]]
-        if is_of_one_series(one.gist, other.gist):
+        if is_same_series(one.gist, other.gist):
             rows.setdefault(one.gist.frame, {}).update({pair[0]: one, pair[1]: other})
             pairs.setdefault(one.gist.frame, []).append(pair)
     many: list[Pair] = []

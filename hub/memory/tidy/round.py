@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from msgspec import Struct, field
 
-from hub.memory.alike import Relation, is_of_one_series
+from hub.memory.alike import Relation, is_same_series
 from hub.memory.contract import MemoryKind
 from hub.memory.markdown import noted_also, struck, whole_items, without_lines
 from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
@@ -300,7 +300,7 @@ class Round:
         """Return the entries that are not promoted: unsettled ones, and those with several values."""
         pairs = self._between.get(Relation.SERIES, set()) | self._between.get(Relation.UNSURE, set())
         series = {
-            key for pair in pairs if is_of_one_series(*(self._classes[one].newest.gist for one in pair)) for key in pair
+            key for pair in pairs if is_same_series(*(self._classes[one].newest.gist for one in pair)) for key in pair
         }
         return series | {self._leader[side.key] for pair in contradictions for side in pair}
 

@@ -76,9 +76,9 @@ class Router:
         """Return the acceptance of a message as it is; see `hub.messaging.access.decide`."""
         return accept_as_said(message, context, self._facts(message.address), session_key)
 
-    def as_now(self, context: Context) -> Context:
+    def with_present_rights(self, context: Context) -> Context:
         """Return the context of a queued message, with its sender's present rights."""
-        authority = self._people().heard_now(context.authority)
+        authority = self._people().with_rights_at_arrival(context.authority)
         return Context(authority, context.id, context.parent_id, context.chain)
 
     def group_settings(self, address: Address) -> GroupSettings | None:

@@ -12,7 +12,7 @@ from hub.core.surfaces import READ, Method, MethodCall
 from hub.gateway.calls.method_table import MethodTable
 from hub.sessions.keys import SessionKey
 from hub.sessions.methods.session_rows import SessionRows
-from hub.sessions.methods.session_shapes import shown_messages
+from hub.sessions.methods.session_shapes import message_payloads
 from hub.sessions.methods.session_views import MESSAGES_LIMIT
 from hub.sessions.methods.sessions import KEY, SessionMethods
 from hub.sessions.store import SessionStore
@@ -78,7 +78,7 @@ class ChatViews:
             past = await self._sessions.past_entries(session, params["sessionId"])
             entries = [entry for entry in past if entry.message is not None][-limit - offset - 1 :]
         newer = entries[: len(entries) - offset]
-        shown = shown_messages(newer, limit)
+        shown = message_payloads(newer, limit)
         return {
             "sessionKey": key,
             "sessionId": params.get("sessionId", session.session_id),

@@ -323,7 +323,7 @@ class Outbox:
     async def _take_up(self, channel: Channel) -> None:
         """Settle the messages that were being sent through a channel when the hub stopped."""
         self._limits[channel.name, channel.account] = channel.limits
-        await self._db.write(lambda connection: outbox_rows.look_into(connection, channel.name, channel.account))
+        await self._db.write(lambda connection: outbox_rows.interrupted_rows(connection, channel.name, channel.account))
 
     def _ended(self, row: OutboxRow) -> None:
         waiting = self._waiting.get(row.id)

@@ -290,7 +290,7 @@ def take_back(connection: SqlConnection, ids: Sequence[str]) -> None:
     connection.executemany(sql, [(id,) for id in ids])
 
 
-def look_into(connection: SqlConnection, channel: str, account: str) -> None:
+def interrupted_rows(connection: SqlConnection, channel: str, account: str) -> None:
     """Return the rows that were being sent through a channel when the hub stopped."""
     connection.execute(
         f"UPDATE outbox SET state = 'sending' WHERE {_TROUBLE} AND state = 'unknown' AND error IS NULL"  # noqa: S608  a constant

@@ -60,7 +60,7 @@ def _first_direct(rows: SqlCursor, people: People, places: Collection[tuple[str,
         address = replace(load_message(message).address, account=account)
         if (address.channel, account) not in places:
             continue
-        is_owner = people.heard_now(Authority.from_dict(json.loads(authority))).owner
+        is_owner = people.with_rights_at_arrival(Authority.from_dict(json.loads(authority))).owner
         if is_owner and address.chat_type is ChatType.DIRECT:
             return OwnerPlace(address, session_key)
     return None

@@ -103,7 +103,7 @@ def parse_reply(answer: str) -> ParsedReply:
     )
 
 
-def shown_so_far(answer: str) -> ParsedReply:
+def delivered_so_far(answer: str) -> ParsedReply:
     """Return the part of an unfinished answer that is certain to be delivered; it only grows."""
     parsed = parse_reply(_UNSETTLED.sub("", answer))
     return replace(parsed, text="" if may_decline(parsed.text or "") else parsed.text)
@@ -257,7 +257,7 @@ class Replies:
         """Write the unsent part of an answer's beginning, in the caller's transaction.
 
         Args:
-            so_far: That beginning, see `shown_so_far`.
+            so_far: That beginning, see `delivered_so_far`.
             model: Of the run.
             own: Rows of the run since it began; when there are others, it was begun before a crash.
             not_before_ms: When it is sent at the earliest.

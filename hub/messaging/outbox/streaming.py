@@ -24,7 +24,7 @@ from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
 from hub.messaging.outbox.answer_extras import WATCHED_LIMIT
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, sentence_end
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.replies import ParsedReply, Replies, ReplyTarget, shown_so_far
+from hub.messaging.outbox.replies import ParsedReply, Replies, ReplyTarget, delivered_so_far
 from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
 
 _log = logging.getLogger(__name__)
@@ -188,7 +188,7 @@ class AnswerStreams:
             for said in list(stream.said):
                 if blocks.send_at is BlockSending.MESSAGE_END and not said.whole:
                     continue
-                so_far = shown_so_far(said.text)
+                so_far = delivered_so_far(said.text)
                 text = so_far.text or ""
                 end = block_end(text, said.cut, least, most, blocks.break_at)
                 while end is not None and await self._block(stream, said, replace(so_far, text=text[:end])):
@@ -245,7 +245,7 @@ class AnswerStreams:
         while True:
             await self._parts.clock.sleep(pause_s)
             stream.said = stream.said[-1:]
-            so_far = shown_so_far(stream.said[0].text)
+            so_far = delivered_so_far(stream.said[0].text)
             text = self._grown(so_far.text or "", attached, stream)
             if not text or text == stream.shown or stream.ended or stream.edits >= limits.edits - 1:
                 return

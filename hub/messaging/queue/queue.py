@@ -31,7 +31,7 @@ from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy
-from hub.messaging.queue.queue_recovery import taken_up
+from hub.messaging.queue.queue_recovery import resumable
 from hub.messaging.queue.turn import Turn, TurnRequests
 from hub.messaging.queue.typing_indicator import TypingIndicators
 from hub.messaging.queue.waiting import (
@@ -179,7 +179,7 @@ class MessageQueue:
         overheard = await self._db.read(
             partial(group_history.given_to, run_ids=[row.run_id for row in rows if row.run_id is not None])
         )
-        begun, waiting = taken_up(rows, {*recovered.heard, *recovered.completed}, overheard)
+        begun, waiting = resumable(rows, {*recovered.heard, *recovered.completed}, overheard)
         early, self._waiting, self._early = self._waiting, {}, None
         for turn in begun:
             self._start(turn)

@@ -10,7 +10,7 @@ from hub.messaging.queue.turn import Turn
 from hub.messaging.queue.waiting import WaitingMessage, waiting_message
 
 
-def taken_up(
+def resumable(
     rows: Sequence[InboxRow], begun: Collection[str], overheard: Mapping[str, tuple[OverheardLine, ...]]
 ) -> tuple[list[Turn], list[tuple[str, WaitingMessage]]]:
     """Return the turns to resume with their messages, and the waiting messages with their sessions.

@@ -11,7 +11,7 @@ from hub.agent.subagents.subagents import Subagents
 from hub.core.errors import NotFound
 from hub.models.registry import ModelRegistry
 from hub.models.thinking import LEVELS
-from hub.sessions.methods.session_shapes import shown_session
+from hub.sessions.methods.session_shapes import session_payload
 from hub.sessions.session import Session
 
 _LEVELS = {
@@ -49,7 +49,7 @@ class SessionRows:
         found = []
         for session in sessions:
             runs = running.get(session.key, [])
-            row = shown_session(session) | self._model(session.agent_id, session.model)
+            row = session_payload(session) | self._model(session.agent_id, session.model)
             row |= {"status": "running" if runs else "done", "hasActiveRun": bool(runs), "activeRunIds": runs}
             if (by := above.get(session.key)) is not None:
                 row["spawnedBy"] = by

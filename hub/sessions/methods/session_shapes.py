@@ -28,7 +28,7 @@ SHOWN_SETTINGS = {
 SEND_POLICIES = {"on": "allow", "off": "deny"}
 
 
-def shown_session(session: Session) -> dict[str, Any]:
+def session_payload(session: Session) -> dict[str, Any]:
     """Return a session's row; fields that the protocol does not allow to be null are left out."""
     usage = session.usage
     kind = SessionKey.parse(session.key).kind
@@ -72,13 +72,13 @@ def shown_session(session: Session) -> dict[str, Any]:
     return row
 
 
-def shown_messages(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[str, Any]]:
+def message_payloads(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[str, Any]]:
     """Return the last `limit` messages, oldest first, as many as fit into 8 MiB."""
     found = [entry for entry in entries if entry.message is not None][-limit:]
     shown: list[dict[str, Any]] = []
     size = 0
     for entry in reversed(found):
-        message = shown_message(entry)
+        message = message_payload(entry)
         size += len(orjson.dumps(message))
         if size > HISTORY_BYTES:
             break
@@ -87,7 +87,7 @@ def shown_messages(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[
     return shown
 
 
-def shown_message(entry: TranscriptEntry) -> dict[str, Any]:
+def message_payload(entry: TranscriptEntry) -> dict[str, Any]:
     """Return one message with its time and run; `note` marks text that the hub inserted."""
     message: dict[str, Any] = entry.message.as_dict() if entry.message is not None else {}
     message |= {"timestamp": entry.ts_ms, "id": entry.id}

@@ -15,7 +15,7 @@ from hub.core.surfaces import READ, Method, MethodCall
 from hub.sessions.export import FORMATS
 from hub.sessions.fork import copies_as_tree
 from hub.sessions.methods.session_rows import SessionRows
-from hub.sessions.methods.session_shapes import preview, shown_messages
+from hub.sessions.methods.session_shapes import message_payloads, preview
 from hub.sessions.methods.sessions import KEY, SessionMethods
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -147,7 +147,7 @@ class SessionViews:
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         session, limit = self._keys.known(call.params["key"]), call.params["limit"]
-        messages = shown_messages(await last_messages(self._sessions, session, limit), limit) if limit else []
+        messages = message_payloads(await last_messages(self._sessions, session, limit), limit) if limit else []
         return {"key": session.key, "session": self._rows.of(session), "messages": messages}
 
     async def _describe(self, call: MethodCall) -> Mapping[str, Any]:

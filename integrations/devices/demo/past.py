@@ -75,7 +75,7 @@ class Past:
                 await self._go_to(now, now)
                 await self._say(self._story.waits, waits=True)
         finally:
-            self._clock.let_go()
+            self._clock.release()
 
     # --- time ---
 

@@ -85,7 +85,7 @@ class PastClock(Clock):
             if not is_over() and self._wall == before and self._waiting:
                 await self.travel(self._waiting[0][0] - self._offset)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Be the real clock from now on."""
         self._offset += self._wall - time.monotonic()
         self._is_past = False

@@ -10,7 +10,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text, template
 from hub.automation.definition.phrases import quoted, shown
 from hub.automation.definition.values import is_template
-from hub.automation.triggers.arming import limited, told
+from hub.automation.triggers.arming import limited, reporting
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -20,10 +20,10 @@ from hub.integration.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
+    filter_of,
     fits,
     is_wild,
     problem_of,
-    where_of,
 )
 
 PAYLOAD_JSON_BYTES = 65_536
@@ -148,7 +148,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         bus.fire(EVENT_WANTED, {"topic": topic, "qos": config["qos"], "wanted": wanted})
 
     ends = [
-        bus.listen(EVENT_MESSAGE, came, where_of(topic)),
+        bus.listen(EVENT_MESSAGE, came, filter_of(topic)),
         bus.listen(EVENT_BRIDGE_READY, lambda event: want(True)),
     ]
     want(True)
@@ -192,7 +192,7 @@ KINDS = {
             ),
             Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): boolean,
         },
-        arm=told(_arm),
+        arm=reporting(_arm),
         explain=_explain,
         description="An MQTT message came.",
     )

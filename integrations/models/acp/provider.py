@@ -18,7 +18,7 @@ from hub.models.schema import CONTEXT_WINDOW_MAX
 from hub.tools.approval import AskOwner
 from integrations.models.acp.agent_program import AcpError, AgentProgram
 from integrations.models.acp.session import AcpSession
-from integrations.models.acp.who_may import owners_words
+from integrations.models.acp.who_may import owner_message
 
 RUNNING_LIMIT = 8
 """Programs at once; one that waits for a message makes room for one that is asked."""
@@ -65,7 +65,7 @@ class AcpProvider:
         if program is None:
             known = ", ".join(self._programs)
             raise AcpError(f"There is no program {request.model} under acp.agents; there are: {known}.")
-        said = owners_words(request, f"{self.name}/{program.name}")
+        said = owner_message(request, f"{self.name}/{program.name}")
         key = (program.name, said.session_id)
         self._asked += 1
         try:

@@ -28,7 +28,7 @@ class OwnersWords(Struct, frozen=True):
     run_id: str | None
 
 
-def owners_words(request: ModelRequest, name: str) -> OwnersWords:
+def owner_message(request: ModelRequest, name: str) -> OwnersWords:
     """Return an owner's own words; a program acts outside the rules for tools, so nobody else may ask it.
 
     Raises:

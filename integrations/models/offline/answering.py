@@ -84,7 +84,7 @@ class OfflineAnswers:
         else:
             intent = understood(text, await self._recognize(text), language, now or self._now())
             language = intent.language if intent is not None else language
-            spoken = spoken_of(request.messages, turns)
+            spoken = last_mentioned(request.messages, turns)
             turn = OfflineTurn(text, language, now or self._now(), tools, spoken)
             step = decide(intent, results, turn)
             if quoted is not None and isinstance(step, Call):
@@ -136,7 +136,7 @@ def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
     return "", results[::-1]
 
 
-def spoken_of(messages: Sequence[Message], turns: Sequence[int]) -> list[Told]:
+def last_mentioned(messages: Sequence[Message], turns: Sequence[int]) -> list[RecalledEntry]:
     """Return the entries that the turn before the last was about: those remembered, or else those found.
 
     Args:
@@ -148,10 +148,10 @@ def spoken_of(messages: Sequence[Message], turns: Sequence[int]) -> list[Told]:
     before = messages[turns[1] : turns[0]]
     kept = [str(call.arguments.get("text", "")) for each in before for call in each.tool_calls if call.name == REMEMBER]
     if kept:
-        return [Told(kept[-1])]
+        return [RecalledEntry(kept[-1])]
     found = [each.text for each in before if each.role is Role.TOOL and each.tool_name == SEARCH and not each.is_error]
     answer = before[-1].text
-    return [told for told in told_in(found[-1], "hits") if told.text in answer] if found else []
+    return [told for told in entries_in(found[-1], "hits") if told.text in answer] if found else []
 
 
 def reminders(before: Sequence[Message], language: str) -> list[str]:

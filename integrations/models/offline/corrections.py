@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hub.memory.alike import gist_of
 from hub.memory.words import fold
-from integrations.models.offline.entries import Told, asked, placed, told_in
+from integrations.models.offline.entries import RecalledEntry, asked, entries_in, placed
 from integrations.models.offline.hearing import plain
 from integrations.models.offline.memories import FITS_SHARE, LIST_LIMIT, REMEMBER, SEARCH, said_remembered
 from integrations.models.offline.recognizer import RecognizedIntent
@@ -38,13 +38,17 @@ _BEFORE_VALUE = re.compile(r"\A(?:on|at|in|for|the|by|from)\s+|\A在", re.IGNORE
 
 
 def correct(
-    intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime, previous: Sequence[Told]
+    intent: RecognizedIntent,
+    results: Sequence[StepResult],
+    language: str,
+    now: datetime,
+    previous: Sequence[RecalledEntry],
 ) -> Step:
     """Write what holds now in the place of what held."""
     if results and results[-1].tool == REMEMBER:
         return Say(_corrected(results[-1].output, language))
     looked = [each for each in results if each.tool == SEARCH]
-    candidates = told_in(looked[-1].output, "hits") if looked else list(previous)
+    candidates = entries_in(looked[-1].output, "hits") if looked else list(previous)
     if topic := intent.slots.get("topic"):
         wanted = asked(topic, now.date())
         candidates = [each for each in candidates if wanted.share(each) == 1]
@@ -60,7 +64,7 @@ def correct(
     return Say(reply("correct_how", language))
 
 
-def _instead(told: Told, intent: RecognizedIntent, *, is_last: bool) -> str | None:
+def _instead(told: RecalledEntry, intent: RecognizedIntent, *, is_last: bool) -> str | None:
     """Return the corrected entry; None if the correction is about something else."""
     new, old = intent.slots["new"], intent.slots.get("old")
     if old is not None:

@@ -14,15 +14,15 @@ from msgspec import Struct
 from integrations.models.offline import corrections, memories
 from integrations.models.offline.arithmetic import work_out
 from integrations.models.offline.devices import Device, find, read_devices, search_for
-from integrations.models.offline.entries import Told, asked, lines
+from integrations.models.offline.entries import RecalledEntry, asked, lines
 from integrations.models.offline.failures import failed
 from integrations.models.offline.hearing import asks
 from integrations.models.offline.listening import listen, looked_for
 from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import about_schedules
-from integrations.models.offline.replies import reply, tell_date
-from integrations.models.offline.standing import TOOL as STANDING, about_standing, remove_standing, told_standing
+from integrations.models.offline.replies import date_text, reply
+from integrations.models.offline.standing import TOOL as STANDING, about_standing, remove_standing, standing_text
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
 DEVICES_LIMIT = 100
@@ -99,7 +99,7 @@ class OfflineTurn(Struct, frozen=True):
     language: str
     now: datetime
     tools: Collection[str]
-    previous: Sequence[Told] = ()
+    previous: Sequence[RecalledEntry] = ()
 
 
 def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
@@ -116,7 +116,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
     if intent is None:
         return _not_understood(results, turn)
     if intent.name == "ForgetWhich":
-        return Say(memories.which_to_forget(intent, turn.previous, language))
+        return Say(memories.ask_which_to_forget(intent, turn.previous, language))
     if intent.name not in _TOOL_OF:
         return Say(_known(intent, language, now))
     needed = [_TOOL_OF[intent.name], *(["memory_search"] if intent.name in _LOOKS_UP_FIRST else [])]
@@ -181,7 +181,7 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
         least = memories.ANY_SHARE if is_question else memories.WHOLE_SHARE
         if not results and (wanted.words or wanted.days):
             return Call("memory_search", {"query": wanted.text})
-        if results and (answer := memories.told(results[-1].output, wanted, language, least)):
+        if results and (answer := memories.reply_from(results[-1].output, wanted, language, least)):
             return Say(answer)
     if is_question:
         return Say(reply("unknown_question", language))
@@ -206,7 +206,7 @@ def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: O
         return step
     if not by_topic:
         return Call(STANDING, {"action": "list"})
-    standing = told_standing(by_topic[-1].output, language)
+    standing = standing_text(by_topic[-1].output, language)
     if standing is None:
         return step
     return Say(standing if step == Say(reply("no_schedules", language)) else f"{step.text}\n\n{standing}")
@@ -218,7 +218,7 @@ def _known(intent: RecognizedIntent, language: str, now: datetime) -> str:
         case "Time":
             return reply("time", language, time=f"{now:%H:%M}")
         case "Date":
-            return reply("date", language, date=tell_date(now, language))
+            return reply("date", language, date=date_text(now, language))
         case "Calculate":
             return _sum(intent.slots["expression"], language)
         case _:
@@ -248,7 +248,7 @@ def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn:
     devices = read_devices(states[-1].output)
     device = find(devices, intent.slots["name"], intent.slots.get("state", ""))
     if device is not None:
-        return Say(reply("state", language, name=device.name, state=device.told(language)))
+        return Say(reply("state", language, name=device.name, state=device.state_text(language)))
     # No device of that name: it may be something from memory.
     if "memory_search" in turn.tools:
         recall = RecognizedIntent("Recall", intent.language, intent.slots)
@@ -266,4 +266,4 @@ def _command_device(intent: RecognizedIntent, results: Sequence[StepResult], lan
 
 
 def _told(device: Device, language: str) -> str:
-    return f"{device.name}: {device.told(language)}"
+    return f"{device.name}: {device.state_text(language)}"

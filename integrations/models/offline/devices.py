@@ -45,7 +45,7 @@ class Device(Struct, frozen=True):
         """The kind of device."""
         return self.entity_id.partition(".")[0]
 
-    def told(self, language: str) -> str:
+    def state_text(self, language: str) -> str:
         """Return the state as people read it."""
         state = self.state.replace("_", " ") if language == ENGLISH else _CHINESE_STATES.get(self.state, self.state)
         return f"{state} {self.unit}".strip()

@@ -18,7 +18,7 @@ from integrations.models.offline.statements import KIN, ZH_KIN, subject_of
 from integrations.models.offline.steps import read_items
 
 
-class Told(Struct, frozen=True):
+class RecalledEntry(Struct, frozen=True):
     """Something that memory told: its text, the file it is in, its day, how well it fits (0 to 1)."""
 
     text: str
@@ -55,7 +55,7 @@ class EntryQuery(Struct, frozen=True):
     head: frozenset[str] = frozenset()
     is_named: bool = False
 
-    def share(self, told: Told) -> float:
+    def share(self, told: RecalledEntry) -> float:
         """Return the share of it, 0 to 1, that an entry has."""
         own = {*words_of(told.text), *marks_in(told.text), *(marks_of_day(told.day) if told.day else ())}
         terms = [*(_LIKE_WORDS.get(word, frozenset([word])) for word in self.words), *self.days]
@@ -69,7 +69,7 @@ class EntryQuery(Struct, frozen=True):
         """Whether it asks for the person that an entry is about."""
         return _WHO.search(self.said) is not None
 
-    def is_about(self, told: Told) -> bool:
+    def is_about(self, told: RecalledEntry) -> bool:
         """Whether an entry names the subject of the question: half of a name, all of somebody's thing.
 
         A thing with fewer words matches, as long as the question has them all: a fence for the garden fence.
@@ -80,7 +80,7 @@ class EntryQuery(Struct, frozen=True):
             return False
         return 2 * len(self.subject & own) >= len(self.subject)
 
-    def is_near(self, told: Told) -> bool:
+    def is_near(self, told: RecalledEntry) -> bool:
         """Whether an entry has half of the query, beside words that fit many things: number, name.
 
         The subject must be the same, too: a question about a sister is not answered with what a brother does.
@@ -92,12 +92,12 @@ class EntryQuery(Struct, frozen=True):
             return False
         return self.is_named or self.asks_who or self.names_subject_of(told)
 
-    def asks_for_kind_of(self, told: Told) -> bool:
+    def asks_for_kind_of(self, told: RecalledEntry) -> bool:
         """Whether an entry has the requested sort of thing: a number does not answer where somebody is."""
         attributes = subject_of(told.text, language_of(told.text)) & _NAMED_ATTRIBUTES - {*words_of(self.said)}
         return all(attributes <= fits for pattern, fits in _KINDS if pattern.search(self.said))
 
-    def names_subject_of(self, told: Told, *, least: int = 0) -> bool:
+    def names_subject_of(self, told: RecalledEntry, *, least: int = 0) -> bool:
         """Whether the question names all that an entry is about: of a family the name or the relation suffices."""
         language = language_of(told.text)
         subject = subject_of(told.text, language) - _ATTRIBUTES - _ATTRIBUTE_CHARACTERS
@@ -247,14 +247,16 @@ def _subject(said: str) -> frozenset[str]:
     return frozenset(words_of(" ".join(name for name in names if name.lower() not in _NO_OWNER)))
 
 
-def told_in(output: str, key: str) -> list[Told]:
+def entries_in(output: str, key: str) -> list[RecalledEntry]:
     """Return the entries in a memory tool's result under a key: each item of a list once."""
-    found: dict[str, Told] = {}
+    found: dict[str, RecalledEntry] = {}
     for each in read_items(output, key):
         if "text" not in each:
             continue
         for text in _texts(str(each["text"]), is_entry="kind" in each):
-            told = Told(text, str(each.get("path", "")), _day(each), _score(each), each.get("trusted") is not False)
+            told = RecalledEntry(
+                text, str(each.get("path", "")), _day(each), _score(each), each.get("trusted") is not False
+            )
             found.setdefault(text, told)
     return list(found.values())
 
@@ -264,12 +266,12 @@ def lines(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def placed(items: Sequence[Told], language: str) -> str:
+def placed(items: Sequence[RecalledEntry], language: str) -> str:
     """Return entries as a list, each with its place and day."""
     return lines(f"{each.text}{_where(each, language)}" for each in items)
 
 
-def _where(told: Told, language: str) -> str:
+def _where(told: RecalledEntry, language: str) -> str:
     facts = [told.path, short_date(told.day, language) if told.day else ""]
     facts.append("" if told.is_ours else reply("from_outside", language))
     known = [fact for fact in facts if fact]

@@ -22,7 +22,7 @@ _ONE_WAY: dict[int, int | str] = {**simplified_characters(), **_FULL_WIDTH, **_M
 _ASKS = re.compile(r"[?？][\s\"'”」]*\Z")
 
 
-class Heard(Struct, frozen=True):
+class HeardSentence(Struct, frozen=True):
     """A sentence.
 
     Attributes:
@@ -33,12 +33,12 @@ class Heard(Struct, frozen=True):
     plain: str
     said: str
 
-    def cut(self, begin: int, end: int) -> Heard:
+    def cut(self, begin: int, end: int) -> HeardSentence:
         """Return a part of it, stripped."""
         part = self.plain[begin:end]
         begin += len(part) - len(part.lstrip(ENDS))
         end -= len(part) - len(part.rstrip(ENDS))
-        return Heard(self.plain[begin:end], self.said[begin:end])
+        return HeardSentence(self.plain[begin:end], self.said[begin:end])
 
 
 class Hearing:
@@ -59,19 +59,19 @@ class Hearing:
         edge = "" if re.search(r"[\u3400-\u9fff]", known) else r"\b"
         self._keyword = re.compile(rf"{edge}(?:{known}){edge}", re.IGNORECASE)
 
-    def hear(self, text: str) -> Heard:
+    def hear(self, text: str) -> HeardSentence:
         """Return a sentence ready to be recognised."""
         said = " ".join(text.split())
-        heard = Heard(plain(said), said)
+        heard = HeardSentence(plain(said), said)
         heard = heard.cut(0, len(said))
         first = self._keyword.search(heard.plain)
         right = self._right.get(first[0].casefold()) if first is not None else None
         if first is None or right is None:
             return heard
         begin, end = first.span()
-        return Heard(*(f"{each[:begin]}{right}{each[end:]}" for each in (heard.plain, heard.said)))
+        return HeardSentence(*(f"{each[:begin]}{right}{each[end:]}" for each in (heard.plain, heard.said)))
 
-    def bare(self, heard: Heard) -> Heard:
+    def bare(self, heard: HeardSentence) -> HeardSentence:
         """Return it without the asides around it; as it is when nothing would be left."""
         while True:
             begin, end = 0, len(heard.plain)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hub.memory.lists import item_of
 from hub.memory.words import fold, words_of
-from integrations.models.offline.entries import Told, placed, told_in
+from integrations.models.offline.entries import RecalledEntry, entries_in, placed
 from integrations.models.offline.hearing import ENDS
 from integrations.models.offline.lists import about_a_list
 from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
@@ -28,7 +28,7 @@ from integrations.models.offline.statements import (
     subject_of,
 )
 from integrations.models.offline.steps import Call, Say, Step, StepResult
-from integrations.models.offline.when import find_when
+from integrations.models.offline.when import find_time
 
 HEARD_LIMIT = 400
 """Characters of a sentence that is taken for plain words."""
@@ -80,7 +80,7 @@ def understood(text: str, intent: RecognizedIntent | None, language: str, now: d
         return RecognizedIntent("Keep", language, {"text": statement.text})
     if (later := _REMINDED.match(text.strip())) is not None:
         what = (later["what"] or later["zh"] or f"{later['when']}{later['later']}").strip(ENDS)
-        if later["zh"] or find_when(what, now) is not None:
+        if later["zh"] or find_time(what, now) is not None:
             return RecognizedIntent("Remind", language, {"reminder": what})
     if intent is None or (intent.name in _WEAK and "old" not in intent.slots):
         found = heard(text, language)
@@ -114,7 +114,7 @@ def heard(text: str, language: str) -> RecognizedIntent | None:
 
 
 def listen(
-    intent: RecognizedIntent, results: Sequence[StepResult], language: str, previous: Sequence[Told] = ()
+    intent: RecognizedIntent, results: Sequence[StepResult], language: str, previous: Sequence[RecalledEntry] = ()
 ) -> Step | None:
     """Return the next step for a plain statement; None when nothing of it is understood after all."""
     text = intent.slots["text"]
@@ -156,7 +156,7 @@ def _done(text: str, results: Sequence[StepResult], language: str) -> Step | Non
             return _kept(text, results[-1].output, language)
         if len(looked) == 1:
             return Call(SEARCH, {"query": f"{_PAYS.split(text)[0]} {'欠' if language == CHINESE else 'owes'}"})
-        debts = [each for each in told_in(looked[1].output, "hits") if _OWED.search(each.text)]
+        debts = [each for each in entries_in(looked[1].output, "hits") if _OWED.search(each.text)]
         mine = [each for each in debts if _covers(_content(subject_of(each.text, language)), text, language) == 1]
         if len(mine) == 1:
             return Call(REMEMBER, {"text": text, "replaces": mine[0].text})
@@ -169,23 +169,23 @@ def _done(text: str, results: Sequence[StepResult], language: str) -> Step | Non
     return _keep(statement.text, "todo" if statement.is_todo else "fact", after, language)
 
 
-def _closed(output: str, text: str, language: str) -> list[Told]:
+def _closed(output: str, text: str, language: str) -> list[RecalledEntry]:
     """Return the to-dos that a sentence reports as done: the one with most of its words, or several with as many."""
-    shares: list[tuple[float, Told]] = []
-    for each in told_in(output, "hits"):
+    shares: list[tuple[float, RecalledEntry]] = []
+    for each in entries_in(output, "hits"):
         item = item_of(each.text)
         shares.append((_covers(_terms(item[1] if item is not None else each.text, language), text, language), each))
     best = max((share for share, _ in shares), default=0.0)
     return [each for share, each in shares if share == best >= DONE_SHARE]
 
 
-def _replace(text: str, results: Sequence[StepResult], language: str, previous: Sequence[Told] = ()) -> Step:
+def _replace(text: str, results: Sequence[StepResult], language: str, previous: Sequence[RecalledEntry] = ()) -> Step:
     """Put a statement in the place of the only entry about the same; else keep it."""
     statement = statement_in(text, language) or PlainStatement(text)
     looked = [each for each in results if each.tool == SEARCH]
     if results and results[-1].tool == REMEMBER:
         return _kept(statement.text, results[-1].output, language)
-    found = told_in(looked[-1].output, "hits") if looked else list(previous)
+    found = entries_in(looked[-1].output, "hits") if looked else list(previous)
     if not looked and statement.subject and not about_the_same(statement, found, language):
         return Call(SEARCH, {"query": statement.about})
     match about_the_same(statement, found, language):
@@ -203,7 +203,7 @@ def _kept(text: str, output: str, language: str) -> Say:
     return Say(f"{said}\n{reply('corrected', language, text=struck[0])}" if struck else said)
 
 
-def about_the_same(statement: PlainStatement, entries: Sequence[Told], language: str) -> list[Told]:
+def about_the_same(statement: PlainStatement, entries: Sequence[RecalledEntry], language: str) -> list[RecalledEntry]:
     """Return the entries about the same as a statement: of several about a person, those that share most with it."""
     same = [
         each

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hub.memory.lists import item_of, item_text
 from hub.memory.words import fold, words_of
-from integrations.models.offline.entries import Told, lines, told_in
+from integrations.models.offline.entries import RecalledEntry, entries_in, lines
 from integrations.models.offline.hearing import ENDS, plain
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.replies import reply
@@ -153,9 +153,9 @@ def _look(which: str) -> Call:
     return Call("memory_search", {"query": item_text(which, "").strip(" :："), "kind": "todo", "limit": LIST_LIMIT})
 
 
-def _on(output: str, which: str) -> list[tuple[Told, str]]:
+def _on(output: str, which: str) -> list[tuple[RecalledEntry, str]]:
     """Return the entries of a list with their items."""
-    found = [(each, item_of(each.text)) for each in told_in(output, "hits")]
+    found = [(each, item_of(each.text)) for each in entries_in(output, "hits")]
     return [(each, item[1]) for each, item in found if item is not None and item[0] == which]
 
 

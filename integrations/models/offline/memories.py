@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from integrations.models.offline.entries import EntryQuery, Told, asked, lines, placed, told_in
+from integrations.models.offline.entries import EntryQuery, RecalledEntry, asked, entries_in, lines, placed
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
@@ -45,14 +45,14 @@ def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: st
     if not found:
         of_days = {"limit": LIST_LIMIT} if wanted.days and not wanted.words else {}
         return Call(SEARCH, {"query": wanted.text, **of_days})
-    if answer := told(found[-1].output, wanted, language):
+    if answer := reply_from(found[-1].output, wanted, language):
         return Say(answer)
     return Say(reply("not_recalled", language))
 
 
-def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHARE) -> str | None:
+def reply_from(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHARE) -> str | None:
     """Return a reply from the entries that match at least this share of a question; None when there are none."""
-    hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least and wanted.is_about(hit)]
+    hits = [hit for hit in entries_in(output, "hits") if wanted.share(hit) >= least and wanted.is_about(hit)]
     if not wanted.words:
         of_day = [hit for hit in hits if wanted.days and wanted.share(hit) == 1]
         return reply("recalled_many", language, lines=placed(of_day, language)) if of_day else None
@@ -78,7 +78,7 @@ def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], langu
     if not results:
         return Call(SEARCH, {"query": query, "limit": LIST_LIMIT, **({"kind": "todo"} if is_todo else {})})
     wanted = asked(query, now.date())
-    hits = [hit for hit in told_in(results[-1].output, "hits") if wanted.share(hit) >= FITS_SHARE]
+    hits = [hit for hit in entries_in(results[-1].output, "hits") if wanted.share(hit) >= FITS_SHARE]
     if not hits:
         return Say(reply("no_todos" if is_todo else "no_memories", language))
     return Say(reply("todo_list" if is_todo else "recalled_many", language, lines=placed(hits, language)))
@@ -91,7 +91,7 @@ def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: st
         return Call(SEARCH, {"query": text, "limit": LIST_LIMIT})
     if results[-1].tool == FORGET:
         return Say(_forgotten(results[-1].output, language))
-    hits = told_in(results[-1].output, "hits")
+    hits = entries_in(results[-1].output, "hits")
     wanted = asked(text, now.date())
     meant = [hit for hit in hits if wanted.share(hit) == 1] if wanted.words or wanted.days else []
     exact = [hit for hit in hits if _bare(hit.text) == _bare(text)]
@@ -107,20 +107,20 @@ def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: st
     return Say(reply("forget_many", language, count=str(len(meant)), lines=placed(meant, language)))
 
 
-def which_to_forget(intent: RecognizedIntent, previous: Sequence[Told], language: str) -> str:
+def ask_which_to_forget(intent: RecognizedIntent, previous: Sequence[RecalledEntry], language: str) -> str:
     """Return the question what to forget, with the latest named or mentioned ones."""
     named = intent.slots.get("text") or (previous[0].text if previous else None)
     example = reply("forget_example", language, text=named) if named else ""
     return reply("forget_which", language, example=example)
 
 
-def _near(hits: Sequence[Told], wanted: EntryQuery) -> list[Told]:
+def _near(hits: Sequence[RecalledEntry], wanted: EntryQuery) -> list[RecalledEntry]:
     near = [hit for hit in hits if wanted.is_near(hit)]
     return near[:TOLD_LIMIT]
 
 
 def _forgotten(output: str, language: str) -> str:
-    gone = told_in(output, "forgotten")
+    gone = entries_in(output, "forgotten")
     if not gone:
         return reply("not_forgotten", language)
     count = read_json(output).get("count")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from integrations.models.offline.arithmetic import NotASum, work_out
-from integrations.models.offline.hearing import ENDS, Heard, Hearing, asks
+from integrations.models.offline.hearing import ENDS, HeardSentence, Hearing, asks
 from integrations.models.offline.when import amount_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Recognizer:
             )  # "Remember Anna?" asks; "could you remember …?" does not
         return found
 
-    def _best(self, heard: Heard, grammar: Intents) -> RecognizedIntent | None:
+    def _best(self, heard: HeardSentence, grammar: Intents) -> RecognizedIntent | None:
         from hassil import recognize_all
 
         if not heard.plain:
@@ -108,7 +108,7 @@ class Recognizer:
         return best[1] if best else None
 
 
-def _said(heard: Heard, entity: MatchEntity) -> str:
+def _said(heard: HeardSentence, entity: MatchEntity) -> str:
     """Return the text of a wildcard slot, as it was written.
 
     The grammar's spans are off where it drops spaces between Chinese and other characters: there its text, which has

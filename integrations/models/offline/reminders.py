@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from integrations.models.offline.recognizer import RecognizedIntent
-from integrations.models.offline.replies import reply, tell_date
+from integrations.models.offline.replies import date_text, reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
 from integrations.models.offline.time_phrase import ParsedTime
-from integrations.models.offline.when import amount_of, find_when
+from integrations.models.offline.when import amount_of, find_time
 
 TOOL = "schedule"
 TOLD_LIMIT = 20
@@ -41,7 +41,7 @@ def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: s
         when = amount_of(intent.slots["amount"])
         text = reply("named_timer_text", language, text=reminder) if reminder else reply("timer_text", language)
     else:
-        found = find_when(reminder, now)
+        found = find_time(reminder, now)
         if found is None:
             return Say(reply("when_missing", language, text=_reminder_text(reminder)))
         when, text = found
@@ -53,7 +53,7 @@ def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: s
         return Say(reply("when_missing", language, text=_reminder_text(reminder)))
     if not results:
         return Call(TOOL, {"action": "add", when.kind: when.value, "text": text})
-    told = tell_next(_entry(results[-1].output, "added"), now, language)
+    told = next_due_text(_entry(results[-1].output, "added"), now, language)
     if intent.name == "Timer":
         return Say(reply("timer_set", language, when=told))
     return Say(reply("reminder_set" if when.kind == "at" else "reminder_repeats", language, when=told, text=text))
@@ -84,7 +84,7 @@ def _cancel(intent: RecognizedIntent, results: Sequence[StepResult], language: s
     return Call(TOOL, {"action": "remove", "id": str(meant[0].get("id", ""))})
 
 
-def tell_next(entry: dict[str, Any], now: datetime, language: str) -> str:
+def next_due_text(entry: dict[str, Any], now: datetime, language: str) -> str:
     """Return when something is due next, as people say it, with its day: "tomorrow at 09:00"."""
     try:
         due = datetime.fromisoformat(str(entry.get("next"))).replace(tzinfo=None)
@@ -95,7 +95,7 @@ def tell_next(entry: dict[str, Any], now: datetime, language: str) -> str:
         return reply("today_at", language, time=f"{due:%H:%M}")
     if day == timedelta(days=1):
         return reply("tomorrow_at", language, time=f"{due:%H:%M}")
-    return reply("date_at", language, date=tell_date(due, language), time=f"{due:%H:%M}")
+    return reply("date_at", language, date=date_text(due, language), time=f"{due:%H:%M}")
 
 
 def _reminder_text(reminder: str) -> str:
@@ -122,7 +122,7 @@ def _words(text: str) -> set[str]:
 
 
 def _lines(entries: list[dict[str, Any]], now: datetime, language: str) -> str:
-    return "\n".join(f"- {_named(each)}: {tell_next(each, now, language)}" for each in entries[:TOLD_LIMIT])
+    return "\n".join(f"- {_named(each)}: {next_due_text(each, now, language)}" for each in entries[:TOLD_LIMIT])
 
 
 def _named(entry: dict[str, Any]) -> str:

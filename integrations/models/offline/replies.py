@@ -33,7 +33,7 @@ def short_date(day: date, language: str) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def tell_date(now: datetime, language: str) -> str:
+def date_text(now: datetime, language: str) -> str:
     """Return a date in words, independent of the process's locale."""
     if language == CHINESE:
         return f"{short_date(now, language)}，{_WEEKDAYS[now.weekday()]}"

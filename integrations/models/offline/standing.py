@@ -27,7 +27,7 @@ def about_standing(intent: RecognizedIntent, results: Sequence[StepResult], lang
         case "StandingList":
             if not results:
                 return Call(TOOL, {"action": "list"})
-            return Say(told_standing(results[-1].output, language) or reply("no_standing", language))
+            return Say(standing_text(results[-1].output, language) or reply("no_standing", language))
     return remove_standing(intent.slots["topic"], results, language, today)
 
 
@@ -50,7 +50,7 @@ def remove_standing(topic: str, results: Sequence[StepResult], language: str, to
     return Say(reply("schedule_many", language, lines=lines(_named(each, language) for each in meant)))
 
 
-def told_standing(output: str, language: str) -> str | None:
+def standing_text(output: str, language: str) -> str | None:
     """Return the standing reminders that there are in words; None when there are none."""
     entries = read_items(output, "intents")[:TOLD_LIMIT]
     if not entries:

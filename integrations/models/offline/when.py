@@ -16,7 +16,7 @@ from integrations.models.offline.time_phrase import ParsedTime
 LENGTH_LIMIT = 1_000
 
 
-def find_when(text: str, now: datetime) -> tuple[ParsedTime, str] | None:
+def find_time(text: str, now: datetime) -> tuple[ParsedTime, str] | None:
     """Return the time that a text names and the text without it; None when it names none.
 
     Args:

@@ -14,9 +14,9 @@ from hub.integration.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
+    filter_of,
     fits,
     problem_of,
-    where_of,
 )
 from integrations.network.discovery.found import FoundService, FoundServices
 
@@ -51,5 +51,5 @@ def _follow(host: IntegrationHost, topic: str, found: FoundServices, matcher: Se
                 end()
             host.bus.fire(EVENT_WANTED, {"topic": topic, "qos": 0, "wanted": False})
 
-    ends = [host.bus.listen(EVENT_MESSAGE, came, where_of(topic)), host.bus.listen(EVENT_BRIDGE_READY, want)]
+    ends = [host.bus.listen(EVENT_MESSAGE, came, filter_of(topic)), host.bus.listen(EVENT_BRIDGE_READY, want)]
     want()

@@ -79,7 +79,7 @@ def find(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
     return [candidate for _, candidate in _matches(text, candidates)]
 
 
-def meant(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
+def find_named(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
     """Return the intended entities: all matches if "all" or a plural is said, else the best."""
     found = _matches(text, candidates)
     if not found or _is_several(text):

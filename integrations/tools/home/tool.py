@@ -17,7 +17,7 @@ from hub.entities.entities import HomeEntities
 from hub.entities.services import IS_NEW
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools.home.finding import NamedEntity, find, is_clear, meant, words_of
+from integrations.tools.home.finding import NamedEntity, find, find_named, is_clear, words_of
 from integrations.tools.home.verbs import VERBS, service_for
 
 GROUP = "home"
@@ -147,7 +147,7 @@ class _HomeTools:
     ) -> list[NamedEntity]:
         """Return the entities of that name that support the service."""
         able = [each for each in candidates if service_for(verb, each.domain, values) is not None]
-        return [each for each in able if each.entity_id == name] or meant(name, able)
+        return [each for each in able if each.entity_id == name] or find_named(name, able)
 
     async def _call(self, call: ToolCall, service: str, data: Mapping[str, Any]) -> None:
         domain, _, name = service.partition(".")

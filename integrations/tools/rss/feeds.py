@@ -34,7 +34,7 @@ class Feed(Struct, frozen=True):
     items: tuple[Mapping[str, Any], ...]
 
 
-class Seen(Struct):
+class FeedState(Struct):
     """The stored state of a feed.
 
     Attributes:
@@ -59,7 +59,7 @@ class Seen(Struct):
         return [] if first else list({item["id"]: item for item in new}.values())
 
 
-class SeenFile:
+class FeedStateFile:
     """Stores which items of a feed one trigger has seen. Its methods block: call them in a thread.
 
     Args:
@@ -72,18 +72,18 @@ class SeenFile:
         self._folder = home / ".storage" / "feeds"
         self._file = VersionedFile(self._folder / f"{name}.json", VERSION)
 
-    def read(self) -> Seen:
+    def read(self) -> FeedState:
         """Return the stored state; empty if there is no file, or it is damaged."""
         try:
             data = self._file.read()
         except StorageError:
-            return Seen()
+            return FeedState()
         if not isinstance(data, dict) or not isinstance(data.get("ids"), list):
-            return Seen()
+            return FeedState()
         ids = [each for each in data["ids"] if isinstance(each, str)][-SEEN_LIMIT:]
-        return Seen(ids, str(data.get("etag") or ""), str(data.get("modified") or ""), looked=True)
+        return FeedState(ids, str(data.get("etag") or ""), str(data.get("modified") or ""), looked=True)
 
-    def write(self, seen: Seen) -> None:
+    def write(self, seen: FeedState) -> None:
         """Store it, and drop the feeds that have not been used for longest.
 
         Raises:
@@ -103,7 +103,7 @@ def _changed_at(path: Path) -> float:
         return 0.0
 
 
-async def look(url: str, egress: Egress, seen: Seen) -> Feed | None:
+async def look(url: str, egress: Egress, seen: FeedState) -> Feed | None:
     """Fetch and parse a feed; None if unchanged since `seen`, which is updated with the server's validators.
 
     Raises:

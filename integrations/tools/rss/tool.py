@@ -12,7 +12,7 @@ from hub.security.egress import URL_LENGTH_LIMIT, Egress, parse_url
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.known_urls import KnownUrls, why_ask
-from integrations.tools.rss.feeds import Feed, Seen, look
+from integrations.tools.rss.feeds import Feed, FeedState, look
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -67,7 +67,7 @@ async def newest(egress: Egress, data: Mapping[str, Any]) -> tuple[Feed, list[Ma
     Raises:
         HubError: It cannot be fetched, or is not a feed.
     """
-    feed = await look(data["url"], egress, Seen())
+    feed = await look(data["url"], egress, FeedState())
     if feed is None:
         raise Unavailable(f"{data['url']} answered that nothing changed to an unconditional request")
     return feed, list(reversed(feed.items))[: data["limit"]]

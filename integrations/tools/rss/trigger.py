@@ -12,13 +12,13 @@ from hub.automation.definition.fields import duration
 from hub.automation.definition.phrases import quoted, span
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required, url
 from hub.security.egress import Egress
-from integrations.tools.rss.feeds import Feed, Seen, SeenFile, look
+from integrations.tools.rss.feeds import Feed, FeedState, FeedStateFile, look
 
 INTERVAL_S = 900.0
 SHORTEST_S = 60.0
@@ -35,8 +35,8 @@ class _Watcher:
         self._address = address
         self._egress = egress
         self._host = host
-        self._file = SeenFile(host.parts.home, f"{host.automation_id}\n{address}")
-        self._seen: Seen | None = None
+        self._file = FeedStateFile(host.parts.home, f"{host.automation_id}\n{address}")
+        self._seen: FeedState | None = None
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
 
@@ -69,12 +69,12 @@ class _Watcher:
 
     def _fire(self, feed: Feed, new: list[Mapping[str, Any]]) -> None:
         """Fire for each new item, the oldest first."""
-        let_go = max(0, len(new) - FIRED_LIMIT)
+        release = max(0, len(new) - FIRED_LIMIT)
         about = {"title": feed.title, "link": feed.link, "url": self._address}
-        for item in new[let_go:]:
+        for item in new[release:]:
             words = f"new in {feed.title or self._address}"
-            self._host.fire({"feed": about, "item": item, "let_go": let_go, "description": words}, tainted=True)
-            let_go = 0
+            self._host.fire({"feed": about, "item": item, "release": release, "description": words}, tainted=True)
+            release = 0
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
@@ -102,7 +102,7 @@ KINDS = {
                 duration, Range(min=SHORTEST_S, msg="expected at least one minute")
             ),
         },
-        arm=told(_arm),
+        arm=reporting(_arm),
         explain=lambda config: phrase(
             "when something new appears in {feed}, checked every {span}",
             feed=quoted(config["url"]),

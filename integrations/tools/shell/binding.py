@@ -19,7 +19,7 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.tools.command_line import WrittenCommand, candidate_files, entered, look_alikes, run_arguments, run_words
-from node.rules.system_programs import is_of_system
+from node.rules.system_programs import is_system_program
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs are looked for, and the PATH of what is started."""
@@ -140,7 +140,7 @@ def _hold_program(bound: BoundCommand, *, seals: bool) -> None:
     word = bound.command.words[0] if bound.command.words else SHELL
     source = _find(bound, word)
     real = os.readlink(f"/proc/self/fd/{source}")
-    bound.path, bound.system = real, is_of_system(real)
+    bound.path, bound.system = real, is_system_program(real)
     if seals and (not bound.system or _begins_with(source, b"#!")):
         held, bound.digest = _sealed(bound, source, word)
         os.close(source)
@@ -209,7 +209,7 @@ def _hold_read(bound: BoundCommand) -> None:
             if word in bound.files or len(bound.files) >= FILES_LIMIT or (found := _opened(bound, word)) is None:
                 continue
             try:
-                if not is_of_system(os.readlink(f"/proc/self/fd/{found}")):
+                if not is_system_program(os.readlink(f"/proc/self/fd/{found}")):
                     bound.files[word] = _digest_within(bound, found)
                     scripts.append(word)
             finally:

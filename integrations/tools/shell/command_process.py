@@ -124,9 +124,9 @@ class CommandProcess:
             self._line(rest)
 
     def _line(self, raw: bytes) -> None:
-        let_go = self._bound.admit()
-        if let_go is not None and self._on_line is not None:
-            self._on_line(raw.decode("utf-8", "replace").rstrip("\r")[:LINE_CHARS], let_go)
+        release = self._bound.admit()
+        if release is not None and self._on_line is not None:
+            self._on_line(raw.decode("utf-8", "replace").rstrip("\r")[:LINE_CHARS], release)
 
 
 class _Bound:
@@ -147,8 +147,8 @@ class _Bound:
         if self._count > LINES_PER_SECOND:
             self._let_go += 1
             return None
-        let_go, self._let_go = self._let_go, 0
-        return let_go
+        release, self._let_go = self._let_go, 0
+        return release
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -80,14 +80,14 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     codes: list[int] | None = config.get("code")
     argv: list[str] = config["command"]
 
-    def wrote(line: str, let_go: int) -> None:
+    def wrote(line: str, release: int) -> None:
         match = search(line) if search is not None else None
         if search is not None and match is None:
             return
         trigger: dict[str, Any] = {
             "command": argv,
             "line": line,
-            "let_go": let_go,
+            "release": release,
             "description": f"a line of {argv[0]}",
         }
         if match is not None:
@@ -152,7 +152,7 @@ KINDS = {
                 "environment", default=dict, description="Environment variables besides PATH, HOME, LANG and the like."
             ): {All(string, Match(_NAME, msg="expected the name of a variable")): string},
         },
-        arm=told(_arm),
+        arm=reporting(_arm),
         explain=_explain,
         description="A command wrote a line, or ended.",
         rule=_rule,

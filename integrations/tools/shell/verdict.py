@@ -15,7 +15,7 @@ from hub.security.root import Root
 from hub.tools.command_line import runs_others
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.binding import BoundCommand
-from node.rules.allowed_words import can_stand_for_any
+from node.rules.allowed_words import may_match_wildcard
 from node.rules.harmless import Grammar, grammar_of, path_operands
 
 
@@ -95,7 +95,7 @@ def judge(
         return CommandJudgement(None, phrase("it has a terminal or an environment of its own"))
     if not bound.system:
         return CommandJudgement(None, phrase("{path} is not a program of the system", path=bound.path))
-    named = (each for each in words[1:] if can_stand_for_any(each))
+    named = (each for each in words[1:] if may_match_wildcard(each))
     if is_here and rules.allows(words) and all(_is_seen(view, base, each, folders=True) for each in named):
         return CommandJudgement(CommandVerdict.ALLOWED)
     if may_swap:

@@ -10,7 +10,7 @@ from typing import Any
 from hub.automation.definition.grammar import automation
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.dry_run import DryRun
-from hub.automation.running.execute import Ended, execute
+from hub.automation.running.execute import RunEnd, execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import Keeper, RunState
 from hub.core.context import SYSTEM, Authority, Context
@@ -82,12 +82,12 @@ class Bench:
             plan, self.parts, Context(authority), variables=variables, trigger=trigger, dry=dry, keeper=keeper
         )
 
-    async def ended(self, steps: Any, **more: Any) -> tuple[Ended, RunState]:
+    async def ended(self, steps: Any, **more: Any) -> tuple[RunEnd, RunState]:
         """Run steps that wait for nothing."""
         run = self.run(steps, **more)
         return await execute(run), run
 
-    def start(self, run: RunState) -> asyncio.Task[Ended]:
+    def start(self, run: RunState) -> asyncio.Task[RunEnd]:
         """Run it as a task; `advance` lets time pass."""
         return self.parts.tasks.spawn(execute(run), name="run")
 

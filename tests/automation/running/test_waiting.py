@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hub.automation.contract import RunOutcome
-from hub.automation.running.execute import Ended
+from hub.automation.running.execute import RunEnd
 from hub.automation.running.plan import RunPlan, waits_long
 from hub.automation.running.saved_values import pack, unpack
 from hub.automation.running.waiting import STATE_LIMIT_BYTES, WaitingRuns
@@ -54,12 +54,12 @@ class Home:
         self._keys: dict[str, Any] = {}
         self.keeper = Mortal(WaitingRuns(db, self.bench.parts.clock.time), None)
 
-    def live(self, saves: int | None = None) -> asyncio.Task[Ended]:
+    def live(self, saves: int | None = None) -> asyncio.Task[RunEnd]:
         """Start, and begin a run; the hub dies after so many saves."""
         self._begin(saves)
         return self.bench.start(self.bench.run(self.steps, keeper=self.keeper, **self.config))
 
-    async def again(self, saves: int | None = None, later_s: float = 0.0) -> list[asyncio.Task[Ended]]:
+    async def again(self, saves: int | None = None, later_s: float = 0.0) -> list[asyncio.Task[RunEnd]]:
         """Start again, some time later, and resume what was cut off."""
         now = self.bench.parts.clock.time() + later_s
         self.bench = Bench(make_parts(start=now))
@@ -97,7 +97,7 @@ def note(n: Any) -> dict[str, Any]:
     return {"action": "test.note", "data": {"n": n}}
 
 
-async def ending(task: asyncio.Task[Ended]) -> Ended | None:
+async def ending(task: asyncio.Task[RunEnd]) -> RunEnd | None:
     """How a run ended; None when it was cut off."""
     try:
         return await task
@@ -427,7 +427,7 @@ async def lifetime(steps: Any, deaths: list[int], *, idempotent: bool) -> tuple[
         left = left[1:]
 
 
-async def _through(home: Home, task: asyncio.Task[Ended]) -> Ended | None:
+async def _through(home: Home, task: asyncio.Task[RunEnd]) -> RunEnd | None:
     while not task.done():
         await home.bench.advance(50)
     return await ending(task)

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.files.patches import Hunk, PatchConflict, hunks_between, taken_back, taken_out, unified
+from integrations.memory.notes.files.patches import (
+    Hunk,
+    PatchConflict,
+    hunks_between,
+    undone_exactly,
+    unified,
+    without_change,
+)
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  x", "é", "\udcff", "d\r"]), max_size=12).map("\n".join)
 
@@ -17,7 +24,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  x", "é", "\udcff", "d\r
 def test_what_was_changed_is_taken_back_exactly(before: str, after: str) -> None:
     hunks = hunks_between(before, after)
 
-    assert taken_back(after, hunks) == before
+    assert undone_exactly(after, hunks) == before
     assert bool(hunks) == (before != after)
 
 
@@ -29,7 +36,7 @@ def test_one_addition_is_taken_out_and_another_stays(text: str, at: int, other_a
     place = other_at if other_at <= at else other_at + 2
     with_both = [*with_one[:place], "- other", *with_one[place:]]
 
-    left = taken_out("\n".join(with_both), hunks_between("\n".join(lines), "\n".join(with_one)))
+    left = without_change("\n".join(with_both), hunks_between("\n".join(lines), "\n".join(with_one)))
 
     assert sorted(left.split("\n")) == sorted([*lines, "- other"])
 
@@ -45,13 +52,13 @@ def test_one_addition_is_taken_out_and_another_stays(text: str, at: int, other_a
 )
 def test_what_is_not_there_or_not_clear_is_not_guessed(before: str, after: str, now: str) -> None:
     with pytest.raises(PatchConflict):
-        taken_out(now, hunks_between(before, after))
+        without_change(now, hunks_between(before, after))
 
 
 def test_lines_that_were_taken_out_go_back_between_those_that_they_stood_between() -> None:
     hunks = hunks_between("a\nb\nc\n", "a\nc\n")
 
-    assert taken_out("new\na\nc\nnew\n", hunks) == "new\na\nb\nc\nnew\n"
+    assert without_change("new\na\nc\nnew\n", hunks) == "new\na\nb\nc\nnew\n"
 
 
 @given(LINES, LINES)

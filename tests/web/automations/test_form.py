@@ -254,9 +254,9 @@ def test_any_value_can_be_shown_and_yaml_is_read_back_as_it_was(schema: dict[str
     control = control_of("x", "x", schema, value)
 
     is_yaml = control.kind == "yaml" and bool(control.shown) and not control.shown.startswith(("{{", "{%"))
-    assert not is_yaml or meant(control, control.shown) == parse_value(control.shown)
+    assert not is_yaml or parse_text(control, control.shown) == parse_value(control.shown)
     is_text = not is_yaml and bool(control.shown.strip())
-    assert not is_text or str(meant(control, control.shown)) not in ("", str(MISSING))
+    assert not is_text or str(parse_text(control, control.shown)) not in ("", str(MISSING))
 
 
 @pytest.mark.parametrize("place", [{}, {"target": {"entity_id": "light.hall"}}, {"entity_id": "light.hall"}])

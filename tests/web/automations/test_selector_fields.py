@@ -13,7 +13,7 @@ from hub.automation.blueprints.store import bundled_folder
 from hub.config.edit import parse_value
 from hub.core.errors import InvalidRequest
 from web.automations.blueprint_form import PREFIX, blueprint_form
-from web.automations.selector_fields import InputControl, input_control, meant
+from web.automations.selector_fields import InputControl, input_control, parse_texts
 from web.core.form_fields import MISSING
 from web.core.i18n import catalogue
 from web.core.suggestions import Option
@@ -84,7 +84,7 @@ VALUES = [
 def test_a_value_is_shown_and_means_the_same_again(selector: Any, value: Any, kind: str) -> None:
     shown = control(selector, value)
 
-    again = meant(shown, shown.shown)
+    again = parse_texts(shown, shown.shown)
 
     assert shown.kind == kind
     assert again == value
@@ -97,7 +97,7 @@ def test_every_kind_of_selector_has_a_field_that_may_be_empty(kind: str) -> None
     empty = control({kind: options.get(kind, {})})
 
     assert empty.shown == ()
-    assert meant(empty, [""]) is MISSING
+    assert parse_texts(empty, [""]) is MISSING
 
 
 @pytest.mark.parametrize("path", BLUEPRINTS, ids=lambda path: path.stem)
@@ -126,7 +126,7 @@ def test_a_form_that_is_sent_as_it_was_shown_changes_no_input(path: Path) -> Non
 )
 def test_a_text_that_means_nothing_is_refused_and_shown_again(selector: Any, text: str) -> None:
     with pytest.raises(InvalidRequest):
-        meant(control(selector), [text])
+        parse_texts(control(selector), [text])
     form = blueprint_form([{"name": "", "description": "", "collapsed": True, "inputs": [field(selector)]}], Nothing())
 
     form.take({f"{PREFIX}x": [text]}, catalogue("en"))
@@ -138,10 +138,10 @@ def test_a_text_that_means_nothing_is_refused_and_shown_again(selector: Any, tex
 
 
 def test_an_emptied_field_means_empty_where_something_else_would_stand_in_its_place() -> None:
-    assert meant(control({"text": {}}, default="hello"), [""]) == ""
-    assert meant(control({"text": {}}, default=""), [""]) is MISSING
-    assert meant(control({"entity": {"multiple": True}}, default=["light.a"]), ["", ""]) == []
-    assert meant(control({"number": {}}, default=5), [""]) is MISSING
+    assert parse_texts(control({"text": {}}, default="hello"), [""]) == ""
+    assert parse_texts(control({"text": {}}, default=""), [""]) is MISSING
+    assert parse_texts(control({"entity": {"multiple": True}}, default=["light.a"]), ["", ""]) == []
+    assert parse_texts(control({"number": {}}, default=5), [""]) is MISSING
 
 
 def test_a_time_without_its_seconds_is_the_same_time() -> None:
@@ -155,9 +155,9 @@ def test_a_time_without_its_seconds_is_the_same_time() -> None:
 def test_a_secret_is_named_and_nothing_else_is_read_in() -> None:
     anything = control({"object": {}})
 
-    assert meant(anything, ["key: !secret some_key"]) == {"key": "!secret some_key"}
+    assert parse_texts(anything, ["key: !secret some_key"]) == {"key": "!secret some_key"}
     with pytest.raises(InvalidRequest, match="!include"):
-        meant(anything, ["key: !include secrets.yaml"])
+        parse_texts(anything, ["key: !include secrets.yaml"])
 
 
 def test_a_choice_that_is_gone_stays_chosen_until_somebody_changes_it() -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
 from web.automations.entity_names import EntityNames
-from web.automations.trace_view import TONES, TraceView, outcome_shown
+from web.automations.trace_view import TONES, TraceView, outcome_chip
 from web.core.assets import Assets
 from web.core.durations import duration_text
 from web.core.render import Renderer
@@ -69,7 +69,7 @@ def test_a_run_that_goes_on_has_no_length(view: TraceView) -> None:
 
 def test_every_outcome_has_words_and_a_tone() -> None:
     assert OUTCOMES.keys() == TONES.keys()
-    assert outcome_shown("brand_new")["outcome_text"] == "brand_new"
+    assert outcome_chip("brand_new")["outcome_text"] == "brand_new"
 
 
 @pytest.mark.parametrize(

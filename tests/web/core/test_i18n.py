@@ -10,7 +10,7 @@ from hub.config.check import check
 from hub.core.languages import match_language
 from hub.integration.schemas import schemas
 from hub.sections import all_sections
-from hub.skills.gates import told_missing
+from hub.skills.gates import missing_text
 from hub.skills.skill_file import Requirements
 from tests.web.texts_in_use import (
     constants_of_the_hub,
@@ -165,7 +165,7 @@ def test_an_error_of_the_configuration_is_shown_in_the_readers_language(
 
 
 def test_what_a_skill_lacks_is_shown_in_the_readers_language() -> None:
-    lacking = told_missing(Requirements(bins=("jq", "curl"), env=("KEY",)))
+    lacking = missing_text(Requirements(bins=("jq", "curl"), env=("KEY",)))
 
     assert lacking == "programs: jq, curl; environment variables: KEY"
     assert catalogue("zh-CN").gettext(lacking) == "程序：jq、curl；环境变量：KEY"

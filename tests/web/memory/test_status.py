@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from web.chat.markdown import Markdown
-from web.memory.status import COSTS_LIMIT, IndexStatus, costs_shown
+from web.memory.status import COSTS_LIMIT, IndexStatus, costs_as_text
 from web.memory.view import MemoryView
 
 INDEX: dict[str, Any] = {
@@ -103,7 +103,7 @@ def test_what_another_person_is_told_is_enough_for_a_page() -> None:
 def test_costs_are_summed_over_all_and_shown_the_latest_first() -> None:
     rows = [cost(f"2026-{number // 28 + 1:02}-{number % 28 + 1:02}", 0.001) for number in range(COSTS_LIMIT + 5)]
 
-    found = costs_shown(rows)
+    found = costs_as_text(rows)
 
     assert found is not None
     assert (len(found["rows"]), found["more"]) == (COSTS_LIMIT, 5)
@@ -113,7 +113,7 @@ def test_costs_are_summed_over_all_and_shown_the_latest_first() -> None:
 
 
 def test_what_has_no_price_is_no_nought() -> None:
-    found = costs_shown([cost("2026-05-12", None)])
+    found = costs_as_text([cost("2026-05-12", None)])
 
     assert found is not None
     assert (found["usd_text"], found["rows"][0]["usd_text"]) == (None, None)

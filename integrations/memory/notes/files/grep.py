@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.memory.contract import Filters, Hit
-from hub.memory.dates import marks_by_which, marks_of_day
+from hub.memory.dates import marks_of_day, search_marks
 from hub.memory.markdown import Passage, passages
 from hub.memory.places import day_of
 from hub.memory.ranking import snippet
@@ -171,7 +171,7 @@ def _look(scan: Scan, file: Text, passage: Passage, terms: Sequence[Term], filte
             scan.found.append(found)
         return
     words = words_of(passage.text)
-    marks = [*marks_by_which(passage.text), *(marks_of_day(found.day) if found.day else ())]
+    marks = [*search_marks(passage.text), *(marks_of_day(found.day) if found.day else ())]
     own = {*words, *words_of(passage.heading), *marks}
     matches = frozenset(number for number, term in enumerate(terms) if term & own)
     if matches:
@@ -197,7 +197,7 @@ def _may_have(file: Text, terms: Sequence[Term]) -> bool:
             continue
         if marks is None:
             day = day_of(file.path)
-            marks = [*marks_by_which(file.text), *(marks_of_day(day) if day else ())]
+            marks = [*search_marks(file.text), *(marks_of_day(day) if day else ())]
         if any(mark == word or mark.startswith(f"{word}-") for mark in marks):
             return True
     return False

@@ -8,7 +8,7 @@ from datetime import date
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
 from hub.memory.contract import QUERY_LIMIT, Filters, Hit
-from hub.memory.dates import marks_by_which, marks_of_day
+from hub.memory.dates import marks_of_day, search_marks
 from hub.memory.days_asked import asked_for
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
@@ -45,7 +45,9 @@ def day_in(path: str, passage: Passage) -> date | None:
         return day_of(path)
 
 
-def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]) -> list[tuple[str, Passage]]:
+def matching_entries(
+    passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]
+) -> list[tuple[str, Passage]]:
     """Return the list items that say exactly `query`; if there is none, those with all of its terms."""
     items = [(path, each) for path, each in passages if each.is_item]
     wanted = fact_key(query)
@@ -60,7 +62,7 @@ def has_all(text: str, day: date | None, terms: Sequence[Term]) -> bool:
     folded = fold(text)
     if not all(any(word.startswith("@") or may_have(folded, word) for word in term) for term in terms):
         return False
-    own = {*words_of(text), *marks_by_which(text), *(marks_of_day(day) if day else ())}
+    own = {*words_of(text), *search_marks(text), *(marks_of_day(day) if day else ())}
     return all(term & own for term in terms)
 
 

@@ -61,7 +61,7 @@ def shown(text: str) -> str:
 
 def has_files(root: str, area: str) -> bool:
     """Whether there may be a file of an area, judged by a name or two."""
-    # Asked before every message, and several times as fast as with paths as objects.
+    # ParsedQuestion before every message, and several times as fast as with paths as objects.
     there = os.path.exists
     if area == PRIVATE_AREA:
         return there(f"{root}/{CURATED}") or _has_own_files(f"{root}/{FOLDER}")

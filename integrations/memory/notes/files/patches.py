@@ -65,7 +65,7 @@ def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
     )
 
 
-def taken_back(text: str, hunks: Sequence[Hunk]) -> str:
+def undone_exactly(text: str, hunks: Sequence[Hunk]) -> str:
     """Return the text with the change undone exactly; `text` is its result.
 
     Raises:
@@ -80,7 +80,7 @@ def taken_back(text: str, hunks: Sequence[Hunk]) -> str:
     return "\n".join(lines)
 
 
-def taken_out(text: str, hunks: Sequence[Hunk]) -> str:
+def without_change(text: str, hunks: Sequence[Hunk]) -> str:
     """Return a later text with one earlier change removed; every other line stays.
 
     Raises:

@@ -17,7 +17,7 @@ from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.file_worker import FileWorker
-from integrations.memory.notes.files.matching import Term, for_example, meant
+from integrations.memory.notes.files.matching import Term, for_example, matching_entries
 from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of
 
@@ -116,7 +116,7 @@ class Remembering(Struct, frozen=True):
             and fact_key(each.text) != same
             and may_strike(path, each.person, self.scope)
         ]
-        found = meant(there, self.entry.replaces, self.replaced)
+        found = matching_entries(there, self.entry.replaces, self.replaced)
         if len(found) > STRUCK_LIMIT:
             raise InvalidRequest(
                 f"{len(found)} entries match what is replaced, and nothing was written. Say more precisely which, "

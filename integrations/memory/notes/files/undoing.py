@@ -6,7 +6,7 @@ from hub.core.errors import Conflict
 from integrations.memory.notes.files.history import FileChange, Record
 from integrations.memory.notes.files.journal import text_before
 from integrations.memory.notes.files.memory_files import Draft, hash_of
-from integrations.memory.notes.files.patches import Hunk, PatchConflict, taken_out
+from integrations.memory.notes.files.patches import Hunk, PatchConflict, without_change
 
 TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 
@@ -23,7 +23,7 @@ def undone(file: FileChange, now: str | None) -> Draft:
         if now is None or file.after is None or file.hunks is None:
             raise PatchConflict
         hunks = file.hunks if file.before is not None else tuple(_without_title(hunk) for hunk in file.hunks)
-        return Draft(file.path, now, taken_out(now, hunks))
+        return Draft(file.path, now, without_change(now, hunks))
     except PatchConflict:
         raise Conflict(
             f"{file.path} was changed again since, where this change was; nothing was undone. Edit it by hand",

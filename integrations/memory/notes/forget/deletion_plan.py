@@ -14,7 +14,7 @@ from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.memory.scope import MemoryScope
-from integrations.memory.notes.files.matching import Term, for_example, meant
+from integrations.memory.notes.files.matching import Term, for_example, matching_entries
 from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of
 
@@ -102,7 +102,7 @@ def deletion_plans(
             entries[path] = (text, found)
     if what.query:
         there = [(path, each) for path, (_, found) in entries.items() for each in found]
-        matches = meant(there, what.query, terms)
+        matches = matching_entries(there, what.query, terms)
         older = older_versions(matches, there, replaced)
         matches += older
         chosen = {path: [each for at, each in matches if at == path] for path, _ in matches}

@@ -18,7 +18,7 @@ from integrations.memory.notes.files.matching import Term, has_all
 from integrations.memory.notes.forget.conversations import Runs
 from integrations.memory.notes.hits import WHOLE
 from integrations.memory.notes.index.settings import IndexSettings
-from integrations.memory.notes.index.transcripts import Conversation, Said, said_in, transcript_chunks
+from integrations.memory.notes.index.transcripts import Conversation, TranscriptLine, said_in, transcript_chunks
 from integrations.memory.notes.job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, Source, TranscriptSource
 
 _USER = "user"
@@ -34,7 +34,7 @@ class Redaction(Struct, frozen=True):
     """
 
     file: TranscriptSource
-    said: tuple[Said, ...] | None
+    said: tuple[TranscriptLine, ...] | None
     hits: tuple[Hit, ...]
 
     @property
@@ -128,7 +128,7 @@ def _whole(file: TranscriptSource, conversation: Conversation, *, is_seen: bool)
     )
 
 
-def _hit(file: TranscriptSource, said: Said, *, is_seen: bool) -> Hit:
+def _hit(file: TranscriptSource, said: TranscriptLine, *, is_seen: bool) -> Hit:
     return Hit(
         f"{TRANSCRIPTS}/{file.id}",
         said.line,
@@ -142,7 +142,7 @@ def _hit(file: TranscriptSource, said: Said, *, is_seen: bool) -> Hit:
     )
 
 
-def _beginning(said: Sequence[Said]) -> str:
+def _beginning(said: Sequence[TranscriptLine]) -> str:
     found = ""
     for each in said:
         if len(found) >= SNIPPET_LIMIT:

@@ -25,7 +25,7 @@ from integrations.memory.notes.index.current_version import (
     versions,
     write_current,
 )
-from integrations.memory.notes.index.embedders import Chosen, Embedders
+from integrations.memory.notes.index.embedders import ChosenEmbedder, Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread, Urgency
 from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.filling import Filling, Progress
@@ -322,7 +322,7 @@ class AgentIndex:
         if why is not None:
             self._start_rebuild(why)
 
-    async def _embed(self, version: IndexVersion, chosen: Chosen, tally: Tally) -> Outcome:
+    async def _embed(self, version: IndexVersion, chosen: ChosenEmbedder, tally: Tally) -> Outcome:
         try:
             outcome = await vectorize(self.shared.thread, version, chosen, tally)
         except OSError as error:
@@ -419,5 +419,5 @@ class AgentIndex:
         return await asyncio.get_running_loop().run_in_executor(self.shared.readers, call)
 
 
-def _answers_by_meaning(version: IndexVersion, chosen: Chosen) -> bool:
+def _answers_by_meaning(version: IndexVersion, chosen: ChosenEmbedder) -> bool:
     return chosen.fingerprint is not None and version.embedder == chosen.fingerprint and version.vectors is not None

@@ -17,7 +17,7 @@ from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
 from integrations.memory.notes.index.index_version import IndexVersion
 from integrations.memory.notes.index.index_work import EMBEDDINGS, IndexUnavailable
-from integrations.memory.notes.index.search import Asked, IndexUnusable, Search, SearchResult, ask, rules_of
+from integrations.memory.notes.index.search import IndexUnusable, ParsedQuestion, Search, SearchResult, ask, rules_of
 
 if TYPE_CHECKING:
     from hub.memory.engine_contract import Vector
@@ -87,7 +87,7 @@ async def _wait_for_index(index: AgentIndex, until: float | None) -> None:
         return
 
 
-async def _found(index: AgentIndex, asked: Asked, rules: RankingRules, until: float | None) -> SearchResult:
+async def _found(index: AgentIndex, asked: ParsedQuestion, rules: RankingRules, until: float | None) -> SearchResult:
     """Search in the present index; repeated if another one replaced it meanwhile."""
     meaning: asyncio.Task[_Meaning] | None = None
     try:

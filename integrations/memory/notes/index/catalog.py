@@ -358,7 +358,7 @@ class Catalog:
             (
                 *(present.path, present.source, present.area, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes),
                 *(stamp.inode, int(stamp.racy or not is_whole), file.hash if is_whole else ""),
-                *(present.told if is_whole else "", file.problem, file.warning),
+                *(present.dependencies if is_whole else "", file.problem, file.warning),
             ),
         )
         return is_whole

@@ -19,7 +19,7 @@ CHOOSE_AGAIN_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenEmbedder:
     """The chosen embedder, None for words alone, and why others were skipped."""
 
     embedder: Embedder | None
@@ -31,10 +31,10 @@ class Chosen:
         return None if self.embedder is None else self.embedder.id.maker
 
 
-Choose = Callable[[IndexSettings, Path], Awaitable[Chosen]]
+Choose = Callable[[IndexSettings, Path], Awaitable[ChosenEmbedder]]
 
 
-async def choose(settings: IndexSettings, cache_path: Path) -> Chosen:
+async def choose(settings: IndexSettings, cache_path: Path) -> ChosenEmbedder:
     """Choose along the chain of providers; see `embeddings.chain`."""
     from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose as walk
 
@@ -55,7 +55,7 @@ async def choose(settings: IndexSettings, cache_path: Path) -> Chosen:
         ),
         cache_path,
     )
-    return Chosen(embedder, tuple(notes))
+    return ChosenEmbedder(embedder, tuple(notes))
 
 
 class Embedders:
@@ -69,17 +69,17 @@ class Embedders:
     def __init__(self, cache_path: Path, choose: Choose = choose) -> None:
         self.cache_path = cache_path
         self._choose = choose
-        self._chosen: dict[str, asyncio.Future[Chosen]] = {}
+        self._chosen: dict[str, asyncio.Future[ChosenEmbedder]] = {}
         self._chosen_at: dict[str, float] = {}
 
-    def known(self, settings: IndexSettings) -> Chosen | None:
+    def known(self, settings: IndexSettings) -> ChosenEmbedder | None:
         """Return the chosen embedder, None while unknown."""
         found = self._chosen.get(settings.embeddings_key)
         if found is None or not found.done() or found.cancelled() or found.exception() is not None:
             return None
         return found.result()
 
-    async def get(self, settings: IndexSettings) -> Chosen:
+    async def get(self, settings: IndexSettings) -> ChosenEmbedder:
         """Return the embedder; none, with the reason, when choosing fails. It may be cancelled."""
         key = settings.embeddings_key
         known = self.known(settings)
@@ -97,13 +97,13 @@ class Embedders:
         for each in chosen:
             each.cancel()
         for result in await asyncio.gather(*chosen, return_exceptions=True):
-            if isinstance(result, Chosen) and result.embedder is not None:
+            if isinstance(result, ChosenEmbedder) and result.embedder is not None:
                 with contextlib.suppress(OSError):
                     await result.embedder.close()
 
-    async def _choice(self, settings: IndexSettings) -> Chosen:
+    async def _choice(self, settings: IndexSettings) -> ChosenEmbedder:
         try:
             return await self._choose(settings, self.cache_path)
         except Exception as error:  # a package that fails in its own way must not take search by words with it
             _log.exception("nobody could be chosen to make vectors")
-            return Chosen(None, (f"Choosing who makes vectors failed: {error}.", "Search goes by words alone."))
+            return ChosenEmbedder(None, (f"Choosing who makes vectors failed: {error}.", "Search goes by words alone."))

@@ -209,7 +209,7 @@ def _differs(present: Present, known: FileRow | None) -> bool:
     if known is None or known.problem is not None:
         return True
     before = (known.stamp, known.area, known.source, known.told)
-    return before != (present.stamp, present.area, present.source, present.told)
+    return before != (present.stamp, present.area, present.source, present.dependencies)
 
 
 def _is_same(file: ReadFile, known: FileRow | None) -> bool:

@@ -52,9 +52,9 @@ class Present:
     left_out: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def dependencies(self) -> str:
         """The further inputs of its passages beside bytes and place, as one string."""
-        return told_of(self.person, self.left_out, trusted=self.trusted)
+        return dependencies_of(self.person, self.left_out, trusted=self.trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class ReadFile:
     warning: str | None = None
 
 
-def told_of(person: str | None, left_out: Sequence[str], *, trusted: bool) -> str:
+def dependencies_of(person: str | None, left_out: Sequence[str], *, trusted: bool) -> str:
     """Return the further inputs of a file's passages; see `Present`."""
     ids = sha256("\n".join(left_out).encode("utf-8", "replace")).hexdigest() if left_out else ""
     return f"{trusted}|{person or ''}|{ids}"

@@ -15,7 +15,7 @@ from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
 from integrations.memory.notes.files.decoding import decoded, is_text
 from integrations.memory.notes.files.extra_path import ExtraPath
-from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, dependencies_of, indexed
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.job import (
@@ -95,9 +95,9 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
 
 
 def leaving_out(sources: Sequence[Source]) -> dict[str, str]:
-    """Return the `Present.told` of each conversation with omissions, by path."""
+    """Return the `Present.dependencies` of each conversation with omissions, by path."""
     return {
-        f"{TRANSCRIPTS}/{file.id}": told_of(file.person, file.left_out, trusted=source.trusted and file.trusted)
+        f"{TRANSCRIPTS}/{file.id}": dependencies_of(file.person, file.left_out, trusted=source.trusted and file.trusted)
         for source in sources
         for file in source.files
         if file.left_out
@@ -221,7 +221,7 @@ def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
 
 
 def _hash(data: bytes, present: Present) -> str:
-    told = f"|{present.told}|{present.area}|{present.source}"
+    told = f"|{present.dependencies}|{present.area}|{present.source}"
     return hashlib.sha256(data + told.encode("utf-8", "replace")).hexdigest()
 
 

@@ -32,7 +32,7 @@ BESIDE_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedQuestion:
     """A parsed question.
 
     Attributes:
@@ -66,11 +66,11 @@ class IndexUnusable(Exception):
     """The index is damaged and cannot be searched; the files have to be."""
 
 
-def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: date) -> Asked:
+def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: date) -> ParsedQuestion:
     """Parse a query."""
     rest, dates = asked_for(query, today)
     words = frozenset(words_asked(rest))
-    return Asked(rest.strip(), words, tuple(dates), tuple(dict.fromkeys(areas)), filters, limit, today)
+    return ParsedQuestion(rest.strip(), words, tuple(dates), tuple(dict.fromkeys(areas)), filters, limit, today)
 
 
 def rules_of(settings: Mapping[str, Any]) -> RankingRules:
@@ -91,7 +91,7 @@ class Search:
         found: The results, once `by_word` and `by_meaning` were called.
     """
 
-    def __init__(self, version: IndexVersion, asked: Asked, leaving_out: Mapping[str, str]) -> None:
+    def __init__(self, version: IndexVersion, asked: ParsedQuestion, leaving_out: Mapping[str, str]) -> None:
         self._version = version
         self._asked = asked
         self._leaving_out = leaving_out

@@ -10,7 +10,7 @@ from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
-from hub.memory.dates import marks_by_which, marks_of_day
+from hub.memory.dates import marks_of_day, search_marks
 from integrations.memory.notes.index.settings import IndexSettings
 
 HUB_CHANNELS = frozenset({"memory", "reminder", "system", "automation"})
@@ -21,7 +21,7 @@ _TITLE = "Conversation"
 _SPEAKERS = {"user": "", "assistant": "Assistant: "}
 
 
-class Said(Struct, frozen=True):
+class TranscriptLine(Struct, frozen=True):
     """One line of a transcript.
 
     Attributes:
@@ -54,7 +54,7 @@ class Conversation(Struct):
     """
 
     session: str | None = None
-    said: list[Said] = field(default_factory=list)
+    said: list[TranscriptLine] = field(default_factory=list)
     lines: int = 0
     trusted: bool = True
 
@@ -97,7 +97,7 @@ def transcript_chunks(
             session=conversation.session,
             day=first.day,
             trusted=trusted and first.trusted,
-            marks=tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(first.day)), *marks_by_which(text)])),
+            marks=tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(first.day)), *search_marks(text)])),
         )
         found.extend(_cut(whole, settings) if tokens_in(text) > settings.tokens else [whole])
     return found
@@ -141,9 +141,9 @@ def _id(stored: Mapping[str, object]) -> str:
     return id_
 
 
-def _said(stored: dict[str, object], number: int) -> Said | None:
+def _said(stored: dict[str, object], number: int) -> TranscriptLine | None:
     message = stored["message"]
-    if not isinstance(message, dict) or message.get("role") not in _SPEAKERS or is_of_the_hub(stored):
+    if not isinstance(message, dict) or message.get("role") not in _SPEAKERS or is_hub_note(stored):
         return None
     content = message.get("content")
     if isinstance(content, str):
@@ -161,10 +161,10 @@ def _said(stored: dict[str, object], number: int) -> Said | None:
     day = datetime.fromtimestamp(ts_ms / 1_000, UTC).date().isoformat()
     run_id = stored.get("run_id")
     role, whose = str(message["role"]), run_id if isinstance(run_id, str) else None
-    return Said(number, _id(stored), whose, role, text.strip(), day, is_trusted(stored))
+    return TranscriptLine(number, _id(stored), whose, role, text.strip(), day, is_trusted(stored))
 
 
-def is_of_the_hub(stored: Mapping[str, object]) -> bool:
+def is_hub_note(stored: Mapping[str, object]) -> bool:
     """Whether a line of a transcript holds the hub's insertion before a message."""
     data = stored.get("data")
     return isinstance(data, dict) and data.get("channel") in HUB_CHANNELS
@@ -176,8 +176,8 @@ def is_trusted(stored: Mapping[str, object]) -> bool:
     return isinstance(provenance, dict) and provenance.get("trusted") is True
 
 
-def _groups(said: list[Said], tokens: int) -> Iterator[list[Said]]:
-    group: list[Said] = []
+def _groups(said: list[TranscriptLine], tokens: int) -> Iterator[list[TranscriptLine]]:
+    group: list[TranscriptLine] = []
     size = 0
     for each in said:
         own = tokens_in(each.text)
@@ -197,5 +197,5 @@ def _cut(whole: Chunk, settings: IndexSettings) -> Iterator[Chunk]:
         yield whole
     for piece in pieces:
         # What is said is text: whatever looks like a source line or front matter in it tells nothing about it.
-        marks = tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(whole.day or "")), *marks_by_which(piece.text)]))
+        marks = tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(whole.day or "")), *search_marks(piece.text)]))
         yield structs.replace(whole, text=piece.text, headings=piece.headings, marks=marks)

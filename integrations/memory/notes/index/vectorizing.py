@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hub.memory.engine_contract import EngineMissing, EngineUnavailable
 from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
-from integrations.memory.notes.index.embedders import Chosen
+from integrations.memory.notes.index.embedders import ChosenEmbedder
 from integrations.memory.notes.index.engine_thread import EngineThread
 from integrations.memory.notes.index.index_version import UNSOUND, Embedded, IndexVersion
 from integrations.memory.notes.index.stored import StoredPassage
@@ -45,7 +45,7 @@ class Outcome:
     other_vectors: bool = False
 
 
-async def vectorize(thread: EngineThread, version: IndexVersion, chosen: Chosen, tally: Tally) -> Outcome:
+async def vectorize(thread: EngineThread, version: IndexVersion, chosen: ChosenEmbedder, tally: Tally) -> Outcome:
     """Embed the waiting passages of an index until none is left, or it fails; finished ones stay. May be cancelled."""
     embedder, fingerprint = chosen.embedder, chosen.fingerprint
     if embedder is None or fingerprint is None:

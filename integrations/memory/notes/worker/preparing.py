@@ -9,7 +9,7 @@ import gc
 from collections.abc import Iterable
 from importlib import import_module
 
-from integrations.memory.notes.index.embedders import Chosen, Embedders
+from integrations.memory.notes.index.embedders import ChosenEmbedder, Embedders
 from integrations.memory.notes.index.settings import EXACT, IndexSettings
 
 LOCAL = "local"
@@ -25,7 +25,7 @@ async def prepare(wanted: Iterable[IndexSettings], embedders: Embedders) -> None
     await asyncio.to_thread(_give_back)
 
 
-def _load(settings: IndexSettings, chosen: Chosen | None) -> None:
+def _load(settings: IndexSettings, chosen: ChosenEmbedder | None) -> None:
     embedder = chosen.embedder if chosen is not None else None
     names = []
     if embedder is not None:

@@ -52,7 +52,7 @@ async def test_let_go_it_is_the_real_clock_and_its_other_one_does_not_jump_back(
     clock = PastClock(START)
     before = clock.monotonic()
 
-    clock.let_go()
+    clock.release()
 
     assert abs(clock.time() - time.time()) < 5
     assert clock.monotonic() >= before
@@ -65,6 +65,6 @@ async def test_what_is_left_of_a_sleep_is_slept_for_real() -> None:
     await clock.travel(START + 9_999.99)
     assert not sleeper.done()
 
-    clock.let_go()
+    clock.release()
 
     await asyncio.wait_for(sleeper, 5)

@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.events import Event
 from hub.core.schema import Invalid
-from hub.integration.mqtt_topics import EVENT_BRIDGE_READY, EVENT_WANTED, fits, message_data, where_of
+from hub.integration.mqtt_topics import EVENT_BRIDGE_READY, EVENT_WANTED, filter_of, fits, message_data
 from tests.automation.triggers.bench import Bench, calls_during, explained, valid
 
 
@@ -140,7 +140,7 @@ async def test_with_five_thousand_filters_a_message_costs_as_many_calls_as_with_
 
     assert with_all == with_few
     assert not any(site.fired for site in others)
-    assert where_of("#") is None
+    assert filter_of("#") is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from integrations.models.offline.time_phrase import ParsedTime
-from integrations.models.offline.when import amount_of, find_when
+from integrations.models.offline.when import amount_of, find_time
 
 NOW = datetime(2026, 11, 21, 15, 20)  # noqa: DTZ001  local time, a Saturday
 
@@ -48,7 +48,7 @@ NOW = datetime(2026, 11, 21, 15, 20)  # noqa: DTZ001  local time, a Saturday
     ],
 )
 def test_a_time_is_found_and_taken_out_of_the_wish(said: str, kind: str, value: str, wish: str) -> None:
-    found = find_when(said, NOW)
+    found = find_time(said, NOW)
 
     assert found is not None
     assert (found[0].kind, found[0].value, found[1]) == (kind, value, wish)
@@ -56,7 +56,7 @@ def test_a_time_is_found_and_taken_out_of_the_wish(said: str, kind: str, value: 
 
 @pytest.mark.parametrize("said", ["buy milk", "", "at 25:00 leave", "in 0 minutes go", "on 31 february", "买牛奶"])
 def test_what_names_no_time_names_none(said: str) -> None:
-    assert find_when(said, NOW) is None
+    assert find_time(said, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_a_bare_amount_is_a_delay(said: str, seconds: int) -> None:
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_search(said: str) -> None:
-    found = find_when(said, NOW)
+    found = find_time(said, NOW)
 
     assert found is None or found[0].kind in {"at", "every", "cron"}
 
 
 @given(st.integers(1, 999), st.sampled_from([("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86400)]))
 def test_every_amount_is_told_in_seconds(number: int, unit: tuple[str, int]) -> None:
-    assert find_when(f"tea in {number} {unit[0]}", NOW) == (ParsedTime("at", f"{number * unit[1]}s"), "tea")
+    assert find_time(f"tea in {number} {unit[0]}", NOW) == (ParsedTime("at", f"{number * unit[1]}s"), "tea")

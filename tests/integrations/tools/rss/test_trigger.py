@@ -13,7 +13,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.security.egress import Egress
 from hub.security.outside_reader import OutsideReader
-from integrations.tools.rss.feeds import SEEN_LIMIT, Seen, SeenFile, read_feed
+from integrations.tools.rss.feeds import SEEN_LIMIT, FeedState, FeedStateFile, read_feed
 from integrations.tools.rss.trigger import FIRED_LIMIT
 from tests.automation.triggers.bench import Bench, BenchSite, explained, valid
 from tests.security.web_servers import WebServer, started
@@ -138,7 +138,7 @@ async def test_of_many_new_items_the_newest_fire_and_the_others_are_counted(feed
     await look_again(feeds)
 
     assert ids(site) == [str(n) for n in range(6, FIRED_LIMIT + 6)]
-    assert [fired.trigger["let_go"] for fired in site.fired[:2]] == [5, 0]
+    assert [fired.trigger["release"] for fired in site.fired[:2]] == [5, 0]
 
 
 async def test_it_is_told_when_it_failed_three_times_and_it_goes_on(feeds: Bench, server: WebServer) -> None:
@@ -218,7 +218,7 @@ async def test_entities_that_multiply_and_endless_texts_stay_small(reader: Outsi
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=10), max_size=10))
 def test_each_item_is_new_once(looks: list[list[int]]) -> None:
-    seen, new = Seen(), list[str]()
+    seen, new = FeedState(), list[str]()
 
     for look in looks:
         new.extend(item["id"] for item in seen.take(tuple({"id": str(id)} for id in look)))
@@ -228,7 +228,7 @@ def test_each_item_is_new_once(looks: list[list[int]]) -> None:
 
 
 def test_so_many_ids_are_remembered_and_no_more() -> None:
-    seen = Seen()
+    seen = FeedState()
     for start in range(0, 5_000, 100):
         seen.take(tuple({"id": str(n)} for n in range(start, start + 100)))
 
@@ -238,14 +238,14 @@ def test_so_many_ids_are_remembered_and_no_more() -> None:
 
 async def test_a_damaged_file_is_a_first_look(bench: Bench) -> None:
     folder = bench.parts.home / ".storage" / "feeds"
-    file = SeenFile(bench.parts.home, "k")
-    file.write(Seen(["1"], "e", "m", looked=True))
-    assert file.read() == Seen(["1"], "e", "m", looked=True)
+    file = FeedStateFile(bench.parts.home, "k")
+    file.write(FeedState(["1"], "e", "m", looked=True))
+    assert file.read() == FeedState(["1"], "e", "m", looked=True)
 
     for path in folder.glob("*.json"):
         path.write_text('{"version": 1, "data": {"ids"')
 
-    assert file.read() == Seen()
+    assert file.read() == FeedState()
 
 
 def test_it_is_explained_in_plain_words() -> None:

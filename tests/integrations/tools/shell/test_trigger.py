@@ -152,7 +152,7 @@ async def test_how_many_lines_were_let_go_is_told(bench: Bench) -> None:
 
     await until(lambda: bool(site.fired) and site.fired[-1].trigger["line"] == "last")
 
-    assert sum(fired.trigger["let_go"] for fired in site.fired) + len(site.fired) == LINES_PER_SECOND * 3 + 1
+    assert sum(fired.trigger["release"] for fired in site.fired) + len(site.fired) == LINES_PER_SECOND * 3 + 1
 
 
 async def test_its_environment_is_a_list_of_what_is_allowed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

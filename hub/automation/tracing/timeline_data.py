@@ -23,7 +23,7 @@ def kind_of(config: Mapping[str, Any]) -> str:
     return REMINDER if timed and all(each.get("action") == "message.send" for each in config["actions"]) else AUTOMATION
 
 
-class Beginning(Struct, frozen=True, eq=False):
+class RunStart(Struct, frozen=True, eq=False):
     """The data of a run's start, serialised when it is written, without the automation's secrets."""
 
     trace: TraceWriter
