@@ -39,7 +39,7 @@ def checked(ask: Ask, redactor: Redactor) -> tuple[dict[str, Any], str]:
         raise InvalidRequest(f"the request for approval is not plain data: {error}") from error
     if size_bytes > DETAILS_LIMIT_BYTES:
         raise InvalidRequest(
-            f"this needs the owner's approval and is too large to be shown ({size_bytes} of at most "
+            f"this requires the owner's approval and is too large to be shown ({size_bytes} of at most "
             f"{DETAILS_LIMIT_BYTES} bytes); do it in smaller pieces"
         )
     return details, binding

@@ -127,7 +127,7 @@ class _HomeTools:
         if new and not found:
             raise Forbidden(f"{name!r} {IS_NEW}")
         if not found:
-            raise NotFound(f"there is nothing named {name!r} that can {verb}; get_state with search finds more")
+            raise NotFound(f"there is nothing called {name!r} that can {verb}; get_state with search finds more")
         if not is_clear(name, found):
             shown = [each.entity_id for each in found[:SERVICES_SHOWN]]
             output = f"error: {name!r} may be any of {', '.join(shown)}; say which"

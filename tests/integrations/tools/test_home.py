@@ -207,7 +207,7 @@ async def test_values_are_set_by_the_service_that_takes_them(standing: Standing,
     ("arguments", "words"),
     [
         ({"do": "turn_on", "name": "ceiling"}, "may be any of light.ceiling, light.ceiling_2; say which"),
-        ({"do": "turn_on", "name": "moon"}, "nothing named 'moon'"),
+        ({"do": "turn_on", "name": "moon"}, "nothing called 'moon'"),
         ({"do": "turn_on", "name": "light", "area": "attic"}, "there are the areas: Bedroom, Kitchen, Living room"),
         ({"do": "open", "name": "counter"}, "nothing called 'counter' that can open"),
         ({"do": "set", "name": "counter", "values": {"entity_id": "lock.front_door"}}, "nothing called"),
