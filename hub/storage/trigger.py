@@ -10,7 +10,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed, quoted
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase

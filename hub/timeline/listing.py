@@ -226,7 +226,7 @@ class Timeline:
         nothing: list[str] = []
         return await self.history.read(partial(history_sources.fallen_back, limit=FELL_BACK_LIMIT), nothing)
 
-    async def _narrowed(self, wanted: Wanted, authority: Authority) -> Mapping[str, Sequence[int]]:
+    async def _narrowed(self, wanted: TimelineFilters, authority: Authority) -> Mapping[str, Sequence[int]]:
         """Return the positions of the only rows of each source that can match; nothing for all."""
         reader = "" if authority.owner else authority.person or ""
         id = wanted.entity or wanted.automation

@@ -403,5 +403,5 @@ def _lasted(run: FoundRun) -> int | None:
 
 def _sender(found: FoundMessage) -> str:
     """Return what a sender is called: the name on the platform, else its id there without `telegram:user:` before."""
-    said: Said = found.said
+    said: ReceivedMessage = found.said
     return said.sender_name or str(found.authority.get("principal") or "").removeprefix("peer:").split(":", 2)[-1]

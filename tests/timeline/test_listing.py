@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import Kind
-from hub.timeline.listing import SCAN_LIMIT, Wanted
+from hub.timeline.listing import SCAN_LIMIT, TimelineFilters
 from hub.timeline.narrowing import word_of
 from tests.timeline.kept_home import BOB, BOBS, NOON, KeptHome, kept_home
 
@@ -121,18 +121,18 @@ def test_a_filter_finds_what_a_look_at_every_row_finds(
         async with kept_home(folder) as home:
             for what, name, minutes in happenings:
                 await happen_with(home, what, name, NOON + minutes * 60)
-            every = (await home.timeline.page(Wanted(), home.owner, limit=200)).rows
+            every = (await home.timeline.page(TimelineFilters(), home.owner, limit=200)).rows
             words = data.draw(st.sampled_from([row.words() for row in every] or ["nothing"]))
             begin = data.draw(st.integers(min_value=0, max_value=len(words) - 1))
             text = words[begin : begin + data.draw(st.integers(min_value=1, max_value=9))].strip()
             for wanted in (
-                Wanted(text=text.upper()),
-                Wanted(text=text),
-                Wanted(person="ada"),
-                Wanted(person="bob"),
-                Wanted(agent="main"),
-                Wanted(automation=f"briefing {NAMES[1]}"),
-                Wanted(entity="light.küche"),
+                TimelineFilters(text=text.upper()),
+                TimelineFilters(text=text),
+                TimelineFilters(person="ada"),
+                TimelineFilters(person="bob"),
+                TimelineFilters(agent="main"),
+                TimelineFilters(automation=f"briefing {NAMES[1]}"),
+                TimelineFilters(entity="light.küche"),
             ):
                 found = await home.pages(wanted, limit=3)
 

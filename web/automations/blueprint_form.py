@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import SchemaError, each_error
-from web.automations.selector_fields import InputControl, input_control, is_same, meant, texts_of
+from web.automations.selector_fields import InputControl, input_control, is_same, parse_texts, texts_of
 from web.core.form_fields import MISSING
 from web.core.i18n import Catalogue
 from web.core.suggestions import Suggestions

@@ -15,7 +15,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid
 from web.automations.form_kinds import CONDITION, TRIGGER
-from web.core.form_fields import MISSING, Control, control_of, meant
+from web.core.form_fields import MISSING, Control, control_of, parse_text
 
 Fields = Mapping[str, Sequence[str]]
 
@@ -165,7 +165,7 @@ def card_meant(control: Control, text: str, old: Any = MISSING) -> Any:
             return [line.strip() for line in text.split("\n") if line.strip()]
         case "text" if control.key in STATES:
             return text.strip()
-    return meant(replace(control, kind="entity") if control.kind == "pick" else control, text)
+    return parse_text(replace(control, kind="entity") if control.kind == "pick" else control, text)
 
 
 def pairs_shown(text: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from web.automations.card_moves import moved
 from web.automations.form import Form, form_of, path_of
 from web.automations.form_kinds import ACTION, COMMON, LISTS, fresh, kind_names, own_keys
 from web.automations.kind_tiles import item_of
-from web.automations.selector_fields import InputControl, is_same, meant as meant_of_input
+from web.automations.selector_fields import InputControl, is_same, parse_texts
 from web.automations.service_data import AnyControl, ServiceFields
 from web.core.form_fields import MISSING
 
@@ -136,7 +136,7 @@ def _take(draft: AutomationDraft, control: AnyControl, fields: Fields) -> None:
             texts = fields.get(control.name)
             if texts is None or is_same(control, texts):
                 return
-            text, value = texts[-1] if texts else "", meant_of_input(control, texts)
+            text, value = texts[-1] if texts else "", parse_texts(control, texts)
         else:
             posted = posted_text(control, fields)
             if posted is None or is_unchanged(control, posted):

@@ -180,7 +180,7 @@ def is_same(control: InputControl, texts: Sequence[str]) -> bool:
     return (texts_of(control, texts) or ("",)) == (texts_of(control, control.shown) or ("",))
 
 
-def meant(control: InputControl, texts: Sequence[str]) -> Any:
+def parse_texts(control: InputControl, texts: Sequence[str]) -> Any:
     """Return the value of posted texts; MISSING for none.
 
     Raises:

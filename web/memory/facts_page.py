@@ -16,7 +16,7 @@ from web.core.texts import MEMORY_KINDS, MEMORY_REASONS
 from web.core.urls import memory_place
 from web.memory.fact_history import FactHistory
 from web.memory.facts import Fact, FactShelf
-from web.memory.files_page import NOTHING_TO_REMEMBER, MemoryPageTools, may_write, number_of, told_of, unsettled
+from web.memory.files_page import NOTHING_TO_REMEMBER, MemoryPageTools, flash_message, may_write, number_of, unsettled
 from web.memory.shelf import facts_of
 
 PATH = "/memory"
@@ -76,7 +76,7 @@ class MemoryFactsPage:
             draft["shared"] = "true" if old.area == SHARED_AREA else ""
         data = {
             **choice,
-            **told_of(query),
+            **flash_message(query),
             "facts": [self._row(fact, choice["agent"], history) for fact in rows],
             "count": len(found),
             "any": bool(every),

@@ -19,7 +19,7 @@ from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.urls import memory_place
 from web.memory.facts import Fact, FactShelf
-from web.memory.files_page import MemoryPageTools, may_write, told_of
+from web.memory.files_page import MemoryPageTools, flash_message, may_write
 from web.memory.shelf import facts_of
 
 PATH = "/memory/lists"
@@ -62,7 +62,7 @@ class MemoryListsPage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/lists[?agent=ID]`: the lists."""
-        return await self._shown(call, call.request.query.get("agent", ""), told_of(call.request.query)["told"])
+        return await self._shown(call, call.request.query.get("agent", ""), flash_message(call.request.query)["told"])
 
     async def add(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/lists/add`: put an item on a list, which is made with its first; without one it is to do."""

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agent, Agents
-from hub.agent.small_call import SmallCall, asked_again, read_object
+from hub.agent.small_call import SmallCall, read_object, retry_messages
 from hub.automation.contract import DRAFT_ASKED
 from hub.automation.definition.grammar import automation as grammar
 from hub.automation.definition.kinds import Kinds
@@ -176,7 +176,7 @@ class Drafter:
                 problem = describe_error(error) if isinstance(error, SchemaError) else str(error)
             if offline:
                 raise NoDraft(reply)
-            messages += asked_again(reply, problem, "with the keys alias, triggers, conditions and actions")
+            messages += retry_messages(reply, problem, "with the keys alias, triggers, conditions and actions")
         raise NoDraft(f"{call.model} did not write a valid automation: {problem}")
 
     def _prompt(self) -> str:

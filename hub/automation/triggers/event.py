@@ -9,7 +9,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic, event_types
 from hub.automation.definition.phrases import listed, quoted, shown
-from hub.automation.triggers.arming import limited, told
+from hub.automation.triggers.arming import limited, reporting
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest

@@ -9,7 +9,7 @@ import orjson
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import listed, quoted
-from hub.automation.triggers.arming import nothing, told
+from hub.automation.triggers.arming import nothing, reporting
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.errors import HubError
 from hub.core.events import Unsubscribe
@@ -83,7 +83,7 @@ KIND = TriggerKind(
             ensure_list(In(OBSERVING)), Length(min=1, max=len(OBSERVING))
         )
     },
-    arm=told(_arm),
+    arm=reporting(_arm),
     explain=lambda config: phrase("when the hook {hook} is called", hook=listed(map(quoted, config["hook"]), "or")),
     description="A hook was called.",
 )

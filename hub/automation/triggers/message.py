@@ -11,7 +11,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import any_of, listed, quoted, shown
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase

@@ -23,7 +23,7 @@ from hub.models.contract import (
 )
 from integrations.models.offline.decide import OfflineTurn, decide
 from integrations.models.offline.drafting import answer_draft, is_draft
-from integrations.models.offline.entries import Told, told_in
+from integrations.models.offline.entries import RecalledEntry, entries_in
 from integrations.models.offline.heartbeat import answer_heartbeat
 from integrations.models.offline.listening import understood
 from integrations.models.offline.memories import REMEMBER, SEARCH

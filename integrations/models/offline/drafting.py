@@ -16,7 +16,7 @@ from integrations.models.offline.devices import Device, find
 from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.time_phrase import ParsedTime
-from integrations.models.offline.when import find_when
+from integrations.models.offline.when import find_time
 
 ALIAS_LIMIT = 100
 
@@ -101,7 +101,7 @@ def _trigger(text: str, now: datetime, entities: Sequence[Device]) -> tuple[dict
         states = {"cover": {"on": "open", "off": "closed"}, "lock": {"on": "unlocked", "off": "locked"}}
         to = states.get(device.domain, {}).get(turned, turned)
         return {"trigger": "state", "entity_id": device.entity_id, "to": to}, _tidy(rest)
-    when = find_when(text, now)
+    when = find_time(text, now)
     return None if when is None else (_of_time(when[0], now), _tidy(when[1]))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import listed, quoted, shown
-from hub.automation.triggers.arming import told
+from hub.automation.triggers.arming import reporting
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import (

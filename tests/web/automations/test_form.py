@@ -13,7 +13,7 @@ from web.automations.draft import perform, posted, read_item
 from web.automations.form import form_of, with_errors
 from web.automations.form_kinds import LISTS, fresh, kind_names, kind_of, own_keys
 from web.automations.item_problems import by_name, problems_of
-from web.core.form_fields import MISSING, Control, control_of, meant
+from web.core.form_fields import MISSING, Control, control_of, parse_text
 from web.core.i18n import catalogue
 
 TEXT = """\
