@@ -38,11 +38,7 @@ class _Lane:
         self.limit = limit
         self.holders: set[str] = set()
         # One queue for each priority, in their order.
-        self.waiting: list[deque[tuple[asyncio.Future[None], str]]] = [deque() for _ in Priority]
-
-    def waits(self) -> int:
-        interactive, background = self.waiting
-        return len(interactive) + len(background)
+        self.waiting: list[deque[tuple[asyncio.Future[None], str]]] = [deque(), deque()]
 
     def wake(self) -> None:
         for queue in self.waiting:
@@ -107,7 +103,7 @@ class Lanes:
         lane = self._lanes.get(name)
         if lane is None:
             lane = self._lanes[name] = _Lane(name, self._limits.get(name, 1))
-        if len(lane.holders) < lane.limit and not lane.waits():
+        if len(lane.holders) < lane.limit and not any(lane.waiting):
             lane.holders.add(context.id)
         else:
             await self._wait(lane, context, priority)
@@ -116,12 +112,12 @@ class Lanes:
     def snapshot(self) -> dict[str, Any]:
         """Return the holders and the number of waiters, by lane."""
         return {
-            name: {"running": len(lane.holders), "waiting": lane.waits(), "limit": lane.limit}
+            name: {"running": len(lane.holders), "waiting": sum(map(len, lane.waiting)), "limit": lane.limit}
             for name, lane in sorted(self._lanes.items())
         }
 
     async def _wait(self, lane: _Lane, context: Context, priority: Priority) -> None:
-        if lane.waits() >= WAITING_LIMIT:
+        if sum(map(len, lane.waiting)) >= WAITING_LIMIT:
             raise LimitExceeded(f"{WAITING_LIMIT} runs already wait for the lane {lane.name}")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         lane.waiting[priority].append((waiter, context.id))
@@ -140,6 +136,7 @@ class Lanes:
 
     def _release(self, lane: _Lane, holder: str) -> None:
         lane.holders.discard(holder)
-        lane.wake()
-        if not lane.holders and not lane.waits() and lane.name not in self._limits:
+        if any(lane.waiting):
+            lane.wake()
+        if not lane.holders and lane.name not in self._limits and not any(lane.waiting):
             self._lanes.pop(lane.name, None)

@@ -21,18 +21,16 @@ class TaskOwner:
     Args:
         name: Shown before each task's name in logs.
         on_death: Called with the name and error of a task that failed, after it was logged.
+
+    Attributes:
+        closed: Whether it has stopped or is stopping, and starts no new tasks.
     """
 
     def __init__(self, name: str, on_death: OnDeath | None = None) -> None:
         self.name = name
         self._on_death = on_death
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has stopped or is stopping, and starts no new tasks."""
-        return self._closed
+        self.closed = False
 
     def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         """Start `coroutine` as a task of this owner.
@@ -40,7 +38,7 @@ class TaskOwner:
         Raises:
             RuntimeError: The owner was stopped; the coroutine is closed.
         """
-        if self._closed:
+        if self.closed:
             coroutine.close()
             raise RuntimeError(f"{self.name} has stopped and starts no {name}")
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
@@ -58,7 +56,7 @@ class TaskOwner:
         Returns:
             The names of those that had not ended after `timeout_s` seconds; they are logged.
         """
-        self._closed = True
+        self.closed = True
         current = asyncio.current_task()
         mine = [task for task in self._tasks if task is not current]
         for task in mine:

@@ -28,6 +28,7 @@ class Transcript:
     Attributes:
         path: The file; it appears with the first entry.
         leaf: The entry that the next one is attached to.
+        get: Returns an entry by its id, or None.
         set_aside: The file that damaged lines were moved to at open, if there were any.
     """
 
@@ -36,6 +37,7 @@ class Transcript:
         self._redact = redact
         self._entries = entries
         self._by_id = {entry.id: entry for entry in entries}
+        self.get: Callable[[str], TranscriptEntry | None] = self._by_id.get
         self._parents = _parents(entries)
         self._branch: list[TranscriptEntry] | None = None
         self.leaf = entries[-1] if entries else None
@@ -86,10 +88,6 @@ class Transcript:
     def entries(self) -> list[TranscriptEntry]:
         """Return all entries of the tree, oldest first."""
         return list(self._entries)
-
-    def get(self, entry_id: str) -> TranscriptEntry | None:
-        """Return an entry by its id."""
-        return self._by_id.get(entry_id)
 
     def branch(self) -> list[TranscriptEntry]:
         """Return the entries from the root to the current leaf."""
