@@ -346,14 +346,15 @@ class HostEvents:
 
 
 class HostBus:
-    """The event bus; listening ends when the integration is unloaded."""
+    """The event bus; listening ends when the integration is unloaded.
+
+    Attributes:
+        fire: Fires an event; see `EventBus.fire`.
+    """
 
     def __init__(self, bus: EventBus, registrations: Registrations) -> None:
         self._bus, self._registrations = bus, registrations
-
-    def fire(self, type: str, data: dict[str, Any] | None = None, context: Context | None = None) -> None:
-        """Fire an event; see `EventBus.fire`."""
-        self._bus.fire(type, data, context)
+        self.fire = bus.fire
 
     async def wait_for(
         self, type: str, where: Mapping[str, Any] | None = None, *, timeout_s: float | None = None

@@ -26,7 +26,6 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.cursors import Cursors
-from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -103,7 +102,6 @@ class Bench:
     clock: Fast
     tasks: TaskOwner
     hooks: Hooks
-    settings: OutboxSettings = field(default_factory=OutboxSettings)
 
     def on_sending(self, handler: Callable[[Any], Any]) -> Callable[[], None]:
         return self.hooks.add(Hook("message_sending", handler, "integration test"))
@@ -135,7 +133,7 @@ async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
     channels = ChannelRegistry(bus, clock, repairs)
     channels.connect(receive, Cursors(db), lambda inbound, context: True)
     hooks = Hooks(TaskOwner("hooks"))
-    outbox = Outbox(db, channels, bus, clock, tasks, repairs=repairs, settings=lambda: made.settings, hooks=hooks)
+    outbox = Outbox(db, channels, bus, clock, tasks, repairs=repairs, hooks=hooks)
     made = Bench(db, bus, channels, outbox, repairs, clock, tasks, hooks)
     await outbox.open()
     yield made

@@ -119,7 +119,6 @@ class Post:
         )
         add_session_commands(self.commands, needs)
         add_setting_commands(self.commands, SettingCommandNeeds(house.sessions, house.models, house.agents))
-        self.sending = OutboxSettings(media_roots=tuple(agent.workspace for agent in house.agents.all()))
         self.outbox = Outbox(
             house.db,
             self.channels,
@@ -127,7 +126,7 @@ class Post:
             clock or Clock(),
             house.tasks,
             repairs=self.repairs,
-            settings=lambda: self.sending,
+            settings=OutboxSettings(media_roots=tuple(agent.workspace for agent in house.agents.all())),
             hooks=house.hooks,
         )
         buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)

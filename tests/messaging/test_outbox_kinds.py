@@ -78,7 +78,7 @@ async def test_attachments_go_one_by_one_and_what_cannot_be_carried_is_said(benc
     limits = ChannelLimits(text=100, caption=50, media=frozenset({MediaKind.IMAGE}), media_bytes=100)
     platform = Platform(limits=limits)
     await bench.channels.add(platform)
-    bench.settings = OutboxSettings(media_roots=(tmp_path,))
+    bench.outbox.configure(OutboxSettings(media_roots=(tmp_path,)))
     media = [
         OutboundMedia(kind, str(tmp_path / name), "image/png")
         for kind, name in [(MediaKind.IMAGE, "a.png"), (MediaKind.IMAGE, "big.png"), (MediaKind.FILE, "a.png")]

@@ -116,7 +116,7 @@ async def test_a_tool_that_failed_without_a_word_gets_one_line(post: Post, opena
 
 
 async def test_an_answer_carries_the_configured_prefix(post: Post, openai_server: OpenAIServer) -> None:
-    post.sending = replace(post.sending, response_prefix="[{agent} {name}]")
+    post.outbox.configure(replace(post.outbox.settings, response_prefix="[{agent} {name}]"))
 
     await post.said("hello")
     await post.until(lambda: len(post.pigeons.sent) == 1)

@@ -180,7 +180,7 @@ async def test_with_message_end_nothing_is_sent_before_the_model_has_said_it_all
 async def test_where_short_messages_disturb_blocks_are_longer(start: Start, openai_server: OpenAIServer) -> None:
     slates = Slates(limits=ChannelLimits(text=400, block_chars=100))
     post = await start(OutboundPolicy(), slates)
-    post.sending = replace(post.sending, blocks=replace(BLOCKS, idle_ms=60_000))
+    post.outbox.configure(replace(post.outbox.settings, blocks=replace(BLOCKS, idle_ms=60_000)))
     openai_server.queue([{"text": f"{ONE}\n\n" * 6 + "And"}, {"hold": "rest"}, {"text": " the last."}])
 
     await post.said("tell")
@@ -261,7 +261,7 @@ async def test_between_blocks_is_a_pause_and_none_before_the_answers_end(
     if whose == "the agent's":
         post.house.agents.configure([{"id": "main", "human_delay": {"min_ms": 150, "max_ms": 150}}])
     else:
-        post.sending = replace(post.sending, human_delay=HumanDelay(150, 150))
+        post.outbox.configure(replace(post.outbox.settings, human_delay=HumanDelay(150, 150)))
     openai_server.queue([{"text": f"{ONE}\n\n{TWO}\n\nAnd"}, {"hold": "paced"}, {"text": " the last."}])
 
     await post.said("tell")

@@ -75,7 +75,6 @@ class MessagingComponent(Component):
         self._db = db
         self._runs = agents.tasks
         self._agents, self._workspaces = agents.agents, agents.workspaces
-        self._sending = self._sending_configured()
         self.commands = chat_commands(
             base, engines, agents=agents, sessions=sessions, models=models, channels=channels, people=people
         )
@@ -86,7 +85,7 @@ class MessagingComponent(Component):
             base.clock,
             base.tasks,
             repairs=base.repairs,
-            settings=lambda: self._sending,
+            settings=self._sending_configured(),
             hooks=agents.runner.parts.hooks,
         )
         AccountNames(db, self.outbox, base.bus, base.tasks)
@@ -175,7 +174,7 @@ class MessagingComponent(Component):
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the settings of messages."""
         self.router.settings = self._configured()
-        self._sending = self._sending_configured()
+        self.outbox.configure(self._sending_configured())
 
     def _configured(self) -> MessagingSettings:
         return MessagingSettings.from_config(self._base.section, self._base.language())

@@ -46,7 +46,7 @@ class Outbox:
         db: The hub database.
         channels: The channels that send; rows of one that is not logged in wait for it.
         tasks: Owner of the sending tasks, one for each chat that has something to send.
-        settings: The current settings.
+        settings: The settings; replaced by `configure`.
         hooks: May change what is sent, or stop it.
     """
 
@@ -59,7 +59,7 @@ class Outbox:
         tasks: TaskOwner,
         *,
         repairs: Repairs,
-        settings: Callable[[], OutboxSettings] = OutboxSettings,
+        settings: OutboxSettings | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self._db = db
@@ -74,20 +74,19 @@ class Outbox:
             bus,
             clock,
             tasks,
-            settings=settings,
+            settings=settings or OutboxSettings(),
             ended=self._ended,
             refresh=self._repairs.refresh,
         )
         self._sender.hooks = hooks
         self._waiting: dict[str, asyncio.Future[OutboxRow]] = {}
-        self._settings = settings
+        self.settings = self._sender.settings
         self._limits: dict[tuple[str, str], ChannelLimits] = {}
         self._unlisten: Callable[[], None] | None = None
 
-    @property
-    def settings(self) -> OutboxSettings:
-        """The current settings."""
-        return self._settings()
+    def configure(self, settings: OutboxSettings) -> None:
+        """Replace the settings."""
+        self.settings = self._sender.settings = settings
 
     async def open(self) -> None:
         """Settle what a crash left open and start sending waiting messages."""

@@ -73,6 +73,7 @@ class OutboxSender:
 
     Attributes:
         hooks: May change what is sent, or stop it.
+        settings: How often, and how, it is sent.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class OutboxSender:
         clock: Clock,
         tasks: TaskOwner,
         *,
-        settings: Callable[[], OutboxSettings],
+        settings: OutboxSettings,
         ended: Callable[[OutboxRow], None],
         refresh: Callable[[], Awaitable[None]],
     ) -> None:
@@ -92,7 +93,7 @@ class OutboxSender:
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
-        self._settings = settings
+        self.settings = settings
         self.hooks: Hooks | None = None
         self._tell_ended = ended
         self._refresh = refresh
@@ -244,7 +245,7 @@ class OutboxSender:
             else:
                 await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
         row.updated_ms = self._now_ms()
-        settings = self._settings()
+        settings = self.settings
         return await _attempt(row, attached, settings.language, settings.media_roots)
 
     async def _resolved(self, outgoing: NewText | Withdrawal) -> Outgoing:
@@ -274,7 +275,7 @@ class OutboxSender:
             wait_s: Until the next one; overrides the delay for the number of attempts.
         """
         row.attempts += 1
-        retry = self._settings().retry
+        retry = self.settings.retry
         cut_off = attached.status.state in (ChannelState.DISCONNECTED, ChannelState.FAILED)
         if wait_s is None:
             wait_s = retry.delay_s(row.attempts, delivery.retry_after_s, random.random())  # noqa: S311  spreads retries, guards nothing

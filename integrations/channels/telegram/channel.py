@@ -132,7 +132,7 @@ class Telegram(ApiChannel):
 
     async def _send(self, message: OutboundMessage) -> str:
         data = [await self._buttons.carried(button.value) for row in message.buttons for button in row]
-        return await send(self._api, message, data, self._parts.topic_gone())
+        return await send(self._api, message, data, self._parts.topic_gone)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a sent message another text; of one with media it is the caption."""

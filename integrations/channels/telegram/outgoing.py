@@ -49,14 +49,14 @@ def which_message(address: Address, platform_id: str) -> dict[str, Any]:
     return {"chat_id": int(address.peer), "message_id": int(platform_id)}
 
 
-async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], topic_gone: str) -> str:
+async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], topic_gone: Callable[[], str]) -> str:
     """Send a message; return its id.
 
     Args:
         api: The API.
         message: The message.
         data: The data of its buttons, in order.
-        topic_gone: Begins the text when its topic is deleted or closed and it goes to the group.
+        topic_gone: Returns the beginning of the text when its topic is deleted or closed and it goes to the group.
 
     Raises:
         PlatformError, OSError: It was not sent, or that is not known.
@@ -72,7 +72,7 @@ async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], 
         gone = any(reason in error.message for reason in TOPIC_GONE)
         if not gone or request.pop("message_thread_id", None) is None:
             raise
-    return await _request(api, message, f"{topic_gone}\n\n{message.text}", request)
+    return await _request(api, message, f"{topic_gone()}\n\n{message.text}", request)
 
 
 async def change(api: TelegramApi, address: Address, platform_id: str, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.config.checked import Config
 from hub.core.context import SYSTEM
-from hub.core.events import Event
+from hub.core.events import Event, Unsubscribe
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import EVENT_CHANGED
 from hub.memory.places import CURATED, FOLDER
@@ -85,7 +85,18 @@ def build(host: IntegrationHost) -> None:
     memory.set_transcripts(Conversations(ground, host.database))
     memory.set_observer(upkeep)
 
+    following: list[Unsubscribe] = []
+
+    def follow_conversations() -> None:
+        """Hear of conversations where they are searched."""
+        while following:
+            following.pop()()
+        if section("memory")["transcripts"]:
+            following.append(host.bus.listen("run_finished", said))
+            following.append(host.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed))
+
     def settings_changed(event: Event) -> None:
+        follow_conversations()
         memory_section = section("memory")
         if {*SECTIONS, memory_section["vectors"], memory_section["keywords"]} & set(event.data["changed"]):
             upkeep.reconfigure()
@@ -96,15 +107,13 @@ def build(host: IntegrationHost) -> None:
             upkeep.reconfigure()
 
     def said(event: Event) -> None:
-        if section("memory")["transcripts"]:
-            upkeep.look_later(event.data["agent_id"])
+        upkeep.look_later(event.data["agent_id"])
 
     host.on_unload(memory.close)
     host.memory.add(memory, lambda agent_id, texts: worker.embed(jobs(agent_id), texts))
     host.bus.listen("config_changed", settings_changed)
     host.bus.listen("integration_changed", engine_changed)
-    host.bus.listen("run_finished", said)
-    host.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed)
+    follow_conversations()
     tasks.spawn(_begin(upkeep, host), name="begin to index memory")
     host.tools.add(*MemoryTools(memory, lambda: host.people, host.clock.time, SaidNow(host.sessions)).all())
 
