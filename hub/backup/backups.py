@@ -157,7 +157,6 @@ class Backups:
         self._egress = egress
         self._clock = clock
         self._changed = changed
-        self._state: BackupState | None = None
 
     # -- where they are ------------------------------------------------------------------------------------------------
 
@@ -182,18 +181,15 @@ class Backups:
         return found
 
     def state(self) -> BackupState:
-        """Return what is remembered; blocks on first use."""
-        if self._state is None:
-            try:
-                self._state = msgspec.json.decode((self.home.storage / STATE_FILE).read_bytes(), type=BackupState)
-            except (OSError, msgspec.DecodeError):
-                self._state = BackupState()  # nothing that matters is lost with it
-        return self._state
+        """Return what is remembered, also by another process; blocks."""
+        try:
+            return msgspec.json.decode((self.home.storage / STATE_FILE).read_bytes(), type=BackupState)
+        except (OSError, msgspec.DecodeError):
+            return BackupState()  # nothing that matters is lost with it
 
     def remember(self, state: BackupState) -> None:
         """Remember a state; blocks."""
         write_atomic(self.home.storage / STATE_FILE, msgspec.json.encode(state))
-        self._state = state
 
     async def known(self) -> tuple[list[KnownBackup], dict[str, str]]:
         """Return the backups, the newest first, and the places that did not answer with their reasons."""

@@ -64,6 +64,8 @@ def create(to: str | None, home: Path, as_json: bool) -> None:
       homarus backup create
       homarus backup create --to /media/stick
     """
+    if to is not None and isinstance(home, RemoteHome):
+        raise CommandFailed("--to is a folder of the hub's machine: run the command there", Exit.USAGE)
     if _hub_runs(home) and to is None:
         client = HubClient(home)
         client.call("backup.create")
@@ -247,7 +249,10 @@ def schedule(every: str | None, at: str | None, weekday: str | None, home: Path,
         editor = editor_of(home)
         for name, value in given.items():
             editor.set_value(("backup", "schedule", name), value)
-    section = checked_home(home).config.or_default("backup")
+    if isinstance(home, RemoteHome):
+        section = HubClient(home).call("backup.status")
+    else:
+        section = checked_home(home).config.or_default("backup")
     told = section["schedule"]
     if as_json:
         print_json({"schedule": told, "keep": section["keep"]})
