@@ -20,6 +20,7 @@ from msgspec import Struct
 from hub import __version__
 from hub.backup.contents import top_of
 from hub.backup.job import BackupJob, CreateOptions
+from hub.backup.listings import RemoteFile
 from hub.backup.manifest import BackupName, home_slug, parse_name
 from hub.backup.place import BackupPlace
 from hub.backup.retention import Keep, superfluous
@@ -42,6 +43,7 @@ LOCAL = "folder"
 REPLACED_KEPT_S = 7 * 86_400
 """How long the home is kept that a restore replaced."""
 UPLOADS_KEPT_S = 86_400
+LIST_LIMIT_S = 10.0
 
 Changed = Callable[[], None]
 
@@ -140,6 +142,7 @@ class Backups:
     Args:
         settings: Returns what is configured now.
         changed: Told when there is something new to show.
+        list_limit_s: How long a place may take to list what it has.
     """
 
     def __init__(
@@ -150,6 +153,7 @@ class Backups:
         egress: Egress,
         clock: Clock,
         changed: Changed = lambda: None,
+        list_limit_s: float = LIST_LIMIT_S,
     ) -> None:
         self.home = home
         self.work: BackupWork | None = None
@@ -157,6 +161,7 @@ class Backups:
         self._egress = egress
         self._clock = clock
         self._changed = changed
+        self._list_limit_s = list_limit_s
 
     # -- where they are ------------------------------------------------------------------------------------------------
 
@@ -204,12 +209,12 @@ class Backups:
 
         for path, size_bytes in await asyncio.to_thread(self._local):
             add(parse_name(path.name), size_bytes, LOCAL)
-        for place in self.places():
-            try:
-                for each in await place.files():
-                    add(parse_name(each.name), each.size_bytes, place.kind)
-            except HubError as error:
-                failed[place.kind] = error.message
+        for place, files in await asyncio.gather(*(self._asked(each) for each in self.places())):
+            if isinstance(files, str):
+                failed[place.kind] = files
+                continue
+            for each in files:
+                add(parse_name(each.name), each.size_bytes, place.kind)
         return sorted(found.values(), key=_order, reverse=True), failed
 
     def path_of(self, name: str) -> Path:
@@ -370,6 +375,16 @@ class Backups:
             return False
         shutil.rmtree(found, ignore_errors=True)
         return True
+
+    async def _asked(self, place: BackupPlace) -> tuple[BackupPlace, Sequence[RemoteFile] | str]:
+        """Return the files of a place, or why it does not tell; a page does not wait for long."""
+        try:
+            async with asyncio.timeout(self._list_limit_s):
+                return place, await place.files()
+        except TimeoutError:
+            return place, f"{place.title} did not answer within {self._list_limit_s:g} s"
+        except HubError as error:
+            return place, error.message
 
     async def _prune(self) -> list[str]:
         """Delete what is kept no longer, in each place by itself; return what went wrong."""

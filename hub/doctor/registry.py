@@ -26,6 +26,7 @@ OURS = (
     ("hub.integration.doctor", "CUSTOM"),
     ("hub.agent.doctor", "WORKSPACES"),
     ("hub.storage.doctor", "DATABASES"),
+    ("hub.backup.doctor", "BACKUPS"),
     ("hub.doctor.running", "RUNNING"),
     ("hub.sandbox.doctor", "SANDBOXES"),
 )

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -19,13 +20,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from hub.backup.backups import Backups, BackupSettings
 from hub.backup.errors import BackupFailed
 from hub.backup.place import BackupPlace
 from hub.backup.s3 import S3Place
+from hub.backup.schema import BACKUP_SCHEMA
 from hub.backup.webdav import WebDavPlace
+from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.security.egress import Egress
+from hub.storage.homedir import Home
 from tests.servers.ports import free_port
 
 NAME = "homarus-home-20261129T033000Z.tar.gz"
@@ -302,3 +307,24 @@ async def test_a_private_address_is_called_only_where_it_is_configured(egress: E
 
     with pytest.raises(HubError, match="could not be fetched"):
         await place.put(archive, digest(archive))
+
+
+async def test_a_place_that_says_nothing_holds_up_no_list(
+    bucket: tuple[Bucket, str], egress: Egress, tmp_path: Path
+) -> None:
+    release = asyncio.Event()
+
+    async def fail(request: web.Request) -> web.StreamResponse:
+        await release.wait()
+        return web.Response(status=500)
+
+    bucket[0].fail = fail
+    to = {"s3": {"endpoint": bucket[1], "bucket": "backups", "access_key": ACCESS, "secret_key": SECRET}}
+    settings = BackupSettings(BACKUP_SCHEMA({"to": to}), "Home", UTC)
+    backups = Backups(Home(tmp_path), lambda: settings, egress=egress, clock=Clock(), list_limit_s=0.05)
+
+    found, failed = await backups.known()
+
+    release.set()
+    assert (found, list(failed)) == ([], ["s3"])
+    assert "did not answer" in failed["s3"]
