@@ -12,6 +12,7 @@ from tests.web.test_pages import signed_in
     ("kind", "query", "value"),
     [
         ("agent", "", "main"),
+        ("entity", "owner", "person.owner"),
         ("model", "script", "my_server/scripted"),
         ("person", "own", "owner"),
         ("service", "notify", "notify.notify"),

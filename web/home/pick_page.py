@@ -70,8 +70,11 @@ class PickPage:
 
     async def _entities(self, call: HttpCall) -> Iterable[Choice]:
         domain = call.request.query.get("domain")
-        found = await self._client.ask(call, "entities.list", {"domain": domain} if domain else None)
-        return [_entity(each) for each in found["entities"]]
+        narrowed = {"domain": domain} if domain else None
+        listed = (await self._client.ask(call, "entities.list", narrowed))["entities"]
+        known = {each["entity_id"] for each in listed}
+        states = (await self._client.ask(call, "state.list", narrowed))["states"]
+        return [*map(_entity, listed), *(_state(each) for each in states if each["entity_id"] not in known)]
 
     async def _devices(self, call: HttpCall) -> Iterable[Choice]:
         found = await self._client.ask(call, "areas.list")
@@ -109,6 +112,13 @@ def _entity(each: Mapping[str, Any]) -> Choice:
     state = " ".join(str(part) for part in (each["state"], each["unit"]) if part is not None)
     sub = " · ".join(part for part in (each["area"], state) if part)
     return Choice(each["entity_id"], each["shown_name"], sub, icon_of(each))
+
+
+def _state(each: Mapping[str, Any]) -> Choice:
+    """Return an entity that no integration announced, such as a person, an automation or a script."""
+    id = each["entity_id"]
+    icon = icon_of({"domain": id.partition(".")[0], **each["attributes"]})
+    return Choice(id, str(each["attributes"].get("friendly_name") or id), str(each["state"]), icon)
 
 
 def _model(each: Mapping[str, Any]) -> Choice:

@@ -82,7 +82,8 @@ def explain_range(config: Mapping[str, Any]) -> str:
 def shown_problems(problems: Mapping[str, str]) -> str:
     """Return the problems of triggers, by position, one a line."""
     lines: list[str] = [
-        phrase("{place}: {text}", place=f"triggers[{place}]", text=text) for place, text in problems.items()
+        phrase("trigger {number}: {text}", number=int(place) + 1 if place.isdigit() else place, text=text)
+        for place, text in problems.items()
     ]
     first, *others = lines or [""]
     for each in others:

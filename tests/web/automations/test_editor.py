@@ -69,6 +69,7 @@ async def test_a_first_automation_takes_six_clicks_and_its_message_arrives(
 async def test_fields_take_what_people_type_and_services_have_fields(
     signed_in: BrowserContext, hub: HubProcess
 ) -> None:
+    hub.rpc("state.set", {"entity_id": "sensor.cellar", "state": "dry", "attributes": {"friendly_name": "Cellar"}})
     page = await opened(signed_in, "/automations/new")
 
     await add(page, "trigger", "At a time of day")
@@ -79,6 +80,10 @@ async def test_fields_take_what_people_type_and_services_have_fields(
     await page.get_by_label("Event", exact=True).select_option("sunset")
     await page.get_by_label("Offset, minutes").fill("20")
     await page.get_by_label("Offset, before or after").select_option("before")
+    await add(page, "trigger", "A device changes")
+    await page.get_by_role("combobox", name="Entity").press_sequentially("cellar")
+    await page.get_by_role("option", name="Cellar").first.click()
+    await page.locator("#f-triggers-2-to").fill("wet")
     await add(page, "action", "Ask the assistant")
     await page.get_by_label("Message", exact=True).fill("What is on today?")
     await expect(page.get_by_label("Send the answer to")).to_have_value("last")
@@ -91,6 +96,7 @@ async def test_fields_take_what_people_type_and_services_have_fields(
     assert written["triggers"] == [
         {"trigger": "time", "at": "07:30", "weekday": "sat"},
         {"trigger": "sun", "event": "sunset", "offset": "-00:20:00"},
+        {"trigger": "state", "entity_id": "sensor.cellar", "to": "wet"},
     ]
     assert written["actions"] == [{"action": "agent.run", "data": {"announce": "last", "message": "What is on today?"}}]
 
@@ -224,6 +230,38 @@ async def test_what_can_be_added_is_searched_with_the_keyboard_and_fits_a_phone(
     assert await misfits(page) == []
 
 
+async def test_an_automation_is_made_with_the_keyboard_alone(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/automations/new")
+    await page.keyboard.type("By keyboard")
+
+    await tab_to(page, "Add a trigger")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("searchbox")).to_be_focused()
+    await page.keyboard.type("hub starts")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Event", exact=True)).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    await tab_to(page, "Add an action")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("searchbox")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await tab_to(page, "Add an action")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("searchbox")).to_be_focused()
+    await page.keyboard.type("tell everyone")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    await page.keyboard.type("The hub is back")
+    await tab_to(page, "Save")
+    await page.keyboard.press("Enter")
+    await saved(page)
+
+    (made,) = hub.rpc("automation.list")["automations"]
+    hub.rpc("automation.delete", {"id": made["id"]})
+    assert made["alias"] == "By keyboard"
+
+
 async def test_twelve_tabs_stay_live_at_once(signed_in: BrowserContext, hub: HubProcess) -> None:
     id = hub.rpc("automation.save", {"automation": {**CARDS, "conditions": []}})["id"]
     tabs = [await opened(signed_in, "/automations")]
@@ -247,6 +285,15 @@ async def add(page: Page, what: str, tile: str) -> None:
     await page.get_by_role("button", name=f"Add {article} {what}").first.click()
     await page.get_by_role("dialog").get_by_role("button", name=tile).click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the button of a name has the focus."""
+    for _ in range(40):
+        await page.keyboard.press("Tab")
+        if await page.evaluate("document.activeElement.textContent.trim()") == name:
+            return
+    raise AssertionError(f"Tab does not lead to {name}")
 
 
 async def menu(page: Page, card: Locator, name: str) -> None:
