@@ -24,7 +24,7 @@ from hub.sessions.store import SessionStore
 from web.chat.box import box_choices
 from web.chat.last_lines import LINES_SHOWN, LastLines
 from web.chat.live_chat import LiveChat
-from web.chat.pieces import files_of, recalled
+from web.chat.pieces import files_of, recalled, uses_canvas
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
 from web.chat.talk_list import channel_of, channels_of, listed
@@ -326,6 +326,7 @@ class ChatPage:
             "suggestions": list(SUGGESTIONS),
             "memory_used": recalled(turns[-TURN_LIMIT:]),
             "files": files_of(turns[-TURN_LIMIT:]),
+            "canvas": uses_canvas(turns[-TURN_LIMIT:]),
         }
 
     async def _choices(self, call: HttpCall, key: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ LOOKS = frozenset(
 """Tools that change nothing: a group of them looked at things."""
 
 
+CANVAS = "canvas"
 FILE_TOOLS = frozenset({"read", "write", "edit"})
 LISTED = 12
 """Facts and files of a conversation that are listed beside it."""
@@ -106,6 +107,11 @@ def recalled(turns: Iterable[ShownTurn]) -> list[str]:
         line.removeprefix("> ").strip() for text in reversed(notes) for line in text.splitlines() if line[:1] == ">"
     ]
     return list(dict.fromkeys(line for line in lines if line))[:LISTED]
+
+
+def uses_canvas(turns: Iterable[ShownTurn]) -> bool:
+    """Whether something was put on the canvas in some turns."""
+    return any(part.name == CANVAS and part.state == "done" for turn in turns for part in turn.parts)
 
 
 def files_of(turns: Iterable[ShownTurn]) -> list[str]:

@@ -7,7 +7,8 @@ from hub.agent.budgets.limits import LimitHit
 from hub.agent.run_request import RunOutcome
 from web.chat.conversation import LiveRun, render_turns, title_of, turns_of
 from web.chat.markdown import Markdown
-from web.chat.shown import ShownPart
+from web.chat.pieces import uses_canvas
+from web.chat.shown import ShownPart, ShownTurn
 
 
 def entry(id: str, run_id: str | None, message: dict[str, Any]) -> dict[str, Any]:
@@ -273,3 +274,10 @@ def test_tags_for_a_chat_app_are_not_shown_live_or_stored() -> None:
 
     assert (begun, run.turn.parts[0].text) == ("", "Noon.")
     assert [turn.parts[0].text for turn in stored] == ["[[silent]]?", "Noon."]
+
+
+def test_a_conversation_knows_whether_its_canvas_was_used() -> None:
+    drawn, failed = (ShownPart("tool", name, name="canvas", state=name) for name in ("done", "error"))
+
+    assert uses_canvas([ShownTurn("a-1", "assistant", [drawn])])
+    assert not uses_canvas([ShownTurn("a-2", "assistant", [failed])])
