@@ -136,7 +136,9 @@ async def test_a_choice_is_kept_and_taken_back(signed_in: BrowserContext, hub: H
     assert await page.evaluate("localStorage.getItem('double')") is None
 
 
-async def test_signing_out_ends_it(signed_in: BrowserContext, hub: HubProcess, push: PushService) -> None:
+async def test_signing_out_ends_it_until_the_same_person_signs_in_again(
+    signed_in: BrowserContext, hub: HubProcess, push: PushService
+) -> None:
     page = await shown(signed_in)
     await choose(page, "Reminders")
 
@@ -144,6 +146,10 @@ async def test_signing_out_ends_it(signed_in: BrowserContext, hub: HubProcess, p
 
     params = {"topic": "reminders", "title": "Tea", "body": "is ready"}
     assert (await asyncio.to_thread(hub.rpc, "push.web.send", params))["results"] == []
+
+    again = await signed_in.new_page()
+    await again.goto(hub.rpc("dashboard.link")["url"])
+    await until(lambda: hub.rpc("push.web.send", params)["results"])
 
 
 async def test_without_the_hub_there_is_a_page_and_nothing_private_is_kept(

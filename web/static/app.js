@@ -6,7 +6,12 @@ import { start } from "./ui.js";
 
 listenForKeys();
 start();
-if (document.body.classList.contains("shell")) live.start();
+if (document.body.classList.contains("shell")) {
+  live.start();
+  try {
+    if (localStorage.getItem("homarus:push")) import("./push.js").then(({ renew }) => renew()).catch(() => {});
+  } catch { /* a browser that stores nothing has no subscription either */ }
+}
 for (const button of document.querySelectorAll("[data-palette]")) button.addEventListener("click", openPalette);
 
 // A menu closes when one clicks elsewhere or presses Escape.

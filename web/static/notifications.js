@@ -1,22 +1,13 @@
 // What this browser is told while the dashboard is closed, and the dashboard as an app.
+import { ask, choose, known } from "./push.js";
 import { t } from "./texts.js";
 import { done, toast } from "./ui.js";
 
-const KEPT = "homarus:push"; // what was chosen: after the next sign-in it is told to the hub again
 const form = document.getElementById("push");
 const boxes = [...form.querySelectorAll("input")];
 const status = document.getElementById("push-state");
 const test = document.getElementById("push-test");
 const can = isSecureContext && navigator.serviceWorker && globalThis.PushManager;
-
-async function ask(what, fields = {}) {
-  const response = await fetch(`/notifications/${what}`, {
-    method: "POST", body: JSON.stringify(fields), headers: { Accept: "application/json", "Content-Type": "application/json" },
-  });
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.error?.message);
-  return body;
-}
 
 async function subscription(worker) {
   const { vapidPublicKey } = await ask("key");
@@ -33,16 +24,16 @@ async function save(box) {
     }
     await navigator.serviceWorker.register("/sw.js");
     const worker = await navigator.serviceWorker.ready;
-    const known = topics.length ? await subscription(worker) : await worker.pushManager.getSubscription();
-    if (known) {
-      const { endpoint, keys } = known.toJSON();
+    const found = topics.length ? await subscription(worker) : await worker.pushManager.getSubscription();
+    if (found) {
+      const { endpoint, keys } = found.toJSON();
       if (topics.length) await ask("subscribe", { endpoint, keys, topics });
       else {
         await ask("unsubscribe", { endpoint });
-        await known.unsubscribe?.();
+        await found.unsubscribe?.();
       }
     }
-    localStorage.setItem(KEPT, topics.join());
+    choose(topics);
     show(topics);
   } catch (error) {
     box.checked = !box.checked;
@@ -64,9 +55,8 @@ async function start() {
     return;
   }
   form.hidden = false;
-  const worker = await navigator.serviceWorker.getRegistration("/");
-  const known = await worker?.pushManager.getSubscription();
-  const { topics } = known ? await ask("state", { endpoint: known.endpoint }) : { topics: [] };
+  const found = await known();
+  const { topics } = found ? await ask("state", { endpoint: found.endpoint }) : { topics: [] };
   show(topics);
 }
 
