@@ -348,7 +348,8 @@ class RunPorts:
 
     def of_client(self, call: ToolCallBlock) -> bool:
         """See `Ports.of_client`; a client's tool takes precedence over ours of the same name."""
-        return any(spec.name == call.name for spec in self._run.request.client_tools)
+        theirs = self._run.request.client_tools
+        return bool(theirs) and any(spec.name == call.name for spec in theirs)
 
     def needs_retry(self) -> bool:
         """See `Ports.needs_retry`; an accepted answer has ended the run before this is called."""

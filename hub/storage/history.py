@@ -233,7 +233,7 @@ class HistoryStore:
 
     def record_trace(self, row: TraceRow | NotRunRow) -> bool:
         """Record the trace of a run, or that nothing ran; return whether it will be written."""
-        if not self._accepts or len(self._traces) >= BUFFER_LIMIT:
+        if (self.off is not None and not self._opening) or len(self._traces) >= BUFFER_LIMIT:
             self.dropped += 1
             return False
         if not isinstance(row.data, bytes) and len(self._traces) >= MADE_LATER_LIMIT:
@@ -417,15 +417,12 @@ class HistoryStore:
         }
 
     def _record(self, insert: str, row: tuple[Any, ...]) -> None:
-        if not self._accepts or len(self._buffer) >= BUFFER_LIMIT:
+        if (self.off is not None and not self._opening) or len(self._buffer) >= BUFFER_LIMIT:
             self.dropped += 1
             return
         self._buffer.append((insert, row))
-        self._post_flush()
-
-    @property
-    def _accepts(self) -> bool:
-        return self.off is None or self._opening
+        if not self._flush_posted:
+            self._post_flush()
 
     def _post_flush(self) -> None:
         if not self._flush_posted and not self._opening:

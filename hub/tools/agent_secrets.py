@@ -124,7 +124,7 @@ class AgentSecrets:
     def for_call(self, call: ToolCall, arguments: frozenset[str]) -> Mapping[str, Secret]:
         """Return the secrets of the caller that a call's arguments name."""
         person = call.context.authority.person
-        if person is None:
+        if person is None or not self._kept:
             return {}
         named = {name for each in arguments for name in _names(call.arguments.get(each))}
         holder = Holder(call.agent_id, person)

@@ -125,8 +125,10 @@ def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rul
 
 def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
     """Return why an authority may not use a tool, even with approval; None when it may, or may ask."""
-    verdicts = explain_tool(tool, authority, policies, rules)
-    return next((verdict.reason for verdict in verdicts if not verdict.permits), None)
+    for verdict in explain_tool(tool, authority, policies, rules):
+        if not verdict.permits:
+            return verdict.reason
+    return None
 
 
 def explain_tool(

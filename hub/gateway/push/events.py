@@ -368,7 +368,8 @@ class HubEvents:
             ]
 
     def _session(self, event: Event) -> None:
-        payload = {"sessionKey": event.data["key"], "reason": event.data["what"], "ts": self._now_ms()}
+        ts_ms = int(self._clock.time() * 1_000)
+        payload = {"sessionKey": event.data["key"], "reason": event.data["what"], "ts": ts_ms}
         self._broadcast.push(Push("sessions.changed", payload, scope=READ, droppable=True), topic=SESSIONS_TOPIC)
 
     def _compacted(self, event: Event) -> None:

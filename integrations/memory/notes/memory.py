@@ -131,8 +131,8 @@ class NotesMemory:
         Raises:
             InvalidRequest: The query is too long.
         """
-        began = time.monotonic()
-        terms = terms_of(query, self._today(), words_searched)
+        began, today = time.monotonic(), self._today()
+        terms = terms_of(query, today, words_searched)
         areas = areas_of(scope)
         if not areas:
             return SearchAnswer((), (), 0.0)
@@ -140,7 +140,7 @@ class NotesMemory:
 
         async def ask(worker: IndexWorker, job: Job) -> SearchAnswer:
             left_s = None if within_s is None else within_s * IN_TIME_SHARE - (time.monotonic() - began)
-            return await worker.search(job, query, areas, filters, most, self._today(), left_s)
+            return await worker.search(job, query, areas, filters, most, today, left_s)
 
         async def index() -> tuple[SearchAnswer | None, str | None]:
             answer, why = await self._asked(agent_id, ask)
@@ -155,9 +155,7 @@ class NotesMemory:
             sources, wanted = self._sources(agent_id), most or self._usual_limit(agent_id)
 
             def read(worker: FileWorker) -> tuple[list[Hit], bool]:
-                return grep.search(
-                    texts(worker, sources, areas), terms, filters, self._today(), wanted, limit_s=limit_s
-                )
+                return grep.search(texts(worker, sources, areas), terms, filters, today, wanted, limit_s=limit_s)
 
             hits, is_whole = await self._workers.look(agent_id, read)
             if not is_whole:

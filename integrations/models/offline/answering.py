@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 
+from hub.automation.contract import DRAFT_ASKED
 from hub.core.ids import new_id
 from hub.models.contract import (
     Message,
@@ -22,7 +23,7 @@ from hub.models.contract import (
     UsageEvent,
 )
 from integrations.models.offline.decide import OfflineTurn, decide
-from integrations.models.offline.drafting import answer_draft, is_draft
+from integrations.models.offline.drafting import answer_draft
 from integrations.models.offline.entries import RecalledEntry, entries_in
 from integrations.models.offline.heartbeat import answer_heartbeat
 from integrations.models.offline.listening import understood
@@ -75,7 +76,7 @@ class OfflineAnswers:
         language = language_of(text)
         tools = {tool.name for tool in request.tools}
         step: Step
-        if is_draft(request.system):
+        if request.system.startswith(DRAFT_ASKED):
             await self._load(language)
             recognize = self._recognizers[language].recognize
             step = Say(answer_draft(request.system, text, now or self._now(), language, recognize))
@@ -146,7 +147,8 @@ def last_mentioned(messages: Sequence[Message], turns: Sequence[int]) -> list[Re
     if len(turns) < 2:
         return []
     before = messages[turns[1] : turns[0]]
-    kept = [str(call.arguments.get("text", "")) for each in before for call in each.tool_calls if call.name == REMEMBER]
+    called = [call for each in before if each.role is Role.ASSISTANT for call in each.tool_calls]
+    kept = [str(call.arguments.get("text", "")) for call in called if call.name == REMEMBER]
     if kept:
         return [RecalledEntry(kept[-1])]
     found = [each.text for each in before if each.role is Role.TOOL and each.tool_name == SEARCH and not each.is_error]

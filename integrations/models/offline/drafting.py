@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from hub.automation.contract import DRAFT_ASKED, DRAFT_ENTITY
+from hub.automation.contract import DRAFT_ENTITY
 from integrations.models.offline.devices import Device, find
 from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply
@@ -59,11 +59,6 @@ _SERVICES = {
 }
 
 Recognize = Callable[[str], RecognizedIntent | None]
-
-
-def is_draft(system: str) -> bool:
-    """Whether the system prompt is the one that asks for an automation."""
-    return system.startswith(DRAFT_ASKED)
 
 
 def answer_draft(system: str, said: str, now: datetime, language: str, recognize: Recognize) -> str:

@@ -34,7 +34,7 @@ def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_
     if len(query) > QUERY_LIMIT:
         raise InvalidRequest(f"a query has at most {QUERY_LIMIT} characters")
     rest, dates = asked_for(query, today)
-    return [*(frozenset([word]) for word in words(rest)), *dates]
+    return [*[frozenset([word]) for word in words(rest)], *dates]
 
 
 def day_in(path: str, passage: Passage) -> date | None:
