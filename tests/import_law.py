@@ -27,7 +27,6 @@ PARTS = (
         "agent",
         "messaging",
         "automation",
-        "discovery",
         "timeline",
         "gateway",
         "backup",
@@ -73,7 +72,7 @@ EXTRAS = {
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     **dict.fromkeys(("nacl", "py_vapid", "pywebpush", "telegram"), ("integrations",)),
     "textual": ("hub.messaging.cli.tui_app",),
-    "zeroconf": ("integrations", "hub.discovery"),
+    "zeroconf": ("integrations",),
 }
 BY_CALL = re.compile(r"\b(import_module|__import__)\b")
 Within = Callable[[ast.AST], Iterable[ast.AST]]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from aiohttp import web
 
-from hub.core.errors import NotFound
-from hub.core.languages import asked_language
 from hub.core.surfaces import HttpCall, Open, Route
+from hub.gateway.standalone_page import StandalonePage
 from integrations.channels.webchat_page.channel import TEXT_LIMIT, WebchatPage
 
-FILES = {"page.js": "text/javascript", "page.css": "text/css"}
-_HERE = Path(__file__).parent
+_PAGE = StandalonePage(Path(__file__).parent, "page.html", {"page.js": "text/javascript", "page.css": "text/css"})
+_HEADERS = {"Permissions-Policy": "camera=(), geolocation=(), microphone=()"}
 
 
 def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str) -> list[Route]:
@@ -33,30 +28,12 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
 
     async def show(call: HttpCall) -> web.StreamResponse:
         """`GET /webchat/<account>`: the page."""
-        chosen = asked_language(call.request.headers.get("Accept-Language"), tuple(_texts()), language)
-        texts = _texts()[chosen]
-        fields = {
-            "language": chosen,
-            "path": path,
-            "title": account["title"],
-            "greeting": account["greeting"],
-            "limit": str(TEXT_LIMIT),
-            "texts": json.dumps(texts),
-            **texts,
-        }
-        body = _template().substitute({name: html.escape(value) for name, value in fields.items()})
-        return web.Response(text=body, content_type="text/html", headers=_headers(account["frame_ancestors"]))
+        fields = {"path": path, "title": account["title"], "greeting": account["greeting"], "limit": str(TEXT_LIMIT)}
+        return _PAGE.show(call, language, _HEADERS, _policy(account["frame_ancestors"]), **fields)
 
     async def serve_file(call: HttpCall) -> web.StreamResponse:
-        """`GET /webchat/<account>/<file>`: its script and style.
-
-        Raises:
-            NotFound: There is no such file.
-        """
-        name = call.params["file"]
-        if name not in FILES:
-            raise NotFound("there is no such file")
-        return web.Response(text=_file(name), content_type=FILES[name], headers={"Cache-Control": "no-cache"})
+        """`GET /webchat/<account>/<file>`: its script and style."""
+        return _PAGE.serve(call)
 
     return [
         Route("GET", path, show, channel.name, Open.SELF),
@@ -65,9 +42,9 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
     ]
 
 
-def _headers(ancestors: list[str]) -> dict[str, str]:
-    """Return headers that restrict the page and its framing; browsers prefer `frame-ancestors` to `X-Frame-Options`."""
-    policy = {
+def _policy(ancestors: list[str]) -> dict[str, str]:
+    """Return the policy that restricts the page and its framing; browsers prefer it to `X-Frame-Options`."""
+    return {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
@@ -77,25 +54,3 @@ def _headers(ancestors: list[str]) -> dict[str, str]:
         "base-uri": "'none'",
         "frame-ancestors": " ".join(ancestors) or "'none'",
     }
-    return {
-        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
-        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-        "Cache-Control": "no-store",
-        "Vary": "Accept-Language",
-    }
-
-
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    texts: dict[str, dict[str, str]] = json.loads(_file("texts.json"))
-    return texts
-
-
-@cache
-def _template() -> Template:
-    return Template(_file("page.html"))
-
-
-@cache
-def _file(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import html
-import json
 import uuid
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from hub.core.errors import NotFound
-from hub.core.languages import asked_language
 from hub.core.surfaces import HttpCall, Open, Route
 from hub.gateway.access.local_ca import CA_FILE
+from hub.gateway.standalone_page import StandalonePage
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 PATH = "/p"
 CERTIFICATE_LIMIT_BYTES = 16_384
-FILES = {
+_FILES = {
     "phone.js": "text/javascript",
     "node.js": "text/javascript",
     "wire.js": "text/javascript",
@@ -33,7 +28,13 @@ FILES = {
     "icon.svg": "image/svg+xml",
     "phone.webmanifest": "application/manifest+json",
 }
-_HERE = Path(__file__).parent
+_PAGE = StandalonePage(Path(__file__).parent, "phone.html", _FILES)
+_HEADERS = {
+    "Permissions-Policy": "camera=(self), geolocation=(self), microphone=(self)",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_FILE_HEADERS = {"Service-Worker-Allowed": PATH, "X-Content-Type-Options": "nosniff"}
 _POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -55,18 +56,11 @@ def phone_routes(host: IntegrationHost) -> list[Route]:
 
     async def show(call: HttpCall) -> web.StreamResponse:
         """`GET /p`: the page."""
-        chosen = asked_language(call.request.headers.get("Accept-Language"), tuple(_texts()), host.language)
-        fields = {"language": chosen, "texts": json.dumps(_texts()[chosen]), **_texts()[chosen]}
-        body = _template().substitute({name: html.escape(value) for name, value in fields.items()})
-        return web.Response(text=body, content_type="text/html", headers=_headers())
+        return _PAGE.show(call, host.language, _HEADERS, _POLICY)
 
     async def serve_file(call: HttpCall) -> web.StreamResponse:
         """`GET /p/<file>`: its scripts and style."""
-        name = call.params["file"]
-        if name not in FILES:
-            raise NotFound("there is no such file")
-        headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": PATH, "X-Content-Type-Options": "nosniff"}
-        return web.Response(text=_file(name), content_type=FILES[name], headers=headers)
+        return _PAGE.serve(call, _FILE_HEADERS)
 
     async def certificate(call: HttpCall) -> web.StreamResponse:
         """`GET /p/ca.crt`: the certificate of this home's own authority."""
@@ -122,30 +116,3 @@ def _certificate(folder: Path) -> bytes:
             return file.read(CERTIFICATE_LIMIT_BYTES)
     except OSError as error:
         raise NotFound("this hub has no authority of its own; `homarus tls` makes one") from error
-
-
-def _headers() -> Mapping[str, str]:
-    return {
-        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
-        "Permissions-Policy": "camera=(self), geolocation=(self), microphone=(self)",
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "no-store",
-        "Vary": "Accept-Language",
-    }
-
-
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    texts: dict[str, dict[str, str]] = json.loads(_file("texts.json"))
-    return texts
-
-
-@cache
-def _template() -> Template:
-    return Template(_file("phone.html"))
-
-
-@cache
-def _file(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
