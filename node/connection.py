@@ -243,7 +243,7 @@ async def _frame(ws: aiohttp.ClientWebSocketResponse) -> dict[str, Any]:
         raise Refused(f"the hub closed the connection: {message.extra or message.data}")
     found = json.loads(message.data)
     if not isinstance(found, dict):
-        raise ValueError("this is not a hub's gateway: a frame is no object")
+        raise ValueError("this is not a hub's gateway: a frame is not an object")
     return found
 
 

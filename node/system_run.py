@@ -154,7 +154,7 @@ def _refuse_other_plan(bound: BoundProgram, plan: object) -> None:
 def _environment(params: Params) -> dict[str, str]:
     wanted = params.get("env") or {}
     if not isinstance(wanted, Mapping):
-        raise NodeError("INVALID_PARAMS", "env: expected an object of texts")
+        raise NodeError("INVALID_PARAMS", "env: expected an object with texts as values")
     try:
         checked = checked_environment(wanted)
     except CommandRefused as error:

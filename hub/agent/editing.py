@@ -43,7 +43,7 @@ def added(raw: Raw, agents: Sequence[Agent], item: Mapping[str, Any]) -> Edits:
     """Return the edits that add an agent.
 
     Args:
-        agents: Those there are; who answers now goes on to answer, also when nothing was written about agents so far.
+        agents: The existing ones; the default stays the default, also when nothing was written about agents so far.
 
     Raises:
         Conflict: There is one of that id.
@@ -74,7 +74,7 @@ def changed(raw: Raw, agents: Sequence[Agent], id: str, change: Mapping[str, Any
     """Return the edits that change an agent.
 
     Args:
-        change: Its keys as `agents.update` takes them; `tools` are the rules as they shall be.
+        change: Its keys as `agents.update` takes them; `tools` are the new rules.
     """
     place = place_of(raw, id)
     item = stated(raw)[place] if place is not None else {}
@@ -137,7 +137,7 @@ def other_bindings(raw: Raw, id: str) -> list[Mapping[str, Any]]:
 
 
 def budget_of(raw: Raw, id: str) -> Mapping[str, Any]:
-    """Return what an agent may spend a day, as written; empty without a budget of its own."""
+    """Return an agent's budget a day, as written; empty without one of its own."""
     return next((each for each in _list(raw, "budgets") if _is_of(each, id)), {})
 
 

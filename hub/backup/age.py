@@ -37,7 +37,7 @@ _HEADER_LIMIT_BYTES = 512
 
 
 def is_age(head: bytes) -> bool:
-    """Whether a file that begins so is an age file."""
+    """Whether a file with this beginning is an age file."""
     return head.startswith(VERSION)
 
 
@@ -60,7 +60,7 @@ class AgeWriter:
         self._waiting = bytearray()
 
     def write(self, data: bytes | memoryview) -> int:
-        """Encrypt data; a piece goes on once more follows it, since the last one is marked."""
+        """Encrypt data; a piece is passed on once more follows it, since the last one is marked."""
         self._waiting += data
         while len(self._waiting) > PIECE_BYTES:
             self._put(bytes(self._waiting[:PIECE_BYTES]), last=False)

@@ -1,6 +1,6 @@
 """Reads an archive from its beginning to its end, judging each file by its hash; blocks.
 
-Nothing of an archive is trusted before its end: what was read of it counts once `files` is exhausted.
+Nothing of an archive is trusted before its end: its content counts once `files` is exhausted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BackupArchive:
     """An opened archive.
 
     Attributes:
-        head: What it says of itself.
+        head: Its head.
         encrypted: Whether it needed a passphrase.
         manifest: Its list of files, once all of them were read.
     """
@@ -59,7 +59,7 @@ class BackupArchive:
         self._members = members
 
     def files(self, progress: Progress = lambda done, total: None) -> Iterator[tuple[TarMember, Iterator[bytes]]]:
-        """Yield each file with its contents, which are to be read before the next one.
+        """Yield each file with its contents, which must be read before the next one.
 
         Raises:
             BackupDamaged: It is cut short, or a file is not what the manifest says; at the end at the latest.
@@ -107,7 +107,7 @@ def open_archive(path: Path, passphrase: str = "") -> Iterator[BackupArchive]:
     Raises:
         WrongPassphrase: It is encrypted with another one, or none was given.
         NewerBackup: A newer Homarus made it.
-        BackupRefused, BackupDamaged: It is no backup, or cannot be read.
+        BackupRefused, BackupDamaged: It is not a backup, or cannot be read.
         StorageError: The file cannot be opened.
     """
     try:
@@ -118,7 +118,7 @@ def open_archive(path: Path, passphrase: str = "") -> Iterator[BackupArchive]:
             if encrypted and not passphrase:
                 raise WrongPassphrase("the backup is encrypted; give its passphrase")
             if not encrypted and not start.startswith(GZIP):
-                raise BackupRefused("this is no backup of Homarus: it is neither a .tar.gz nor an .age file")
+                raise BackupRefused("this is not a backup of Homarus: it is neither a .tar.gz nor an .age file")
             source = cast(BinaryIO, AgeReader(file, passphrase)) if encrypted else file
             try:
                 with gzip.GzipFile(fileobj=source, mode="rb") as unpacked:
@@ -166,7 +166,7 @@ class _Hashed:
 def _head(reader: TarReader, members: Iterator[TarMember]) -> BackupHead:
     first = next(members, None)
     if first is None or first.path != HEAD_PATH:
-        raise BackupRefused(f"this is no backup of Homarus: the archive does not begin with {HEAD_PATH}")
+        raise BackupRefused(f"this is not a backup of Homarus: the archive does not begin with {HEAD_PATH}")
     return read_head(_small(reader, first, HEAD_LIMIT_BYTES), __version__, SCHEMAS)
 
 

@@ -1,7 +1,7 @@
 """The backups of a home: made, listed, copied elsewhere, checked, deleted and restored.
 
-Whoever has no running hub (the command line) uses it in the same way as the hub. The work on archives is done in a
-process of its own; here is what decides.
+Programs without a running hub (the command line) use it in the same way as the hub. Archives are processed in a
+separate process; the decisions are here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Changed = Callable[[], None]
 
 
 class BackupRun(Struct, frozen=True):
-    """How a backup went.
+    """The outcome of a backup.
 
     Attributes:
         name: Of the archive; empty when there is none.
@@ -69,12 +69,12 @@ class BackupRun(Struct, frozen=True):
 
 
 class BackupState(Struct, frozen=True):
-    """What is remembered between starts.
+    """The state that is stored between starts.
 
     Attributes:
         last: The last attempt.
         good_ms: When the last one succeeded.
-        due_ms: The last scheduled time that was seen to.
+        due_ms: The last scheduled time that was handled.
     """
 
     last: BackupRun | None = None
@@ -83,7 +83,7 @@ class BackupState(Struct, frozen=True):
 
 
 class BackupWork(Struct):
-    """What is going on.
+    """The work in progress.
 
     Attributes:
         what: create | copy | verify | restore.
@@ -101,7 +101,7 @@ class KnownBackup(Struct):
 
     Attributes:
         places: Kinds of places that have it; the first one it is read from.
-        own: Whether its name says that it is of this home.
+        own: Whether it is of this home, by its name.
     """
 
     name: str
@@ -113,7 +113,7 @@ class KnownBackup(Struct):
 
 
 class BackupSettings(Struct, frozen=True):
-    """The section `backup`, and what of other sections matters.
+    """The section `backup`, and the relevant parts of other sections.
 
     Attributes:
         config: The validated section.
@@ -132,7 +132,7 @@ class BackupSettings(Struct, frozen=True):
 
     @property
     def keep(self) -> Keep:
-        """Which backups stay."""
+        """The backups to keep."""
         return Keep(**self.config["keep"])
 
 
@@ -167,7 +167,7 @@ class Backups:
 
     @property
     def settings(self) -> BackupSettings:
-        """What is configured now."""
+        """The configured settings."""
         return self._settings()
 
     @property
@@ -218,7 +218,7 @@ class Backups:
         return sorted(found.values(), key=_order, reverse=True), failed
 
     def path_of(self, name: str) -> Path:
-        """Return where an archive of this home lies.
+        """Return the path of an archive of this home.
 
         Raises:
             NotFound: There is none of that name in the folder.
@@ -231,7 +231,7 @@ class Backups:
     # -- what is done --------------------------------------------------------------------------------------------------
 
     async def create(self) -> BackupRun:
-        """Make a backup, copy it to all places, and delete what is kept no longer.
+        """Make a backup, copy it to all places, and delete expired ones.
 
         Raises:
             Conflict: Something else is going on.
@@ -252,7 +252,7 @@ class Backups:
         return run
 
     async def verify(self, source: str, passphrase: str = "") -> dict[str, Any]:
-        """Read a backup whole and compare each file with its hash; return what it holds.
+        """Read a backup whole and compare each file with its hash; return its content.
 
         Args:
             source: The name of a backup, or the path of an archive.
@@ -271,7 +271,7 @@ class Backups:
             self._end()
 
     async def preview(self, source: str, passphrase: str = "") -> dict[str, Any]:
-        """Return what a backup says of itself, and what a restore would replace.
+        """Return a backup's head, and what a restore would replace.
 
         Raises:
             HubError: It cannot be read.
@@ -284,7 +284,7 @@ class Backups:
             self._end()
 
     async def restore(self, source: str, passphrase: str = "") -> dict[str, Any]:
-        """Prepare a home from a backup and decide for it: the next start puts it into force.
+        """Prepare a home from a backup and schedule the exchange: the next start applies it.
 
         Raises:
             HubError: It cannot be; the present home stays.
@@ -304,7 +304,7 @@ class Backups:
             self._end()
 
     async def go_back(self) -> None:
-        """Decide for the home that the last restore replaced: the next start puts it into force.
+        """Schedule a return to the home that the last restore replaced: the next start applies it.
 
         Raises:
             NotFound: There is none.
@@ -325,7 +325,7 @@ class Backups:
 
         Raises:
             NotFound: It is nowhere.
-            HubError: A place does not let go of it.
+            HubError: A place refuses to delete it.
         """
         if parse_name(name) is None:
             raise InvalidRequest(f"{name[:100]!r} is not the name of a backup; homarus backup list shows them")
@@ -387,7 +387,7 @@ class Backups:
             return place, error.message
 
     async def _prune(self) -> list[str]:
-        """Delete what is kept no longer, in each place by itself; return what went wrong."""
+        """Delete expired backups, in each place separately; return the errors."""
         settings, slug, errors = self.settings, home_slug(self.settings.home_name), list[str]()
         for place in (None, *self.places()):
             try:
@@ -431,7 +431,7 @@ class Backups:
         raise NotFound(f"there is no backup {source}; homarus backup list shows them")
 
     def _at_hand(self, source: str) -> Path | None:
-        """Return the path of an archive that lies on this machine."""
+        """Return the path of an archive that is on this machine."""
         if "/" in source:
             if not source.startswith("/"):
                 raise InvalidRequest("the path of an archive is absolute")
@@ -453,7 +453,7 @@ class Backups:
         return target
 
     def upload_path(self) -> Path:
-        """Return where an uploaded archive is written; an earlier one is gone."""
+        """Return the path for an uploaded archive; an earlier one is deleted."""
         return self._room_for(UPLOAD)
 
     def uploaded(self) -> Path:
@@ -468,7 +468,7 @@ class Backups:
         return path
 
     def drop_old(self) -> None:
-        """Delete what was uploaded or fetched, and not restored within a day; blocks."""
+        """Delete uploads and downloads that were not restored within a day; blocks."""
         for each in self._brought():
             if self._clock.time() - each.stat().st_mtime > UPLOADS_KEPT_S:
                 each.unlink(missing_ok=True)

@@ -149,9 +149,9 @@ def verify(source: str, passphrase_file: Any, home: Path, as_json: bool) -> None
 @home_option
 @json_option
 def restore(source: str, passphrase_file: Any, yes: bool, home: Path, as_json: bool) -> None:
-    """Show what a backup holds and, after a question, put it in the place of this home.
+    """Show the content of a backup and, after a question, replace this home with it.
 
-    The present home is kept for a week; homarus backup undo goes back to it. A running hub restarts on what was
+    The present home is kept for a week; homarus backup undo returns to it. A running hub restarts on the restored
     restored.
 
     Example:
@@ -184,7 +184,7 @@ def restore(source: str, passphrase_file: Any, yes: bool, home: Path, as_json: b
 @home_option
 @json_option
 def undo(yes: bool, home: Path, as_json: bool) -> None:
-    """Go back to the home that the last restore replaced; the restored one is kept in its place.
+    """Return to the home that the last restore replaced; the restored one is kept instead.
 
     Example:
       homarus backup undo
@@ -228,7 +228,7 @@ def delete(name: str, yes: bool, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def schedule(every: str | None, at: str | None, weekday: str | None, home: Path, as_json: bool) -> None:
-    """Show when backups are made by themselves, or change it in the configuration.
+    """Show the schedule of backups, or change it in the configuration.
 
     Example:
       homarus backup schedule
@@ -367,7 +367,7 @@ def _followed(client: HubClient, *, as_json: bool) -> dict[str, Any]:
 
 
 class _Progress:
-    """One line on a terminal that says how far the work is."""
+    """A progress line on a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet or not sys.stderr.isatty()

@@ -38,7 +38,7 @@ class BackupComponent(Component):
         broadcast: Tells clients how far one is.
         timetable: Of all schedules.
         services: Get `backup.create`.
-        restart: Lets a new hub take this one's place, on a restored home.
+        restart: Lets a new hub replace this one, on a restored home.
     """
 
     name = "backup"
@@ -133,7 +133,7 @@ class BackupComponent(Component):
             await self.backed_up()
 
     async def backed_up(self) -> Mapping[str, Any]:
-        """Make a backup and return how it went.
+        """Make a backup and return its outcome.
 
         Raises:
             HubError: It could not be made; a repair says so too.
@@ -152,7 +152,7 @@ class BackupComponent(Component):
         return await self.backed_up()
 
     async def _look_after(self) -> None:
-        """Delete what is kept no longer after a restore, and raise or clear the repairs."""
+        """Delete expired homes after a restore, and raise or clear the repairs."""
         from hub.backup.backups import REPLACED_KEPT_S
 
         backups = await self._backups.get()

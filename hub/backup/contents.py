@@ -1,4 +1,4 @@
-"""Which files of a home a backup holds, and what it leaves out and why."""
+"""The files of a home that a backup holds, and those that it leaves out, and why."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Why(StrEnum):
 
 
 class Kind(StrEnum):
-    """How a file is copied."""
+    """The ways to copy a file."""
 
     FILE = "file"
     DATABASE = "database"
@@ -87,7 +87,7 @@ def files_of(home: Home, left_out: list[LeftOut], skipped: Collection[str]) -> I
     """Yield the files of a home in a fixed order.
 
     Args:
-        left_out: Takes what is not in the backup.
+        left_out: Counts files that are not in the backup.
         skipped: Paths relative to the home that are not in it: the folder of backups, a history that is not chosen.
     """
     yield from _walk(home.path, "", left_out, frozenset(skipped))
@@ -123,7 +123,7 @@ def _walk(folder: Path, prefix: str, left_out: list[LeftOut], skipped: frozenset
 
 
 def _leads_elsewhere(entry: os.DirEntry[str]) -> bool:
-    """Whether what a link in the home leads to does not hold the home itself."""
+    """Whether a link in the home leads outside it and not to the home itself."""
     return Path(entry.path).resolve() not in Path(entry.path).parent.resolve().parents
 
 
@@ -162,7 +162,7 @@ def _kind(file: Path, path: str) -> Kind:
 
 
 def top_of(home: Home, folder: Path) -> str | None:
-    """Return the path of a folder relative to the home, None when it lies elsewhere."""
+    """Return the path of a folder relative to the home, None when it is elsewhere."""
     try:
         relative = folder.resolve().relative_to(home.path.resolve()).as_posix()
     except ValueError:

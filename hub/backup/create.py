@@ -1,4 +1,4 @@
-"""Makes an archive of a home while its hub runs; blocks, and is run in a process of its own.
+"""Makes an archive of a home while its hub runs; blocks, and runs in a separate process.
 
 The hub database is copied first and transcripts after it, so that a conversation may only be ahead of its row, as after
 a crash. Each file is read once, into a spool that is bounded in memory: what is hashed is what is archived.
@@ -84,7 +84,7 @@ def create_backup(home: Home, options: CreateOptions, progress: Progress = lambd
     """Make an archive; when this returns it is whole and on the disk, under its name.
 
     Raises:
-        StorageError: There is no room, or no permission; nothing is left behind.
+        StorageError: There is no room, or no permission; nothing is left over.
         BackupFailed: The hub database is damaged.
     """
     folder = Path(options.folder)
@@ -106,7 +106,7 @@ def create_backup(home: Home, options: CreateOptions, progress: Progress = lambd
 
 @contextmanager
 def _snapshots(home: Home) -> Iterator[Path]:
-    """Yield an empty folder for copies of databases; what a crash left in it goes first."""
+    """Yield an empty folder for copies of databases; leftovers of a crash are deleted first."""
     folder = home.storage / SNAPSHOTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
@@ -118,7 +118,7 @@ def _snapshots(home: Home) -> Iterator[Path]:
 
 @contextmanager
 def _partial(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """Yield an unfinished archive, which is deleted unless it was renamed; so is what a crash left."""
+    """Yield an unfinished archive, which is deleted unless it was renamed; so are leftovers of a crash."""
     for old in folder.glob(f"{PARTIAL_PREFIX}*{PARTIAL_SUFFIX}"):
         old.unlink(missing_ok=True)
     path = folder / f"{PARTIAL_PREFIX}{os.getpid()}{PARTIAL_SUFFIX}"
@@ -167,14 +167,14 @@ class _Copies:
         self._hub = self._snapshot(HUB_DB) if home.hub_db.exists() else None
 
     def facts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return the schema version of the hub database by its name, and counts of what is in it."""
+        """Return the schema version of the hub database by its name, and counts of its content."""
         if self._hub is None:  # a home that was never started
             return {}, {}
         version, counts = read_copy(self._hub, _counted)
         return {"hub.db": version}, counts
 
     def path_of(self, file: HomeFile) -> Path:
-        """Return where a file lies in the home."""
+        """Return the path of a file of the home."""
         return self._home.path / file.path
 
     @contextmanager

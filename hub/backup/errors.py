@@ -1,4 +1,4 @@
-"""Errors of backups, by what a person must do."""
+"""Errors of backups, by how a person can solve them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from hub.core.errors import HubError, InvalidRequest
 
 
 class BackupFailed(HubError):
-    """A backup could not be made, kept or read; nothing of it was left behind."""
+    """A backup could not be made, kept or read; nothing of it was left over."""
 
     code = "BACKUP_FAILED"
     http_status = 503
 
 
 class BackupDamaged(BackupFailed):
-    """An archive is not what was written: it is cut short, or bytes of it changed."""
+    """An archive is not as written: it is cut short, or bytes of it changed."""
 
     code = "BACKUP_DAMAGED"
     http_status = 422
 
 
 class BackupRefused(InvalidRequest):
-    """An archive is no backup of a home, or holds what no backup holds; nothing of it was used."""
+    """An archive is not a backup of a home, or holds foreign files; nothing of it was used."""
 
     code = "BACKUP_REFUSED"
 

@@ -1,4 +1,4 @@
-"""What the process that works on archives is asked to do: plain data, so that whoever asks imports none of its work."""
+"""The jobs of the process for archives: plain data, so that the requester imports none of its work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class CreateOptions(Struct, frozen=True):
-    """What is made, and where.
+    """The archive to make, and its path.
 
     Attributes:
         folder: Where the archive goes; made when it is not there.
@@ -28,7 +28,7 @@ class CreateOptions(Struct, frozen=True):
 
 
 class BackupJob(Struct, frozen=True):
-    """What is to be done.
+    """The job to do.
 
     Attributes:
         path: The archive, for all but `create`.

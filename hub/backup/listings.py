@@ -1,4 +1,4 @@
-"""What servers answer when they are asked for their files; read in the outside reader's process, never in the hub's."""
+"""Servers' lists of their files; read in the outside reader's process, never in the hub's."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse_webdav(data: bytes) -> list[RemoteFile]:
     """Read the answer to PROPFIND.
 
     Raises:
-        InvalidRequest: It is no such answer.
+        InvalidRequest: It is not such an answer.
     """
     found = []
     for response in _parsed(data).iter(f"{_DAV}response"):
@@ -55,7 +55,7 @@ def parse_s3(data: bytes) -> S3Listing:
     """Read the answer to ListObjectsV2.
 
     Raises:
-        InvalidRequest: It is no such answer.
+        InvalidRequest: It is not such an answer.
     """
     found, more = [], ""
     for each in _parsed(data):

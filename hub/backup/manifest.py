@@ -1,4 +1,4 @@
-"""What an archive says of itself: a head that is read before anything else, and the list of its files at the end."""
+"""The description of an archive: a head that is read before anything else, and the list of its files at the end."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class BackupHead(Struct, frozen=True):
         schemas: The schema version of each database.
         made_ms: When, milliseconds since the epoch.
         home: The home's name.
-        files, size_bytes: How much was found to be copied.
-        counts: Conversations, people and what else a person would recognise the home by.
+        files, size_bytes: The files and bytes found for copying.
+        counts: Conversations, people and other numbers by which a person recognises the home.
     """
 
     format: int
@@ -63,7 +63,7 @@ class Manifest(Struct, frozen=True):
 
 
 class BackupName(Struct, frozen=True):
-    """What the name of an archive says.
+    """The parsed name of an archive.
 
     Attributes:
         home: The name of its home, as a slug.
@@ -89,12 +89,12 @@ def file_name(home: str, made_ms: int, *, encrypted: bool, again: int = 0) -> st
 
 
 def home_slug(home: str) -> str:
-    """Return a home's name as it stands in names of archives."""
+    """Return a home's name as used in names of archives."""
     return slugify(home)[:60].strip("_") or "home"
 
 
 def parse_name(name: str) -> BackupName | None:
-    """Return what the name of an archive says, None for other files."""
+    """Return the parsed name of an archive, None for other files."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -115,7 +115,7 @@ def read_head(data: bytes, program: str, schemas: dict[str, int]) -> BackupHead:
 
     Raises:
         NewerBackup: It was made by a newer one.
-        BackupRefused: It is no head.
+        BackupRefused: It is not a head.
     """
     try:
         told = msgspec.json.decode(data, type=dict[str, object])
@@ -126,7 +126,7 @@ def read_head(data: bytes, program: str, schemas: dict[str, int]) -> BackupHead:
             )
         head = msgspec.json.decode(data, type=BackupHead)
     except msgspec.DecodeError as error:
-        raise BackupRefused(f"this is no backup of Homarus: its head cannot be read ({error})") from error
+        raise BackupRefused(f"this is not a backup of Homarus: its head cannot be read ({error})") from error
     newer = [name for name, version in head.schemas.items() if version > schemas.get(name, version)]
     if newer or _number(head.program) > _number(program):
         raise NewerBackup(

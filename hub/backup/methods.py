@@ -38,7 +38,7 @@ class BackupMethods:
         tasks: Owner of a backup that nobody waits for.
         next_ms: Returns when the next scheduled one is due.
         create: Makes one and sees to the repairs.
-        restart: Lets a new hub take this one's place.
+        restart: Lets a new hub replace this one.
     """
 
     def __init__(

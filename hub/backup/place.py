@@ -1,4 +1,4 @@
-"""The contract of a place that copies of backups go to, and the way its requests are made and fail."""
+"""The contract of a place for copies of backups, and its requests and their failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BackupPlace(Protocol):
         """Copy an archive there, under its name.
 
         Raises:
-            HubError: It could not be; nothing of it is there under its name.
+            HubError: It could not be stored; nothing of it is there under its name.
         """
         ...
 
@@ -86,7 +86,7 @@ class PlaceRequests:
             missing: Whether an answer of 404 is none to complain about.
 
         Raises:
-            BackupFailed: The server refuses it; the message says how to mend that.
+            BackupFailed: The server refuses it; the message says how to solve that.
             HubError: It does not answer.
         """
         file, limit_s = (None, SILENCE_S) if path is None else await asyncio.to_thread(_opened, path)

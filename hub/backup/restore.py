@@ -1,7 +1,7 @@
 """Prepares a home from an archive beside the present one, which is not touched; blocks.
 
 When this returns, `HOME/.storage/restore/new` is a whole home, every file judged, the database migrated and settled.
-Only `hub.backup.swap` puts it into force.
+Only `hub.backup.swap` applies it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StagedHome(Struct, frozen=True):
     Attributes:
         head: Of its archive.
         files: How many there are.
-        settled: What was under way in it and was closed, by kind.
+        settled: The open work that was closed in it, by kind.
     """
 
     head: BackupHead
@@ -46,7 +46,7 @@ class StagedHome(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What an archive holds, before anything of it is used.
+    """The content of an archive, before anything of it is used.
 
     Attributes:
         size_bytes: Of the archive.
@@ -60,7 +60,7 @@ class Preview(Struct, frozen=True):
 
 
 def preview(home: Home, path: Path, passphrase: str = "") -> Preview:
-    """Read the head of an archive and look at what it would replace.
+    """Read the head of an archive and compare it with the present home.
 
     Raises:
         HubError: As `open_archive`.
@@ -76,7 +76,7 @@ def stage(
     """Prepare a home from an archive.
 
     Raises:
-        Conflict: A restore waits to be put into force.
+        Conflict: A prepared restore waits for the next start.
         DiskFull: There is no room for it beside the present home.
         BackupRefused, BackupDamaged, WrongPassphrase, NewerBackup: The archive cannot be used.
     """
@@ -91,7 +91,7 @@ def stage(
             folder.mkdir(mode=0o700, parents=True)
             files = _unpack(archive, folder, progress)
         if not (folder / ROOT_FILE).is_file():
-            raise BackupRefused(f"this is no backup of a home: {ROOT_FILE} is not in it")
+            raise BackupRefused(f"this is not a backup of a home: {ROOT_FILE} is not in it")
         settled = _mend(folder / HUB_DB, now_ms)
         os.sync()
     except OSError as error:
@@ -165,7 +165,7 @@ def _write(path: Path, member: TarMember, contents: Iterator[bytes]) -> None:
 
 
 def _mend(path: Path, now_ms: int) -> dict[str, int]:
-    """Bring the restored database to the newest schema, and close what was under way in it."""
+    """Migrate the restored database to the newest schema, and close its open work."""
     if not path.exists():
         return {}
     try:

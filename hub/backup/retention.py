@@ -1,4 +1,4 @@
-"""Which backups are kept: the last of each of so many days, weeks and months. Pure."""
+"""The backups to keep: the last of each of a number of days, weeks and months. Pure."""
 
 from __future__ import annotations
 

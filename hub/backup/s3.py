@@ -1,4 +1,4 @@
-"""Backups in a bucket of Amazon S3, or of a server that speaks like it: requests signed with Signature Version 4."""
+"""Backups in a bucket of Amazon S3, or of a compatible server: requests signed with Signature Version 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a restored hub database no longer means: whatever was under way in it has long gone on where it came from.
+"""Closes the open work of a restored hub database: it has long continued where it came from.
 
 The same verdicts as after a crash, but none of them acts: what was to be sent may have been sent since, so a person
 decides; what was being answered is not answered again.

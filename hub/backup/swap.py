@@ -28,10 +28,10 @@ RESTORE, NEW, JOURNAL = "restore", "new", "journal.json"
 
 
 class SwapJournal(Struct, frozen=True):
-    """How far an exchange has come.
+    """The progress of an exchange.
 
     Attributes:
-        aside: The folder in `.storage` that takes the present home.
+        aside: The folder in `.storage` for the present home.
         source: The folder in `.storage` with the home that takes its place.
         stays: Names directly in the home that stay: the folder of the backups.
         moved_out: Whether the present home is aside, so that only the new one is still to be moved.
@@ -44,18 +44,18 @@ class SwapJournal(Struct, frozen=True):
 
 
 def pending(home: Home) -> bool:
-    """Whether a prepared home waits to be put into force, or an exchange was cut off."""
+    """Whether a prepared home waits for the next start, or an exchange was cut off."""
     return _journal(home).exists()
 
 
 def clear(home: Home) -> None:
-    """Delete what was prepared and is not in force."""
+    """Delete prepared homes that are not used."""
     if not pending(home):
         shutil.rmtree(home.storage / RESTORE / NEW, ignore_errors=True)
 
 
 def commit(home: Home, stamp: str, stays: tuple[str, ...], source: str = f"{RESTORE}/{NEW}") -> None:
-    """Decide for another home: the next `finish` puts it into force.
+    """Schedule the exchange with another home: the next `finish` applies it.
 
     Args:
         stamp: Names the folder that keeps the present home.
@@ -67,12 +67,12 @@ def commit(home: Home, stamp: str, stays: tuple[str, ...], source: str = f"{REST
 
 
 def finish(home: Home) -> Path | None:
-    """Carry out an exchange that was decided, or go on with one; return where the replaced home is, None without one.
+    """Carry out a scheduled exchange, or continue one; return the path of the replaced home, None without one.
 
-    To be called by whoever holds the lock of the home, while nothing in it is open. Repeating it does no harm.
+    To be called by the holder of the home's lock, while nothing in it is open. Repeating it does no harm.
 
     Raises:
-        StorageError: A file cannot be moved; the next call goes on there.
+        StorageError: A file cannot be moved; the next call continues there.
     """
     journal_file = _journal(home)
     try:
@@ -110,7 +110,7 @@ def replaced_home(home: Home) -> Path | None:
 def _move_all(
     source: Path, target: Path, but: Collection[str], prefix: str = "\0", *, beside: Path | None = None
 ) -> None:
-    """Move what lies in a folder into another; what is in the way there goes beside it first."""
+    """Move the content of a folder into another; obstacles are moved aside first."""
     if not source.is_dir():
         return
     target.mkdir(mode=0o700, exist_ok=True)
@@ -124,7 +124,7 @@ def _move_all(
 
 
 def _make_way(place: Path, folder: Path) -> None:
-    """Move aside what came into the way of an exchange that was cut off."""
+    """Move aside obstacles of an exchange that was cut off."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     number = 1
     while os.path.lexists(other := folder / f"{place.name}.meanwhile-{number}"):

@@ -26,7 +26,7 @@ _RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=]{1,100})=")
 
 
 class Source(Protocol):
-    """What is read from."""
+    """The input."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to `size` bytes; empty at the end."""
@@ -50,7 +50,7 @@ def head_of(member: TarMember) -> bytes:
 
 
 def padding(size: int) -> bytes:
-    """Return what fills the last block behind `size` bytes."""
+    """Return the padding of the last block after `size` bytes."""
     return bytes(-size % BLOCK)
 
 
@@ -68,7 +68,7 @@ class TarReader:
         self._seen: set[str] = set()
 
     def members(self) -> Iterator[TarMember]:
-        """Yield each file; its contents are to be read before the next one is asked for, what is left is skipped.
+        """Yield each file; its contents must be read before the next one, unread ones are skipped.
 
         Raises:
             BackupRefused: It holds something else than plain files with safe names.
@@ -103,7 +103,7 @@ class TarReader:
             yield piece
 
     def finish(self) -> None:
-        """Read what fills the archive up behind its last file, so that its checksum is judged too.
+        """Read the padding of the archive after its last file, so that its checksum is checked too.
 
         Raises:
             BackupRefused: Something else follows.
@@ -173,7 +173,7 @@ def _whole(text: bytes) -> int:
 
 
 def _records(data: bytes) -> dict[str, bytes]:
-    """Read the records of an extended header, of which only name, size and time mean something here."""
+    """Read the records of an extended header, of which only name, size and time are used."""
     found: dict[str, bytes] = {}
     at = 0
     while at < len(data):

@@ -1,4 +1,4 @@
-"""Runs a job of `hub.backup.worker` in a process, and tells how far it is."""
+"""Runs a job of `hub.backup.worker` in a process, and reports its progress."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ async def run_job(job: BackupJob, progress: Progress) -> dict[str, Any]:
     """Do a job in a process and return its result as plain data.
 
     Args:
-        job: What is to be done.
-        progress: Told of the bytes that were read, and of all there are.
+        job: The job.
+        progress: Called with the bytes read so far, and in all.
 
     Raises:
         HubError: It could not be done.
 
-    Cancelling it ends the process; nothing of what it did is in force then.
+    Cancelling it ends the process; nothing of its work is used then.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", MODULE),

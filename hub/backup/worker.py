@@ -1,7 +1,7 @@
 """The process that makes, reads and unpacks archives, so that the hub's own keeps answering.
 
 It reads one job as a line of JSON and writes lines of JSON: how far it is, and at the end the result or the error. It
-ends with whoever started it.
+ends with its parent.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class _Lines:
 
 
 def _end_with_parent(source: BinaryIO) -> None:
-    """End the process when its input ends: whoever started it is gone."""
+    """End the process when its input ends: its parent has ended."""
     while source.read(1):
         pass
     os._exit(1)
 
 
 def main() -> None:
-    """Do the job on standard input; whatever else prints goes to standard error."""
+    """Do the job on standard input; anything else that is printed goes to standard error."""
     lines = _Lines(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
     restrict_umask()

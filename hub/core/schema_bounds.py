@@ -148,7 +148,7 @@ class Optional(_Key, _BaseOptional):
 
 
 class Required(_Key, _BaseRequired):
-    """A key that must be there; of one that is several alternatives, one."""
+    """A required key; one of several alternatives, if it has them."""
 
     @property
     def is_complex_key(self) -> bool:

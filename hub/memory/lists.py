@@ -15,5 +15,5 @@ def item_of(text: str) -> tuple[str, str] | None:
 
 
 def item_text(which: str, item: str) -> str:
-    """Return the entry that puts an item on a list."""
+    """Return the entry for an item of a list."""
     return f"{which}清单：{item}" if _CHINESE.search(which) else f"{which[:1].upper()}{which[1:]} list: {item}"

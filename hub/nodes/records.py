@@ -32,9 +32,9 @@ class NodeRecord(Struct, frozen=True):
         label: A person's name for it; takes precedence over `name`.
         platform: `ios`, `linux`, …
         about: Further facts: `version`, `clientId`, `deviceFamily`, `modelIdentifier`, …
-        transport: By which it connected last.
+        transport: The transport of its last connection.
         commands: The approved ones.
-        approved_ms: When; None is never.
+        approved_ms: The time of its approval; None for never.
         request: Commands that wait for approval.
         skills, tools: Its last offer.
     """

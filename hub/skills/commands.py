@@ -33,7 +33,7 @@ class SkillCommandNeeds(Struct, frozen=True):
     """The dependencies of the commands of skills.
 
     Attributes:
-        group_skills: Returns the list of skills that the room of an address is limited to; None is no list.
+        group_skills: Returns the list of skills that the room of an address is limited to; None for no limit.
     """
 
     skills: SkillRegistry

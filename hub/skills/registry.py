@@ -154,7 +154,7 @@ class SkillRegistry:
             agent_id: The agent.
             session_key: The conversation.
             session: Identifies its present session: after a reset it is another.
-            allowed: Lists of names that a skill must be on; None is no list.
+            allowed: Lists of names that a skill must be on; None for no limit.
         """
         settings = self.settings
         mark = (session, agent_id, allowed)

@@ -35,7 +35,7 @@ class SkillTool:
     """The tool.
 
     Args:
-        allowed: Returns the list of names that an agent is limited to; None is no list.
+        allowed: Returns the list of names that an agent is limited to; None for no limit.
     """
 
     def __init__(self, skills: SkillRegistry, allowed: Callable[[str], Sequence[str] | None]) -> None:

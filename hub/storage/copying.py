@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def copy_database(source: Path, target: Path, *, check: bool) -> None:
-    """Copy a database as it is between two commits, into one new file of mode 0600; its writers go on meanwhile.
+    """Copy a database as it is between two commits, into one new file of mode 0600; its writers continue meanwhile.
 
     Args:
         check: Whether the pages of the copy are checked.
@@ -58,7 +58,7 @@ def change_copy(path: Path, migrations: Sequence[Migration], change: Callable[[S
 
     Raises:
         DatabaseDamaged: It is damaged.
-        NewerSchema, MigrationFailed, StorageError: It cannot be brought to the schema.
+        NewerSchema, MigrationFailed, StorageError: It cannot be migrated.
     """
     with _failing_for(path), _closed(sqlite3.connect(path, isolation_level=None)) as copy:
         _judge(copy, path)

@@ -1,4 +1,4 @@
-"""Which rows can match a filter at all: found by its word in what is stored, so that the others are never built.
+"""Finds the rows that can match a filter, by its words in the stored data, so that the others are never built.
 
 What is found is more than what matches, never less: a row is made of what is stored of it and of what lies beside it,
 so that both are looked through, and whatever is tied to a find is found with it.
@@ -28,7 +28,7 @@ _RUNS = re.compile(r"[a-z0-9]+|[^\W\d_a-zA-Z]+")
 
 
 class Found(Struct):
-    """What a word was found in.
+    """The records that hold a word.
 
     Attributes:
         contexts: Those of states and events, and of runs.
@@ -42,7 +42,7 @@ class Found(Struct):
 
 
 class TooMany(Exception):
-    """So much was found that narrowing is no gain."""
+    """There are so many finds that narrowing is no gain."""
 
 
 def word_of(text: str) -> str | None:
@@ -61,7 +61,7 @@ def word_of(text: str) -> str | None:
 
 
 def in_hub(connection: SqlConnection, word: str, titled: Sequence[str], found: Found) -> None:
-    """Add where a word stands in the hub database.
+    """Add the places of a word in the hub database.
 
     Args:
         titled: Keys of conversations that have it in their title.
@@ -99,7 +99,7 @@ def in_hub(connection: SqlConnection, word: str, titled: Sequence[str], found: F
 
 
 def in_history(connection: SqlConnection, word: str, found: Found) -> None:
-    """Add where a word stands in the history, and what is tied to all finds: what led to them, and what they did.
+    """Add the places of a word in the history, and the records tied to all finds: causes and effects.
 
     Raises:
         TooMany: It is in too many rows.
@@ -123,7 +123,7 @@ def in_history(connection: SqlConnection, word: str, found: Found) -> None:
 
 
 def of_runs(connection: SqlConnection, found: Found) -> None:
-    """Add the positions of the runs and the approvals that are tied to what was found."""
+    """Add the positions of the runs and the approvals that are tied to the finds."""
     ids, contexts = _json(found.runs), _json(found.contexts)
     found.positions["r"] = {position for (position,) in _all(connection, _RUNS_OF, (ids, contexts))}
     found.positions["a"] |= {position for (position,) in _all(connection, _ASKED_BY, (ids,))}

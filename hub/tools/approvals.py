@@ -196,7 +196,7 @@ class Approvals:
         """
         waiting = await self._named(id_or_code, context)
         if waiting.approval.kind != QUESTION:
-            raise NotFound(f"no question waits for an answer under {id_or_code[:NAMED_LIMIT]!r}")
+            raise NotFound(f"no pending question has the id {id_or_code[:NAMED_LIMIT]!r}")
         refuse_to_answer_question(waiting.approval, context)
         if text is None:
             return await self._answer(waiting, ApprovalState.DENIED, context)

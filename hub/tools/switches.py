@@ -27,10 +27,10 @@ def left_on(tools: Named, rules: Mapping[str, Any]) -> set[str]:
 
 
 def switched(tools: Named, rules: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
-    """Return rules with tools switched on or off; what they say of other tools stays.
+    """Return rules with tools switched on or off; those for other tools stay.
 
     Args:
-        rules: Validated; those that are returned hold what is to be written.
+        rules: Validated; the returned ones are to be written.
         switches: By the name of a tool, or `group:<group>`.
 
     Raises:

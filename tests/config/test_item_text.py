@@ -64,7 +64,7 @@ def test_whatever_is_put_back_only_that_entry_changes(text: str) -> None:
 
     try:
         new = found.put_back(FILE, text)
-    except InvalidRequest:  # it is no mapping, or cannot stand there
+    except InvalidRequest:  # it is not a mapping, or cannot stand there
         return
 
     before, after = parse_value(FILE), parse_value(new)

@@ -1,4 +1,4 @@
-"""How models are called for people: by their names, and whose they are, instead of `provider/id`."""
+"""People's names for models, with their providers, instead of `provider/id`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ModelNames:
         return name if name == of or provider == OFFLINE else f"{name} · {of}"
 
     def with_key(self, ref: str) -> str:
-        """Return the name of a model with whose it is, and the key that was used when that has a name of its own."""
+        """Return the name of a model with its provider, and the key that was used when that has a name."""
         bare, _, key = ref.partition("@")
         return (
             f"{self.titled(bare)} ({key})"
@@ -52,14 +52,14 @@ class ModelNames:
         )
 
     def choices(self, chosen: str = "") -> list[tuple[str, str]]:
-        """Return the models to pick from, with the one that is chosen even if nobody lists it."""
+        """Return the models to pick from, including the chosen one even if nobody lists it."""
         refs = sorted(self._names, key=lambda ref: self.titled(ref).lower())
         more = [chosen] if chosen and chosen not in self._names else []
         return [(ref, self.titled(ref)) for ref in [*more, *refs]]
 
 
 def provider_name(provider: str) -> str:
-    """Return how a provider is called: a further server of one's own has its number."""
+    """Return people's name for a provider: a further server of your own has its number."""
     if provider in MODEL_PROVIDERS:
         return MODEL_PROVIDERS[provider]
     base, _, number = provider.rpartition("_")

@@ -107,7 +107,7 @@ def _loose(plain: Control, schema: Mapping[str, Any], value: Any) -> Control:
 
 
 def posted_text(control: Control, fields: Fields) -> str | None:
-    """Return what was posted for a field as one text; None when it was not."""
+    """Return the posted text of a field; None when there is none."""
     if control.kind == "pairs":
         keys, values = fields.get(f"{control.name}{KEY}"), fields.get(f"{control.name}{VALUE}")
         if keys is None or values is None:
@@ -174,12 +174,12 @@ def pairs_shown(text: str) -> dict[str, str]:
 
 
 def states_of(entity_id: str) -> tuple[str, ...]:
-    """Return the states that entities of this kind usually have; none when there is no telling."""
+    """Return the usual states of entities of this kind; none when they are unknown."""
     return _STATES.get(entity_id.partition(".")[0], ())
 
 
 def read_time(text: str) -> str | None:
-    """Return `07:30`, or `07:30:15`, for what people type: `7:30am`, `7.30`, `730`, `19h`; None when it is no time."""
+    """Return `07:30`, or `07:30:15`, for typed times: `7:30am`, `7.30`, `730`, `19h`; None when it is not a time."""
     found = _TIME.fullmatch(text.strip())
     if found is None:
         return None
@@ -195,7 +195,7 @@ def read_time(text: str) -> str | None:
 
 
 def read_duration(text: str) -> str:
-    """Return `00:05:00` for what people type: `5 min`, `1h 30m`, `90`; the text itself when it is no duration."""
+    """Return `00:05:00` for typed durations: `5 min`, `1h 30m`, `90`; the text itself when it is not a duration."""
     said = text.strip()
     sign = said[:1] if said[:1] in "+-" and said else ""
     body = said.removeprefix(sign).strip() if sign else said
@@ -251,7 +251,7 @@ def _flat(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without_mappings(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema without the mappings that may stand for a text."""
+    """Return a schema without the mappings that a text may replace."""
     found = dict(schema)
     types = schema.get("type")
     if isinstance(types, list) and {"string", "object"} <= {*types} and "array" not in types and "null" not in types:

@@ -1,4 +1,4 @@
-"""How the cards of an automation stand right now: whether its conditions hold, and when its triggers fired last."""
+"""The present state of an automation's cards: whether its conditions hold, and when its triggers fired last."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Badge = Mapping[str, str]
 
 
 class CardStates:
-    """Tells how cards stand.
+    """Reports the state of cards.
 
     Args:
-        parts: What conditions look at; nothing of it is changed, and no model is asked.
+        parts: Inputs of conditions; nothing of it is changed, and no model is asked.
         traces: Where is kept what triggers fired.
         spoken: Returns a time as people say it, from milliseconds since the epoch.
     """
@@ -42,7 +42,7 @@ class CardStates:
 
         Args:
             form: Whose cards.
-            item: What the form is made of.
+            item: The input of the form.
             saved: The automation as it is in its file, whose triggers may have fired.
             id: Of the automation; empty for a new one.
         """

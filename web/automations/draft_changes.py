@@ -1,4 +1,4 @@
-"""How many things of an automation a draft changes, as people count them: cards and settings."""
+"""Counts how many cards and settings of an automation a draft changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from web.automations.form_kinds import LISTS
 
 
 def count_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> int:
-    """Return how many cards and settings are new, gone or different."""
+    """Return how many cards and settings are new, removed or different."""
     before, after = as_written(old), as_written(new)
     keys = before.keys() | after.keys()
     lists = {key for names in LISTS.values() for key in names}

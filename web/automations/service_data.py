@@ -45,7 +45,7 @@ class DataFields(Struct, frozen=True):
     """The fields for the data of a service.
 
     Attributes:
-        first: Those that are seen at once.
+        first: Those that are visible at once.
         more: The others.
         targeted: Whether the service is about entities.
         domain: Of these entities; empty for any.

@@ -1,4 +1,4 @@
-"""How people of chat apps are called: by their name here, the one they gave themselves, or their id there."""
+"""Names of people in chat apps: their name here, the one they gave themselves, or their id there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class IdentityNames:
         return self._given.get(identity) or _peer(identity)
 
     def free(self) -> list[dict[str, str]]:
-        """Return those who may write and belong to nobody yet."""
+        """Return the people who may write and belong to nobody yet."""
         return [self.shown(each) for each in self.known if each not in self._people]
 
 

@@ -1,4 +1,4 @@
-"""What can be picked in the box one writes in: the model that answers, and the agent."""
+"""The choices in the message box: the model that answers, and the agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def box_choices(client: MethodClient, call: HttpCall, agent_id: str = "", 
     """Return the models and agents to pick from, and which are picked.
 
     Args:
-        client: Asks with the rights of whoever looks.
+        client: Calls the methods with the rights of the viewer.
         agent_id: The agent of the conversation; empty for the one that new conversations have.
         chosen: The model of the conversation; empty for the agent's.
 

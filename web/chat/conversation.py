@@ -128,7 +128,7 @@ class LiveRun:
         return f"t-{self.turn.id}"
 
     def apply(self, type: str, data: Mapping[str, Any], ts_ms: int = 0) -> None:
-        """Take one event of the run, which was fired then."""
+        """Apply one event of the run, fired at this time."""
         index = self.view.apply(type, data)
         if index is None:
             return

@@ -1,4 +1,4 @@
-"""Chooses and orders the conversations of a list, without reading what is not shown. Pure."""
+"""Chooses and orders the conversations of a list, without reading hidden ones. Pure."""
 
 from __future__ import annotations
 

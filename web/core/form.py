@@ -63,7 +63,7 @@ def read_fields(call: HttpCall, schema: Schema, files: Collection[str] = ()) -> 
     except ValueError as error:
         raise InvalidRequest(f"the form cannot be read: {error}") from error
     if not isinstance(fields, dict):
-        raise InvalidRequest("a JSON object was expected")
+        raise InvalidRequest("expected a JSON object")
     try:
         valid: dict[str, Any] = schema(fields)
     except Invalid as error:
@@ -102,7 +102,7 @@ def read_lists(call: HttpCall) -> dict[str, list[str]]:
 
 def _of_json(fields: Any) -> dict[str, list[str]]:
     if not isinstance(fields, dict) or len(fields) > LISTED_LIMIT:
-        raise InvalidRequest("a JSON object was expected")
+        raise InvalidRequest("expected a JSON object")
     return {
         name: [_text(each) for each in value] if isinstance(value, list) else [_text(value)]
         for name, value in fields.items()

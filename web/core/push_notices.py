@@ -1,4 +1,4 @@
-"""Pushes to browsers what waits for a person's word, and what was said while they looked elsewhere."""
+"""Pushes to browsers pending questions, and messages that came while the person looked elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Send = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 
 
 class PushNotices:
-    """Tells the browsers that were subscribed on `/notifications`; the integration `phone` keeps and reaches them.
+    """Notifies the browsers that were subscribed on `/notifications`; the integration `phone` stores and reaches them.
 
     Args:
         bus: Tells what reminders and automations say.

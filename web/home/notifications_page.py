@@ -1,4 +1,4 @@
-"""What this browser is told while the dashboard is closed, and the dashboard as an app."""
+"""The notifications of this browser while the dashboard is closed, and the dashboard as an app."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NotificationsPage:
         return await self._ask(call, "push.web.vapidPublicKey", {})
 
     async def state(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /notifications/state`: what the browser of an endpoint is told."""
+        """`POST /notifications/state`: the notifications of the browser of an endpoint."""
         return await self._ask(call, "push.web.state")
 
     async def subscribe(self, call: HttpCall) -> web.StreamResponse:
@@ -60,7 +60,7 @@ class NotificationsPage:
         return await self._ask(call, "push.web.unsubscribe")
 
     async def test(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /notifications/test`: show a notification on the browsers of whoever asks."""
+        """`POST /notifications/test`: show a notification on the viewer's browsers."""
         words = catalogue(self._renderer.preferences(call).language)
         body = words.gettext("This is how the assistant tells you something.")
         return await self._ask(call, "push.web.test", {"body": body})

@@ -1,4 +1,4 @@
-"""The diary: a month as a calendar, and of one day what was written and remembered on it."""
+"""The diary: a month as a calendar, and one day's notes and memories."""
 
 from __future__ import annotations
 

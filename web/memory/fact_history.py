@@ -1,4 +1,4 @@
-"""What happened to a fact: the changes in whose differences it stands. Pure."""
+"""The history of a fact: the changes whose differences have it. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FactHistory:
         self._told = [_told(each) for each in changes if each["diff"]]
 
     def of(self, text: str) -> list[tuple[Mapping[str, Any], Sequence[str]]]:
-        """Return the changes of a fact, the newest first, each with what it took the place of then."""
+        """Return the changes of a fact, the newest first, each with the version it replaced."""
         said = text.split("\n", maxsplit=1)[0]
         found = [each for each in self._told if said in each.added or said in each.removed]
         return [(each.change, each.struck if said in each.added else ()) for each in found]

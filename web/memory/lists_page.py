@@ -1,4 +1,4 @@
-"""Lists: what the assistant keeps as things to do and to buy, to be added to and ticked off."""
+"""Lists: things to do and to buy that the assistant keeps, to be added to and ticked off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a memory, read in the name of whoever looks."""
+"""The facts of a memory, read in the name of the viewer."""
 
 from __future__ import annotations
 

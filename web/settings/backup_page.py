@@ -60,7 +60,7 @@ _OPEN = Schema({Required("source"): _NAME, Optional("passphrase", default=""): A
 
 
 class BackupPage:
-    """The page and its forms; who reaches them is an owner.
+    """The page and its forms; only owners reach them.
 
     Args:
         client: Where backups are made and read.
@@ -127,7 +127,7 @@ class BackupPage:
         return web.FileResponse(folder / name, headers=headers)
 
     async def upload(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /settings/backup/upload`: take a file, as it comes, and show what is in it."""
+        """`POST /settings/backup/upload`: receive a file as a stream, and show its content."""
         if not call.known_caller.authority.owner:
             raise Forbidden(phrase("Backups hold all of a home; only an owner may make, read and restore them."))
         try:
@@ -140,7 +140,7 @@ class BackupPage:
         return see_other(_preview_path(UPLOAD))
 
     async def preview(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /settings/backup/restore?source=`: what a backup holds, and what it takes the place of."""
+        """`GET /settings/backup/restore?source=`: the content of a backup, and what it replaces."""
         return await self._preview(call, call.request.query.get("source", ""))
 
     async def open(self, call: HttpCall) -> web.StreamResponse:
@@ -150,7 +150,7 @@ class BackupPage:
         return see_other(_preview_path(fields["source"]))
 
     async def restore(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /settings/backup/restore`: put a backup in the place of this home; the hub restarts on it."""
+        """`POST /settings/backup/restore`: replace this home with a backup; the hub restarts on it."""
         source = read_fields(call, _SOURCE)["source"]
         params = {"source": source, "passphrase": self._typed.get(source, "")}
         try:

@@ -1,4 +1,4 @@
-"""The page of how the hub is doing: what runs, what it runs on, the last errors, and repairs with what mends them."""
+"""The page of the hub's state: what runs, its resources, the last errors, and repairs with their solutions."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ Repairs = Callable[[], Sequence[tuple[Repair, bool]]]
 
 
 class StatusPage:
-    """The page and its forms; who reaches them is an administrator.
+    """The page and its forms; only administrators reach them.
 
     Args:
-        client: Where the state is asked for, and repairs are mended.
+        client: Calls the methods for the state and for repairs.
         repairs: The open ones.
         home: The home directory, whose disk is shown.
     """
@@ -62,11 +62,11 @@ class StatusPage:
         self._home = home
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /settings/status`: each part by itself; one that fails says so, and the others are shown."""
+        """`GET /settings/status`: each part separately; a failed one shows its error, and the others are shown."""
         return await self._show(call)
 
     async def fix(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /settings/status/fix`: make the change that is known to mend a repair."""
+        """`POST /settings/status/fix`: make the known change that solves a repair."""
         fields = read_fields(call, FIX)
         return await self._act(call, "repairs.fix", {"source": fields["source"], "id": fields["id"]}, fields["back"])
 

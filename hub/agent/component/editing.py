@@ -1,4 +1,4 @@
-"""The component of the methods that change agents: they need what is put into force above agents."""
+"""The component of the methods that change agents: they need parts above agents."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ class AgentEditMethods:
             raise
 
     async def _picture(self, agent: Agent, change: dict[str, Any]) -> bytes | None:
-        """Return the picture that is to be written, under the name that stands in the change from then on."""
+        """Return the picture to write, with its name in the change from then on."""
         given = change.get("avatar")
         if not given:
             return None
@@ -240,5 +240,5 @@ class AgentEditMethods:
         await self._renew()
 
     async def _renew(self) -> None:
-        """Put into force what the files say now: a program may have written an agent just before."""
+        """Apply the present files: a program may have written an agent just before."""
         await self._apply(await self._config.reload())

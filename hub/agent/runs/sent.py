@@ -1,4 +1,4 @@
-"""What a model was sent in one call of a run: instructions and tools, kept once for all runs, and the conversation."""
+"""The input of a model in one call of a run: instructions and tools, stored once for all runs, and the conversation."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Blueprint(Struct, frozen=True):
         body: dict[str, Any] = substitute({key: each for key, each in self.root.items() if key != BLUEPRINT}, inputs)
         return body
 
-    def way_into_input(self, keys: KeyPath) -> tuple[str, KeyPath] | None:
+    def input_path(self, keys: KeyPath) -> tuple[str, KeyPath] | None:
         """Return the input whose value contains a path of the result, and the rest of the path."""
         return input_on_the_way(self.root, keys)
 

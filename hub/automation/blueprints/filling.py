@@ -102,7 +102,7 @@ def _placed(error: Invalid, own: Mapping[str, Any], given: Mapping[str, Any], bl
     keys: KeyPath = tuple(key if isinstance(key, int) else str(key) for key in error.path)
     if keys and keys[0] in own:
         return error
-    way = blueprint.way_into_input(keys) or blueprint.way_into_input(_old_words(keys, blueprint))
+    way = blueprint.input_path(keys) or blueprint.input_path(_old_words(keys, blueprint))
     if way is not None and way[0] in given:
         return Invalid(error.msg, path=[USE, "input", way[0], *way[1]])
     message: str = error.msg

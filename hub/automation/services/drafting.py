@@ -61,7 +61,7 @@ Entities:
 
 
 class NoDraft(HubError):
-    """No model made a valid automation of the sentence; the message says why."""
+    """No model made a valid automation from the sentence; the message says why."""
 
     code = "NO_DRAFT"
     http_status = 422
@@ -125,7 +125,7 @@ class Drafter:
         self._now = now
 
     async def draft(self, sentence: str) -> Drafted:
-        """Return an automation that does what a sentence says.
+        """Return an automation for a sentence.
 
         Raises:
             InvalidRequest: The sentence is empty or too long.
@@ -197,10 +197,10 @@ class Drafter:
             yield f"- {name}: {keys}"
 
     def _check(self, draft: Mapping[str, Any]) -> None:
-        """Refuse what is not valid or names what this home has not.
+        """Refuse an invalid automation, or one with unknown names.
 
         Raises:
-            SchemaError: It is no valid automation.
+            SchemaError: It is not a valid automation.
             ValueError: It has no trigger, or names a service or an entity that there is not.
         """
         grammar(dict(draft))
@@ -231,7 +231,7 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def _named(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
-    """Yield each text that stands behind one of these keys, alone or in a list; templates are left out."""
+    """Yield each text after one of these keys, alone or in a list; templates are left out."""
     if isinstance(value, list):
         for each in value:
             yield from _named(each, keys)

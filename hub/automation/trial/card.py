@@ -1,4 +1,4 @@
-"""Tries one card of an automation alone: whether a condition holds, what a trigger would tell, one action for real."""
+"""Tries one card of an automation alone: whether a condition holds, the data of a trigger, one action for real."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def try_condition(condition: Any, parts: AutomationParts, context: Context
 
 
 def try_trigger(trigger: Any, parts: AutomationParts) -> dict[str, Any]:
-    """Return what a trigger would hand over, as far as that is known beforehand.
+    """Return the data of a trigger, as far as it is known beforehand.
 
     Args:
         trigger: As written.
@@ -77,7 +77,7 @@ async def try_action(action: Any, parts: AutomationParts, context: Context) -> d
 
     Args:
         action: As written; a secret in it is not known here and is refused.
-        context: Who lets it run.
+        context: The cause and the rights.
 
     Returns:
         `{"outcome", "error"}`.

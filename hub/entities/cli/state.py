@@ -1,4 +1,4 @@
-"""`homarus state`: what each entity is like."""
+"""`homarus state`: the states of entities."""
 
 from __future__ import annotations
 

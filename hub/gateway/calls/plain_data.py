@@ -50,7 +50,7 @@ plain_mapping = Described(_plain_mapping, {"type": "object"}, "mapping")
 def as_json(value: Any, depth: int = 0) -> Any:
     """Return any value in a form that JSON can hold; anything that is not plain data becomes text.
 
-    Secrets must have been taken out before.
+    Secrets must have been removed before.
     """
     if value is None or isinstance(value, (bool, float)):
         return value

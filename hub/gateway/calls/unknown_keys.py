@@ -49,7 +49,7 @@ def known_part(method: str, schema: Schema, params: Any) -> tuple[Any, list[str]
     Args:
         method: For errors.
         schema: The method's schema.
-        params: Decoded JSON that belongs to the caller of this; unknown keys are taken out of it.
+        params: Decoded JSON that belongs to the caller of this; unknown keys are removed from it.
 
     Raises:
         InvalidRequest: One of the unknown keys is a condition: without it, more would be done than was requested.

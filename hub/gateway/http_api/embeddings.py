@@ -59,7 +59,7 @@ class Embeddings:
         """
         body, embed = call.body, self._embed()
         if embed is None:
-            raise Unavailable("the memory of this hub makes no vectors")
+            raise Unavailable("the memory of this hub has no embedding model")
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         model, vectors = await embed(self._agents.default().id, texts)
         asked = body.get("dimensions")

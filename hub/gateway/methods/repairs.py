@@ -1,4 +1,4 @@
-"""`repairs.list|fix|ignore`: open problems, the known changes that mend some, and those nobody wants to see."""
+"""`repairs.list|fix|ignore`: open problems, known changes that solve some, and ignored ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RepairMethods:
     Args:
         gateway: Whose methods mend something; it redacts what is listed.
         repairs: The open repairs.
-        file: Where it is kept which of them nobody wants to see.
+        file: Records the ignored ones.
     """
 
     def __init__(self, gateway: Gateway, repairs: Repairs, file: VersionedFile) -> None:

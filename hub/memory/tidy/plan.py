@@ -19,7 +19,7 @@ from hub.memory.tidy.round import KnownEntries, Merged, Round, TidyPlan
 __all__ = ["KnownEntries", "Merged", "TidyPlan", "plan", "questions"]
 ROUNDS = 5
 BROKEN = "\ufffd"
-"""Stands for bytes that are no text; a file that holds it cannot be written back as it was."""
+"""Stands for bytes that are not text; a file that holds it cannot be written back as it was."""
 
 
 def questions(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> list[PairQuestion]:
@@ -40,7 +40,7 @@ def plan(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> TidyPlan
     before = {file.path: file.text for file in files}
     for path in {area.curated, area.settled} & before.keys():
         if BROKEN in before[path] or not front_matter(before[path])[0].trusted:
-            whole.problem = f"{path} holds bytes that are no text, or says that it is not to be trusted"
+            whole.problem = f"{path} holds bytes that are not text, or says that it is not to be trusted"
             return whole
     now: dict[str, AreaFile] = {file.path: file for file in files}
     for _ in range(ROUNDS):

@@ -25,7 +25,7 @@ from hub.memory.tidy.promotion import is_small_talk, item_of
 RECURS_DAYS = 2
 """On so many different days something has to be noted to be kept for good."""
 PROMOTED_LIMIT = 500
-"""Characters of what is copied; longer entries are no lines of a file that lasts."""
+"""Characters of what is copied; longer entries are not lines of a file that lasts."""
 MARKS_LIMIT = 5
 """Contradictions that stand marked at the same time; the others wait until some of these are settled."""
 

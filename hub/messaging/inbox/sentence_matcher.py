@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hassil.expression import Expression
 
 TEXT_LIMIT = 300
-"""Longer messages are no commands."""
+"""Longer messages are not commands."""
 SENTENCE_LIMIT = 200
 SLOTS_LIMIT = 4
 READINGS_LIMIT = 50

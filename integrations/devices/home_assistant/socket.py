@@ -115,7 +115,7 @@ async def signed_in(url: str, token: str) -> AsyncIterator[HomeAssistantSocket]:
 
 
 async def _refuse(_session: aiohttp.ClientSession, _context: SimpleNamespace, _params: Any) -> None:
-    raise HubError("it sends somewhere else; write the address that it sends to")
+    raise HubError("it redirects; configure the address that it redirects to")
 
 
 async def _expect(socket: aiohttp.ClientWebSocketResponse, type: str) -> None:

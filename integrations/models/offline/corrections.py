@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hub.memory.alike import gist_of
 from hub.memory.words import fold
-from integrations.models.offline.entries import RecalledEntry, asked, entries_in, placed
+from integrations.models.offline.entries import RecalledEntry, asked, entries_in, with_places
 from integrations.models.offline.hearing import plain
 from integrations.models.offline.memories import FITS_SHARE, LIST_LIMIT, REMEMBER, SEARCH, said_remembered
 from integrations.models.offline.recognizer import RecognizedIntent
@@ -60,7 +60,7 @@ def correct(
         return Call(SEARCH, {"query": " ".join(intent.slots.values()), "limit": LIST_LIMIT})
     if made:
         meant = [each for each in candidates if each.text in made]
-        return Say(reply("correct_many", language, lines=placed(meant, language)))
+        return Say(reply("correct_many", language, lines=with_places(meant, language)))
     return Say(reply("correct_how", language))
 
 

@@ -16,7 +16,7 @@ from integrations.models.offline.arithmetic import work_out
 from integrations.models.offline.devices import Device, find, read_devices, search_for
 from integrations.models.offline.entries import RecalledEntry, asked, lines
 from integrations.models.offline.failures import failed
-from integrations.models.offline.hearing import asks
+from integrations.models.offline.hearing import ends_as_question
 from integrations.models.offline.listening import listen, looked_for
 from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
@@ -175,7 +175,7 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     language, text = turn.language, turn.said.strip()
     if len(text) > LOOKED_AT_LIMIT:
         return Say(reply("unknown", language))
-    is_question = asks(text)
+    is_question = ends_as_question(text)
     if "memory_search" in turn.tools and (is_question or len(text) <= NAME_LIMITS[language]):
         wanted = asked(text, turn.now.date(), text)
         least = memories.ANY_SHARE if is_question else memories.WHOLE_SHARE

@@ -62,7 +62,7 @@ Recognize = Callable[[str], RecognizedIntent | None]
 
 
 def answer_draft(system: str, said: str, now: datetime, language: str, recognize: Recognize) -> str:
-    """Return an automation as JSON; words that say so when the sentence is not understood.
+    """Return an automation as JSON; a sentence that says so when it is not understood.
 
     Args:
         system: Names the entities of the home, one a line.

@@ -19,7 +19,7 @@ from integrations.models.offline.steps import read_items
 
 
 class RecalledEntry(Struct, frozen=True):
-    """Something that memory told: its text, the file it is in, its day, how well it fits (0 to 1)."""
+    """An entry from memory: its text, its file, its day, and its score (0 to 1)."""
 
     text: str
     path: str = ""
@@ -55,9 +55,9 @@ class EntryQuery(Struct, frozen=True):
     head: frozenset[str] = frozenset()
     is_named: bool = False
 
-    def share(self, told: RecalledEntry) -> float:
+    def share(self, entry: RecalledEntry) -> float:
         """Return the share of it, 0 to 1, that an entry has."""
-        own = {*words_of(told.text), *marks_in(told.text), *(marks_of_day(told.day) if told.day else ())}
+        own = {*words_of(entry.text), *marks_in(entry.text), *(marks_of_day(entry.day) if entry.day else ())}
         terms = [*(_LIKE_WORDS.get(word, frozenset([word])) for word in self.words), *self.days]
         if not terms or self.means & own:
             return 1.0
@@ -69,40 +69,40 @@ class EntryQuery(Struct, frozen=True):
         """Whether it asks for the person that an entry is about."""
         return _WHO.search(self.said) is not None
 
-    def is_about(self, told: RecalledEntry) -> bool:
+    def is_about(self, entry: RecalledEntry) -> bool:
         """Whether an entry names the subject of the question: half of a name, all of somebody's thing.
 
         A thing with fewer words matches, as long as the question has them all: a fence for the garden fence.
         """
-        own = {*words_of(told.text)}
+        own = {*words_of(entry.text)}
         is_of_it = all(_LIKE_WORDS.get(word, frozenset([word])) & own for word in self.possession)
-        if not is_of_it and not (self.head <= own and self.names_subject_of(told, least=1)):
+        if not is_of_it and not (self.head <= own and self.names_whole_subject_of(entry, least=1)):
             return False
         return 2 * len(self.subject & own) >= len(self.subject)
 
-    def is_near(self, told: RecalledEntry) -> bool:
+    def is_near(self, entry: RecalledEntry) -> bool:
         """Whether an entry has half of the query, beside words that fit many things: number, name.
 
         The subject must be the same, too: a question about a sister is not answered with what a brother does.
         """
-        content, own = self.words - _ATTRIBUTES, {*words_of(told.text)}
+        content, own = self.words - _ATTRIBUTES, {*words_of(entry.text)}
         shared = 2 * len(content & own)
         is_strict = self.asks_who and not self.possession and language_of(self.said) != CHINESE
-        if shared < max(1, len(content) + is_strict) or not self.is_about(told):
+        if shared < max(1, len(content) + is_strict) or not self.is_about(entry):
             return False
-        return self.is_named or self.asks_who or self.names_subject_of(told)
+        return self.is_named or self.asks_who or self.names_whole_subject_of(entry)
 
-    def asks_for_kind_of(self, told: RecalledEntry) -> bool:
+    def asks_for_kind_of(self, entry: RecalledEntry) -> bool:
         """Whether an entry has the requested sort of thing: a number does not answer where somebody is."""
-        attributes = subject_of(told.text, language_of(told.text)) & _NAMED_ATTRIBUTES - {*words_of(self.said)}
+        attributes = subject_of(entry.text, language_of(entry.text)) & _NAMED_ATTRIBUTES - {*words_of(self.said)}
         return all(attributes <= fits for pattern, fits in _KINDS if pattern.search(self.said))
 
-    def names_subject_of(self, told: RecalledEntry, *, least: int = 0) -> bool:
+    def names_whole_subject_of(self, entry: RecalledEntry, *, least: int = 0) -> bool:
         """Whether the question names all that an entry is about: of a family the name or the relation suffices."""
-        language = language_of(told.text)
-        subject = subject_of(told.text, language) - _ATTRIBUTES - _ATTRIBUTE_CHARACTERS
-        if not subject and language == CHINESE and not told.text.startswith("我"):
-            subject = frozenset(told.text[:1])
+        language = language_of(entry.text)
+        subject = subject_of(entry.text, language) - _ATTRIBUTES - _ATTRIBUTE_CHARACTERS
+        if not subject and language == CHINESE and not entry.text.startswith("我"):
+            subject = frozenset(entry.text[:1])
         kin = ZH_KIN if language == CHINESE else KIN
         asked = {*words_of(self.said or self.text)}
         if len(subject) < least:
@@ -254,10 +254,10 @@ def entries_in(output: str, key: str) -> list[RecalledEntry]:
         if "text" not in each:
             continue
         for text in _texts(str(each["text"]), is_entry="kind" in each):
-            told = RecalledEntry(
+            entry = RecalledEntry(
                 text, str(each.get("path", "")), _day(each), _score(each), each.get("trusted") is not False
             )
-            found.setdefault(text, told)
+            found.setdefault(text, entry)
     return list(found.values())
 
 
@@ -266,14 +266,14 @@ def lines(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def placed(items: Sequence[RecalledEntry], language: str) -> str:
+def with_places(items: Sequence[RecalledEntry], language: str) -> str:
     """Return entries as a list, each with its place and day."""
     return lines(f"{each.text}{_where(each, language)}" for each in items)
 
 
-def _where(told: RecalledEntry, language: str) -> str:
-    facts = [told.path, short_date(told.day, language) if told.day else ""]
-    facts.append("" if told.is_ours else reply("from_outside", language))
+def _where(entry: RecalledEntry, language: str) -> str:
+    facts = [entry.path, short_date(entry.day, language) if entry.day else ""]
+    facts.append("" if entry.is_ours else reply("from_outside", language))
     known = [fact for fact in facts if fact]
     return reply("place", language, facts=reply("between", language).join(known)) if known else ""
 

@@ -90,6 +90,6 @@ def plain(text: str) -> str:
     return text.translate(_ONE_WAY)
 
 
-def asks(text: str) -> bool:
+def ends_as_question(text: str) -> bool:
     """Whether a sentence ends like a question."""
     return _ASKS.search(text) is not None

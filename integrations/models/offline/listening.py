@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hub.memory.lists import item_of
 from hub.memory.words import fold, words_of
-from integrations.models.offline.entries import RecalledEntry, entries_in, placed
+from integrations.models.offline.entries import RecalledEntry, entries_in, with_places
 from integrations.models.offline.hearing import ENDS
 from integrations.models.offline.lists import about_a_list
 from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
@@ -150,7 +150,7 @@ def _done(text: str, results: Sequence[StepResult], language: str) -> Step | Non
         case [one]:
             return Call(FORGET, {"query": one.text})
         case [_, *_] as several:
-            return Say(reply("close_which", language, lines=placed(several, language)))
+            return Say(reply("close_which", language, lines=with_places(several, language)))
     if _SETTLED.search(text):
         if results[-1].tool == REMEMBER:
             return _kept(text, results[-1].output, language)
@@ -192,7 +192,7 @@ def _replace(text: str, results: Sequence[StepResult], language: str, previous: 
         case [one]:
             return Call(REMEMBER, {"text": statement.text, "replaces": one.text})
         case [_, *_] as several:
-            return Say(reply("correct_many", language, lines=placed(several, language)))
+            return Say(reply("correct_many", language, lines=with_places(several, language)))
     return Say(reply("correct_how", language)) if statement.is_correction else Call(REMEMBER, {"text": statement.text})
 
 

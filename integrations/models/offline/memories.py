@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from integrations.models.offline.entries import EntryQuery, RecalledEntry, asked, entries_in, lines, placed
+from integrations.models.offline.entries import EntryQuery, RecalledEntry, asked, entries_in, lines, with_places
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
@@ -55,20 +55,20 @@ def reply_from(output: str, wanted: EntryQuery, language: str, least: float = AN
     hits = [hit for hit in entries_in(output, "hits") if wanted.share(hit) >= least and wanted.is_about(hit)]
     if not wanted.words:
         of_day = [hit for hit in hits if wanted.days and wanted.share(hit) == 1]
-        return reply("recalled_many", language, lines=placed(of_day, language)) if of_day else None
+        return reply("recalled_many", language, lines=with_places(of_day, language)) if of_day else None
     hits, all_hits = [hit for hit in hits if wanted.asks_for_kind_of(hit)], hits
     best = max(map(wanted.share, hits), default=0.0)
     if best < WHOLE_SHARE and language == CHINESE and not wanted.asks_who:  # a long word is many pairs of characters
-        hits = [hit for hit in hits if wanted.names_subject_of(hit)]
+        hits = [hit for hit in hits if wanted.names_whole_subject_of(hit)]
         best = max(map(wanted.share, hits), default=0.0)
     if best < FITS_SHARE:
         near = _near(all_hits, wanted)
-        return reply("recalled_near", language, lines=placed(near, language)) if near else None
+        return reply("recalled_near", language, lines=with_places(near, language)) if near else None
     good = [hit for hit in hits if wanted.share(hit) == best][:TOLD_LIMIT]
     match good:
         case [one] if one.is_ours:
             return reply("recalled", language, text=one.text)
-    return reply("recalled_many", language, lines=placed(good, language))
+    return reply("recalled_many", language, lines=with_places(good, language))
 
 
 def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
@@ -81,7 +81,7 @@ def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], langu
     hits = [hit for hit in entries_in(results[-1].output, "hits") if wanted.share(hit) >= FITS_SHARE]
     if not hits:
         return Say(reply("no_todos" if is_todo else "no_memories", language))
-    return Say(reply("todo_list" if is_todo else "recalled_many", language, lines=placed(hits, language)))
+    return Say(reply("todo_list" if is_todo else "recalled_many", language, lines=with_places(hits, language)))
 
 
 def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
@@ -99,12 +99,12 @@ def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: st
         case []:
             if not (near := _near(hits, wanted)):
                 return Say(reply("not_forgotten", language))
-            return Say(reply("not_forgotten_near", language, lines=placed(near, language)))
+            return Say(reply("not_forgotten_near", language, lines=with_places(near, language)))
         case [one, *_] if exact or len(meant) == 1:
             return Call(FORGET, {"query": one.text})
     if intent.name == "ForgetAll":
         return Call(FORGET, {"query": text})
-    return Say(reply("forget_many", language, count=str(len(meant)), lines=placed(meant, language)))
+    return Say(reply("forget_many", language, count=str(len(meant)), lines=with_places(meant, language)))
 
 
 def ask_which_to_forget(intent: RecognizedIntent, previous: Sequence[RecalledEntry], language: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from integrations.models.offline.arithmetic import NotASum, work_out
-from integrations.models.offline.hearing import ENDS, HeardSentence, Hearing, asks
+from integrations.models.offline.hearing import ENDS, HeardSentence, Hearing, ends_as_question
 from integrations.models.offline.when import amount_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Recognizer:
         if bare != heard and (whole := self._best(heard, grammar)) is not None and not whole.slots:
             return whole
         found = self._best(bare, grammar)
-        if found is not None and found.name == "Remember" and bare == heard and asks(text):
+        if found is not None and found.name == "Remember" and bare == heard and ends_as_question(text):
             return RecognizedIntent(
                 "Recall", self.language, found.slots
             )  # "Remember Anna?" asks; "could you remember …?" does not

@@ -11,7 +11,7 @@ import re
 from msgspec import Struct
 
 from hub.memory.words import fold, words_of
-from integrations.models.offline.hearing import ENDS, asks, plain as plainly
+from integrations.models.offline.hearing import ENDS, ends_as_question, plain as plainly
 from integrations.models.offline.recognizer import CHINESE
 
 PLACE = "place"
@@ -55,7 +55,7 @@ def statement_in(text: str, language: str) -> PlainStatement | None:
 
 def is_question(text: str, language: str) -> bool:
     """Whether a sentence asks, by its end or, in Chinese, by its words."""
-    return asks(text) or (language == CHINESE and _ZH_QUESTION.search(text.strip(ENDS)) is not None)
+    return ends_as_question(text) or (language == CHINESE and _ZH_QUESTION.search(text.strip(ENDS)) is not None)
 
 
 def subject_of(text: str, language: str) -> frozenset[str]:

@@ -97,7 +97,7 @@ class CanvasPage:
         """Hand a press to the conversation that shows the surface, as a message of the person who pressed."""
         fields = call.body
         if not isinstance(fields, dict):
-            raise InvalidRequest("a JSON object was expected")
+            raise InvalidRequest("expected a JSON object")
         surface = self._canvases.of(fields["agent"]).surfaces.get(fields["surface"])
         if surface is None:
             raise NotFound(f"the canvas has no surface {fields['surface']}")

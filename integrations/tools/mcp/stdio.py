@@ -27,7 +27,7 @@ INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME"
 """All that a server sees of the hub's environment."""
 LINE_LIMIT_BYTES = 4 * 1024 * 1024
 FOREIGN_LINES_LIMIT = 1_000
-"""Lines that are no messages; a server that prints more is ended."""
+"""Lines that are not messages; a server that prints more is ended."""
 ERRORS_KEPT_BYTES = 2_000
 STOP_S = 1.0
 """Between closing a server's input, asking it to end, and ending it."""

@@ -309,9 +309,7 @@ def _begins_with(descriptor: int, what: bytes) -> bool:
 def _sealed(bound: BoundCommand, source: int, name: str) -> tuple[int, str]:
     """Return a copy in memory that cannot be changed any more, held open, and its SHA-256."""
     if os.fstat(source).st_size > COPY_LIMIT_BYTES:
-        raise LimitExceeded(
-            f"command: {name!r:.200} is larger than {COPY_LIMIT_BYTES} bytes, too large to be held fast"
-        )
+        raise LimitExceeded(f"command: {name!r:.200} is larger than {COPY_LIMIT_BYTES} bytes, too large to be copied")
     label = PurePosixPath(name).name[:60]
     copy = bound.hold(os.memfd_create(label, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
     digest, at = sha256(), 0

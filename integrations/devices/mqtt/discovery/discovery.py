@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 FAMILIES: Mapping[str, Family] = {**SIMPLE, **GRADED}
 REPORTED = ("device_automation", "tag")
-"""Components that are no entities: what happens to them is an event."""
+"""Components that are not entities: what happens to them is an event."""
 COMPONENTS = (*FAMILIES, "light", *REPORTED)
 EVENT_TAG = "tag_scanned"
 TOPICS_LIMIT = 20_000

@@ -72,7 +72,7 @@ def may_have(folded: str, word: str) -> bool:
     return word.removesuffix("i") in folded or (word[-1].isdecimal() and word in otherwise_written(folded))
 
 
-def for_example(named: Sequence[Passage | Hit]) -> str:
+def example_hint(named: Sequence[Passage | Hit]) -> str:
     """Return examples for an error, in trusted words only: a model reads errors unquoted."""
     ours = [each.text[:EXAMPLE_LIMIT] for each in named if each.trusted]
     if not ours:

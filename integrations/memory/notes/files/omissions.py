@@ -140,5 +140,5 @@ def _unpacked(data: bytes) -> LeftOut:
 
 def _ids(stored: object) -> frozenset[str]:
     if not isinstance(stored, list) or not all(isinstance(each, str) for each in stored):
-        raise TypeError("ids are a list of texts")
+        raise TypeError("ids must be a list of texts")
     return frozenset(stored)

@@ -17,7 +17,7 @@ from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.file_worker import FileWorker
-from integrations.memory.notes.files.matching import Term, for_example, matching_entries
+from integrations.memory.notes.files.matching import Term, example_hint, matching_entries
 from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of
 
@@ -120,7 +120,7 @@ class Remembering(Struct, frozen=True):
         if len(found) > STRUCK_LIMIT:
             raise InvalidRequest(
                 f"{len(found)} entries match what is replaced, and nothing was written. Say more precisely which, "
-                f"{for_example([each for _, each in found])}"
+                f"{example_hint([each for _, each in found])}"
             )
         return found
 

@@ -14,7 +14,7 @@ from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.memory.scope import MemoryScope
-from integrations.memory.notes.files.matching import Term, for_example, matching_entries
+from integrations.memory.notes.files.matching import Term, example_hint, matching_entries
 from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of
 
@@ -149,7 +149,7 @@ def within_limit(hits: Sequence[Hit], what: Forget, older: int = 0) -> None:
     if what.query and what.session is None and what.person is None and count > FORGET_LIMIT:
         raise InvalidRequest(
             f"{count} entries match, and nothing was forgotten. Say more precisely which, or of which session or "
-            f"person, {for_example(hits)}"
+            f"person, {example_hint(hits)}"
         )
 
 

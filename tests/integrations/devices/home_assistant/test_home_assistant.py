@@ -190,7 +190,7 @@ async def test_an_address_that_cannot_be_reached_is_a_repair_and_commands_say_so
     ("path", "token", "title", "text"),
     [
         ("", "wrong", "refuses the token", "long-lived access token"),
-        ("/elsewhere", TOKEN, "cannot be reached", "sends somewhere else"),
+        ("/elsewhere", TOKEN, "cannot be reached", "it redirects"),
     ],
 )
 async def test_what_does_not_work_is_a_repair(
