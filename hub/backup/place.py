@@ -135,7 +135,7 @@ class PlaceRequests:
             401: "it does not accept the credentials; look at them in the settings of backups",
             403: "it does not allow that; look at the credentials and what they may do",
             404: "what the settings of backups name is not there; make the folder or the bucket",
-            405: "it does not take backups at this address; look at the address",
+            405: "it does not accept backups at this address; check the address",
             409: "the folder that the settings of backups name is not there; make it",
             413: "it takes no file of this size",
             423: "the file is locked there; try again later",

@@ -148,9 +148,7 @@ class _Loader:
         state = self._state
         if name in state.stack:
             loop = [*state.stack[state.stack.index(name) :], name]
-            raise TagError(
-                f"the files include each other in a circle: {' → '.join(loop)}", "remove one of the !include"
-            )
+            raise TagError(f"the files include each other in a loop: {' → '.join(loop)}", "remove one of the !include")
         if len(state.stack) >= INCLUDE_DEPTH_LIMIT:
             raise TagError(f"more than {INCLUDE_DEPTH_LIMIT} files include each other")
         state.budget.files -= 1

@@ -129,7 +129,7 @@ class SocketNodes:
         """Accept no more nodes and close the connected ones."""
         self._connect = None
         for node, _ in list(self._nodes.values()):
-            node.connection.close(CLOSE_POLICY, "nodes are not taken now")
+            node.connection.close(CLOSE_POLICY, "nodes are not accepted now")
 
     def of(self, connection_id: str | None) -> SocketNode | None:
         """Return the node of a connection."""

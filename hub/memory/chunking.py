@@ -81,12 +81,12 @@ def chunk(path: str, text: str, *, tokens: int = 200, overlap: int = 40, trusted
     was struck is left out. Other text is cut at headings and packed by paragraphs.
 
     Args:
-        path: Its name may say the day, and the title of a file without a heading.
+        path: Its name may give the day, and the title of a file without a heading.
         text: The file.
         tokens: About how long a passage is.
         overlap: How much of a passage the next one repeats, at most half of `tokens`.
-        trusted: Whether the place it lies in is; a file may say that it is not to be trusted, never that it is. In a
-            place that is not, nobody is believed who says who said something.
+        trusted: Whether its place is; a file may declare itself untrusted, never trusted. In an untrusted
+            place, no source line is believed.
     """
     limit, repeated = max(1, tokens) * TOKEN_WEIGHT, min(max(0, overlap), tokens // 2) * TOKEN_WEIGHT
     lines = text.split("\n")

@@ -55,7 +55,7 @@ class Change(Struct, frozen=True):
         who: The author, for people.
         summary: One line.
         diff: Unified diff of all files; empty for what was forgotten.
-        undone: Whether it was taken back.
+        undone: Whether it was undone.
         can_undo: Whether it can be undone; what was forgotten cannot.
     """
 

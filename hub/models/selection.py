@@ -68,7 +68,7 @@ def choose_named(
 
     Raises:
         NotFound: Nothing has that name; the message offers the nearest.
-        InvalidRequest: Aliases run in a circle.
+        InvalidRequest: Aliases form a loop.
     """
     reasons = []
     for _ in range(ALIAS_DEPTH):
@@ -85,7 +85,7 @@ def choose_named(
         provider, model_id = _split(ref, providers, aliases)
         reasons.append(f"{ref} is configured")
         return Choice(provider, model_id, "; ".join(reasons))
-    raise InvalidRequest(f"models.aliases: {' → '.join([*list(aliases)[:3], '…'])} lead in a circle at {ref}.")
+    raise InvalidRequest(f"models.aliases: {' → '.join([*list(aliases)[:3], '…'])} form a loop at {ref}.")
 
 
 def doubts(section: Mapping[str, Any], integrations: Iterable[str] = ()) -> Callable[[str], str | None]:

@@ -41,7 +41,7 @@ def lower_level(level: str, message: str = "") -> str | None:
 
     Args:
         level: The refused level.
-        message: What the server said; where it lists levels, the next lower one of them is taken, else the lowest.
+        message: The server's message; where it lists levels, the next lower one of them is used, else the lowest.
     """
     if _NOT_AT_ALL.search(message):
         return None

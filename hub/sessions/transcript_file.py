@@ -214,7 +214,7 @@ class TranscriptFile:
             os.ftruncate(self._fd, self._size)
         except OSError as error:
             # The rest is a torn line, which the next open sets aside.
-            _log.warning("%s: a half-written line could not be taken back: %s", self.path, error.strerror)
+            _log.warning("%s: a half-written line could not be removed: %s", self.path, error.strerror)
         self.close()
 
     def _mend(self, found: TranscriptReading) -> Path | None:

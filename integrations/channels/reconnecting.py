@@ -70,7 +70,7 @@ async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clo
         try:
             result = await work()
         except InvalidRequest as error:
-            _log.warning("what a platform sent is not taken: %s", error)
+            _log.warning("a message of a platform is not accepted: %s", error)
             return None
         except HubError as error:
             failed = True

@@ -372,7 +372,7 @@ async def test_texts_become_vectors_where_the_memory_makes_some(house: HubFixtur
     async def embed(agent_id: str, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
         return f"of {agent_id}", [[float(len(text)), 0.5] for text in texts]
 
-    with pytest.raises(openai.InternalServerError, match="no vectors"):
+    with pytest.raises(openai.InternalServerError, match="no embedding model"):
         await api.embeddings.create(model="homarus", input="hello")
     house.memory.embed = embed
 

@@ -42,7 +42,7 @@ def test_other_sections_are_not_offered_as_providers() -> None:
     [
         ({"default": "antropic/claude"}, ("default",), "Did you mean anthropic"),
         ({"fallbacks": ["auto", "nobody/x"]}, ("fallbacks", 1), "neither a provider nor an alias"),
-        ({"aliases": {"a": "b", "b": "a"}}, ("aliases", "a"), "circle"),
+        ({"aliases": {"a": "b", "b": "a"}}, ("aliases", "a"), "form a loop"),
     ],
 )
 def test_others_are_told_with_their_place(section: dict[str, Any], keys: tuple[str | int, ...], words: str) -> None:

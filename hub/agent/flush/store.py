@@ -57,7 +57,7 @@ class FlushStore:
     async def wanted(self) -> list[Session]:
         """Return the conversations still to be written, and count an attempt for each, up to the last one allowed.
 
-        Rows of conversations that are over and written are taken out.
+        Rows of conversations that are over and written are removed.
         """
 
         def read(connection: SqlConnection) -> list[tuple[str, str, str]]:

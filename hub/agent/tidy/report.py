@@ -35,7 +35,7 @@ class Tidied(Struct, frozen=True):
     Attributes:
         plans: The plans of the areas that the caller sees.
         diff: Unified diff of all files.
-        change_id: By which it can be taken back; None when nothing was written.
+        change_id: The id for undoing it; None when nothing was written.
         others: Of areas that the caller does not see.
         dry_run: Whether it was a trial, which writes nothing.
     """

@@ -43,7 +43,7 @@ async def _check(config: Mapping[str, Any], asking: ConditionContext) -> Conditi
     if judge is None:
         return ConditionVerdict(
             True,
-            phrase("no model is asked in a test; “{question}” is taken as true", question=shown(text)),
+            phrase("no model is asked in a test; “{question}” is assumed to be true", question=shown(text)),
             {"question": text, "asked": False},
         )
     question = JudgeQuestion(

@@ -79,7 +79,7 @@ def explain_range(config: Mapping[str, Any]) -> str:
     return all_of(bounds)
 
 
-def shown_problems(problems: Mapping[str, str]) -> str:
+def problem_texts(problems: Mapping[str, str]) -> str:
     """Return the problems of triggers, by position, one a line."""
     lines: list[str] = [
         phrase("trigger {number}: {text}", number=int(place) + 1 if place.isdigit() else place, text=text)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.automation.contract import Firing
-from hub.automation.definition.phrases import shown_problems
+from hub.automation.definition.phrases import problem_texts
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules, trigger_key
@@ -142,7 +142,7 @@ class ArmedTriggers:
             REPAIRS,
             f"{self._id}:trigger",
             phrase("A trigger of the automation {automation} does not work", automation=self._alias),
-            shown_problems(self.problems),
+            problem_texts(self.problems),
             severity=Severity.WARNING,
         )
 

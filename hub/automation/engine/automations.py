@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
-from hub.automation.definition.phrases import shown_problems
+from hub.automation.definition.phrases import problem_texts
 from hub.automation.definition.registry_ids import NamedIds
 from hub.automation.definition.used_kinds import used_kinds
 from hub.automation.editing.scheduled_form import check_form
@@ -245,7 +245,7 @@ class Automations:
 
     def _status(self, automation: Automation) -> AutomationStatus:
         source = self._sources[automation.id][0]
-        problems = shown_problems(automation.problems)
+        problems = problem_texts(automation.problems)
         return AutomationStatus(
             id=automation.id,
             alias=automation.alias,

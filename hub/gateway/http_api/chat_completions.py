@@ -46,7 +46,7 @@ def chat_completions(runs: ApiRuns) -> Route:
 
 
 def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShape]:
-    refuse(body, ("functions", "function_call"), "it was replaced by `tools` and `tool_choice`, which are taken")
+    refuse(body, ("functions", "function_call"), "use `tools` and `tool_choice` instead")
     refuse(body, ("audio",), "answers are text; turn it into speech at /v1/audio/speech")
     if (body.get("n") or 1) != 1:
         raise malformed("n", "there is one answer")

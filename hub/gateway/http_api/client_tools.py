@@ -48,7 +48,7 @@ def read_tools(given: Any, choice: Any) -> ClientTools:
         choice: Its `tool_choice`: a word, or an object that names a tool.
 
     Raises:
-        InvalidRequest: One is malformed, or of a kind that the hub does not take; or the choice names none of them.
+        InvalidRequest: One is malformed, or of an unsupported kind; or the choice names none of them.
     """
     if not isinstance(given or [], list) or len(given or []) > TOOLS_LIMIT:
         raise malformed("tools", f"expected a list of at most {TOOLS_LIMIT}")

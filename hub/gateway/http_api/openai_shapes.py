@@ -238,7 +238,7 @@ def _image(source: Any, place: str) -> Image:
     url = source.get("url") if isinstance(source, Mapping) else source
     match = _DATA_URL.match(url) if isinstance(url, str) else None
     if match is None:
-        raise malformed(place, "images are taken as data: URLs in base64; the hub fetches no addresses for clients")
+        raise malformed(place, "expected images as data: URLs in base64; the hub fetches no addresses for clients")
     data = "".join(match[2].split())
     try:
         b64decode(data, validate=True)

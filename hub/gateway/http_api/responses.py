@@ -238,7 +238,7 @@ def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
             case kind:
                 raise malformed(
                     place,
-                    f"an item of the type {str(kind)[:40]!r} is not taken; send message, function_call and "
+                    f"an item of the type {str(kind)[:40]!r} is not supported; send message, function_call and "
                     "function_call_output",
                 )
 

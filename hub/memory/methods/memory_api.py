@@ -59,7 +59,7 @@ class MemoryApi:
     """Resolves a call's memory and rights.
 
     Args:
-        memory: Who keeps it.
+        memory: Stores it.
         agents: The agents.
         clock: Gives the time of entries.
         redactor: Removes secrets from displayed text.

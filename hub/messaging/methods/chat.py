@@ -131,7 +131,7 @@ class ChatMethods:
         )
         receipt = await self._inbox.receive(message, call.context)
         if not receipt.accepted:
-            raise Conflict(receipt.reply or receipt.reason or "the message was not taken")
+            raise Conflict(receipt.reply or receipt.reason or "the message was not accepted")
         key = receipt.session_key or session_key
         if receipt.run_id is not None:
             at_once = {"reply": receipt.reply} if receipt.reply is not None else {}

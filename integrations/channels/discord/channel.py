@@ -135,7 +135,7 @@ class DiscordChannel(ApiChannel):
         return await delivery_of(self._on_message("DELETE", address, platform_id), done_already=UNKNOWN_MESSAGE)
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
-        """Add a reaction, or take back all of the bot's."""
+        """Add a reaction, or remove all of the bot's."""
         return await delivery_of(self._react(address, platform_id, emoji))
 
     async def _react(self, address: Address, platform_id: str, emoji: str | None) -> None:

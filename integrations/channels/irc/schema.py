@@ -60,7 +60,7 @@ ACCOUNT_SCHEMA = All(
         Required("host", description="Name of the server, such as irc.libera.chat."): string,
         Optional("port", description="6697, or 6667 without TLS."): port,
         Optional("tls", default=True, description="Whether the connection is encrypted."): boolean,
-        Required("nick", description="Its nick; when it is taken, _ is put behind it."): All(string, _nick),
+        Required("nick", description="Its nick; when it is taken, _ is added to it."): All(string, _nick),
         Optional("password", description="Password of the server, where it has one."): secret,
         Optional("sasl_user", description="Services account to log in to (SASL PLAIN); the nick without it."): string,
         Optional("sasl_password", description="Password of the services account."): secret,

@@ -157,7 +157,7 @@ class SlackChannel(ApiChannel):
         )
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
-        """Add a reaction, or take back all of the app's."""
+        """Add a reaction, or remove all of the app's."""
         if emoji is None:
             return await delivery_of(self._unreact(address, platform_id))
         adding = self._on_message("reactions.add", address, timestamp=platform_id, name=name_of(emoji))

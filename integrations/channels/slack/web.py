@@ -69,7 +69,7 @@ class SlackWeb(HttpApi):
         place = await self.call("files.getUploadURLExternal", filename=name, length=len(content))
         answer = await self.request("POST", place["upload_url"], data=content)
         if answer.status != 200:
-            raise self.error(DeliveryState.TRANSIENT, f"{name} was not taken (HTTP {answer.status})")
+            raise self.error(DeliveryState.TRANSIENT, f"{name} was refused (HTTP {answer.status})")
         return str(place["file_id"])
 
     async def fetch(self, reference: str) -> AsyncIterator[bytes]:

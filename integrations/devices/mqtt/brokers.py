@@ -119,7 +119,7 @@ async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) 
 
 
 def _tell_of_unclaimed(host: IntegrationHost, broker: EmbeddedBroker, prefix: str) -> None:
-    """Keep a repair open for announcements that are not taken because nobody knows who wrote them."""
+    """Keep a repair open for announcements that are ignored because their writers are unknown."""
     from integrations.devices.mqtt.native.natives import FILTERS
 
     filters = (f"{prefix}/+/+/config", f"{prefix}/+/+/+/config", *FILTERS)

@@ -73,7 +73,7 @@ def publish(client: HubClient, topic: str, payload: str, qos: int, retain: bool)
 @home_option
 @json_option
 def discovered(home: Path, as_json: bool) -> None:
-    """List the entities and triggers that devices announced, and what was announced and not taken.
+    """List the entities and triggers that devices announced, and ignored announcements.
 
     Example:
       homarus mqtt discovered

@@ -134,7 +134,7 @@ class MqttNodes:
         for end in self._ends:
             end()
         for id in list(self._nodes):
-            self._gone(id, "MQTT nodes are not taken now")
+            self._gone(id, "MQTT nodes are not accepted now")
         await self._tasks.cancel_all()
 
     def _connection_changed(self, connected: bool) -> None:

@@ -63,7 +63,7 @@ class Record(Struct, frozen=True):
         time_ms: Milliseconds since the epoch.
         reason, who, summary: As in `contract.Change`.
         files: The changed files.
-        undone: Whether it was taken back.
+        undone: Whether it was undone.
         undoes: The change that it took back.
         forgotten: Whether its text was.
     """

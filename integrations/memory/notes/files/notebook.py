@@ -196,7 +196,7 @@ class NotesNotebook:
                 why = "it was taken back already" if record.undone else "what it changed is not kept"
                 if record.reason == "forget":
                     why = "what was forgotten is not kept"
-                raise Conflict(f"the change cannot be taken back: {why}")
+                raise Conflict(f"the change cannot be undone: {why}")
             if not all(may_write(file.path, scope) for file in record.files):
                 raise Forbidden("what is shared in this home is the owner's to edit")
             drafts = [undone(file, worker.files.text(file.path)) for file in record.files]
