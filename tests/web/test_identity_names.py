@@ -1,0 +1,33 @@
+"""How people of chat apps are called on pages: never by a raw id where a name is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from web.channels.identity_names import IdentityNames
+
+ACCESS: dict[str, Any] = {
+    "requests": [
+        {"identity": "telegram:user:1", "name": "Ann K.", "state": "approved"},
+        {"identity": "telegram:user:2", "name": "Bo", "state": "approved"},
+        {"identity": "signal:user:+49", "name": "", "state": "denied"},
+    ],
+    "people": [{"id": "ann", "name": "Ann", "identities": ["telegram:user:1"]}],
+}
+NAMES = IdentityNames(ACCESS, {"telegram": "Telegram"})
+
+
+def test_a_person_goes_before_what_somebody_calls_themselves_and_that_before_an_id() -> None:
+    assert NAMES.shown("telegram:user:1") == {"name": "Ann", "place": "Telegram", "identity": "telegram:user:1"}
+    assert NAMES.shown("telegram:user:2")["name"] == "Bo"
+    assert NAMES.shown("signal:user:+49") == {"name": "+49", "place": "Signal", "identity": "signal:user:+49"}
+
+
+def test_an_id_of_a_list_is_known_by_its_channel() -> None:
+    assert NAMES.shown("2", "telegram") == {"name": "Bo", "place": "Telegram", "identity": "telegram:user:2"}
+    assert NAMES.shown("9", "telegram") == {"name": "9", "place": "Telegram", "identity": "9"}
+
+
+def test_an_account_keeps_the_name_it_has_in_its_app() -> None:
+    assert NAMES.given("telegram:user:1") == "Ann K."
+    assert [each["name"] for each in NAMES.free()] == ["Bo"]
