@@ -340,7 +340,9 @@ class Dashboard:
     def _load_status(self) -> Callable[[], StatusPage]:
         from web.settings.status_page import StatusPage
 
-        return lambda: StatusPage(self._renderer, self._client, self._open_repairs, self._hub.home.path)
+        return lambda: StatusPage(
+            self._renderer, self._client, self._open_repairs, self._hub.home.path, self._put_into_force
+        )
 
     def _load_people(self) -> Callable[[], PeoplePage]:
         from web.settings.people_page import PeoplePage

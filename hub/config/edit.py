@@ -76,6 +76,28 @@ def remove(text: str, keys: KeyPath) -> str:
     return _Edit(text).remove(keys)
 
 
+def replace_word(text: str, line: int, old: str, new: str) -> str:
+    """Return the text with the first such word of a line replaced.
+
+    Args:
+        line: From 1.
+        old, new: Words without white space.
+
+    Raises:
+        NotFound: The line has no such word.
+    """
+    lines = text.splitlines(keepends=True)
+    found = lines[line - 1] if 0 < line <= len(lines) else ""
+    at = found.find(old) if old else -1
+    while at >= 0:
+        around = found[at - 1 : at] + found[at + len(old) : at + len(old) + 1]
+        if not any(each.isalnum() or each in "_-" for each in around):
+            lines[line - 1] = f"{found[:at]}{new}{found[at + len(old) :]}"
+            return "".join(lines)
+        at = found.find(old, at + 1)
+    raise NotFound(f"line {line} has no {old[:100]!r} any more")
+
+
 def get_value(text: str, keys: KeyPath) -> Any:
     """Return the value at `keys` as written, with tags as `Tagged`.
 

@@ -18,8 +18,9 @@ from hub.config import edit
 from hub.config.paths import KeyPath, parse_path
 from hub.config.schema_walk import keys_at, schemas_at
 from hub.config.store import ConfigStore
+from hub.config.suggest import WORD_LIMIT
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
-from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema
+from hub.core.schema import All, AnyOf, Length, Match, Optional, Range, Required, Schema, integer
 from hub.core.secret import Secret
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
 from hub.gateway.calls.json_data import read_json
@@ -36,6 +37,7 @@ REDACTED = "__OPENCLAW_REDACTED__"
 OF_OTHERS = frozenset({"automation", "people", "script"})
 """Sections whose own methods judge who sees what of them."""
 
+_WORD = All(str, Length(min=1, max=WORD_LIMIT), Match(r"^[\w./-]+$", msg="expected one word"))
 _FILE = All(str, Length(min=1, max=512))
 _RAW = All(str, Length(max=TEXT_LIMIT))
 _HASH = AnyOf(None, All(str, Length(max=128)))
@@ -60,10 +62,19 @@ class ConfigMethods:
         written = {Required("raw"): _RAW, Optional("file", default=ROOT_FILE): _FILE}
         set_ = Schema({**written, Required("baseHash"): _HASH})
         patch = Schema({Required("raw", description="A JSON merge patch."): _RAW, Required("baseHash"): _HASH})
+        correct = Schema(
+            {
+                Required("file"): _FILE,
+                Required("line"): All(integer, Range(min=1)),
+                Required("old", description="A word of that line."): _WORD,
+                Required("new"): _WORD,
+            }
+        )
         changing = (
             ("config.set", self._set, set_),
             ("config.apply", self._set, set_),
             ("config.patch", self._patch, patch),
+            ("config.correct", self._correct, correct),
         )
         return [
             Method("config.get", self._get, OWNER, get, READ),
@@ -141,6 +152,13 @@ class ConfigMethods:
             elif _is_there(text, keys):
                 text = edit.remove(text, keys)
         return await self._written(ROOT_FILE, text, call.params["baseHash"])
+
+    async def _correct(self, call: MethodCall) -> Mapping[str, Any]:
+        """Replace one word, such as a key that was misspelt."""
+        params = call.params
+        text, hash = await asyncio.to_thread(self._config.read_file, params["file"], admin=True)
+        text = edit.replace_word(text, params["line"], params["old"], params["new"])
+        return await self._written(params["file"], text, hash)
 
     async def _written(self, file: str, text: str, base_hash: str | None) -> Mapping[str, Any]:
         if REDACTED in text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +21,9 @@ from hub.config.files import HomeFiles, content_hash
 from hub.config.files_editor import FilesEditor, Saved
 from hub.config.history import FILE as BY_HAND
 from hub.config.last_good import LastGood
+from hub.config.marks import value_at
 from hub.config.sections import Sections
+from hub.config.suggest import meant_word, nearest
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import RepairFix, Repairs, Severity
@@ -28,6 +31,8 @@ from hub.core.tasks import TaskOwner
 from hub.security.root import Root
 
 _log = logging.getLogger(__name__)
+
+_WORD = re.compile(r"[\w./-]{1,100}")
 
 SAVING_S = 0.3
 """How long a file that is empty may be on its way to being written, before it is taken as it is."""
@@ -355,6 +360,7 @@ class ConfigStore:
                 else phrase("{section} has an error", section=name),
                 "text": str(error),
                 "severity": Severity.CRITICAL if grave else Severity.ERROR,
+                "fix": _correction(error, checked.config.raw),
                 "location": {"file": error.file, "line": error.line, "column": error.column, "path": error.path},
             }
         for id in self._told - wanted.keys():
@@ -381,6 +387,19 @@ def _is_worse(old: Config, new: Config, shown: frozenset[str]) -> bool:
     known = {(error.section, error.message) for error in old.errors}
     told = {error for name in shown for errors in new.broken_items.get(name, {}).values() for error in errors}
     return new.recovery or any((error.section, error.message) not in known for error in new.errors if error not in told)
+
+
+def _correction(error: ConfigError, raw: Mapping[str, Any]) -> RepairFix | None:
+    """Return the change that mends a misspelt key or value, where one of that kind was meant."""
+    word = meant_word(error.hint)
+    if word is None or not error.keys:
+        return None
+    key = str(error.keys[-1])
+    old = key if nearest(key, [word]) else value_at(raw, error.keys)
+    if not isinstance(old, str) or not all(_WORD.fullmatch(each) for each in (old, word)):
+        return None
+    params = {"file": error.file, "line": error.line, "old": old, "new": word}
+    return RepairFix("config.correct", params, phrase("Write {word} instead", word=word))
 
 
 def _key(raw: Mapping[str, Any], section: str, key: str) -> Any:

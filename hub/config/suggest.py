@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from hub.core.phrases import phrase
+from hub.core.phrases import Phrase, phrase
 
+MEANT = "did you mean {word}?"
 WORD_LIMIT = 100
 CUTOFF = 0.6
 
@@ -19,6 +20,13 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
     plain = {each.lower().replace("-", "_"): each for each in choices}
     found = get_close_matches(word.lower().replace("-", "_"), plain, n=1, cutoff=CUTOFF)
     return plain[found[0]] if found else None
+
+
+def meant_word(hint: str) -> str | None:
+    """Return the word that a hint of `did_you_mean` offers, or None."""
+    if isinstance(hint, Phrase) and hint.template == MEANT:
+        return str(hint.values["word"])
+    return None
 
 
 def did_you_mean(word: str, valid: Iterable[str], *, known: str = "") -> str:

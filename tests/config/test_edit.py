@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hub.config.edit import EditRefused, get_value, insert, parse_value, remove, set_value
+from hub.config.edit import EditRefused, get_value, insert, parse_value, remove, replace_word, set_value
 from hub.config.item_text import item_text
 from hub.config.render import block
 from hub.config.spans import SpanKind, SpanNode, Tagged, find, read_spans
@@ -332,3 +332,15 @@ def test_every_kind_of_edit_works_on_items_commented_anywhere(
 def test_a_refused_edit_names_its_line() -> None:
     with pytest.raises(EditRefused, match="line 2 cannot be edited automatically"):
         set_value("a: 1\nb: &x {c: 1}\nd: *x\n", ("b", "c"), 2)
+
+
+def test_a_word_of_a_line_is_replaced_and_no_part_of_another() -> None:
+    text = "port: 1\nhttp_port: {port: 2}  # port\n"
+
+    assert replace_word(text, 2, "port", "host") == "port: 1\nhttp_port: {host: 2}  # port\n"
+
+
+@pytest.mark.parametrize(("line", "old"), [(1, "host"), (0, "port"), (3, "port"), (1, "por"), (1, "")])
+def test_a_word_that_is_not_in_the_line_is_refused(line: int, old: str) -> None:
+    with pytest.raises(NotFound):
+        replace_word("port: 1\n", line, old, "host")

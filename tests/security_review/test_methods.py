@@ -138,6 +138,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         *("areas.create", "areas.remove", "areas.update"),
         *("entities.accept", "entities.remove", "entities.update"),
         "config.apply",
+        "config.correct",
         "config.patch",
         "config.set",
         "exec.approvals.get",

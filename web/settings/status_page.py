@@ -53,9 +53,18 @@ class StatusPage:
         client: Calls the methods for the state and for repairs.
         repairs: The open ones.
         home: The home directory, whose disk is shown.
+        put_into_force: Reads and applies the files, which a fix may have changed.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient, repairs: Repairs, home: Path) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        repairs: Repairs,
+        home: Path,
+        put_into_force: Callable[[], Awaitable[Any]],
+    ) -> None:
+        self._put_into_force = put_into_force
         self._renderer = renderer
         self._client = client
         self._repairs = repairs
@@ -81,6 +90,7 @@ class StatusPage:
     async def _act(self, call: HttpCall, method: str, params: Mapping[str, Any], back: str) -> web.StreamResponse:
         try:
             answer = await self._client.ask(call, method, params)
+            await self._put_into_force()
         except NotFound:  # it is mended already
             answer = {"ok": True}
         except HubError as error:

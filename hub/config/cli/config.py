@@ -179,8 +179,11 @@ def history(file: str, diff: str | None, restore: str | None, home: Path, as_jso
     if not versions:
         click.echo(f"No earlier version of {file} is kept; one is, whenever the hub or this command changes it.")
         return
-    rows = [(str(number), each.time[:19], str(each.size_bytes), each.id) for number, each in enumerate(versions, 1)]
-    print_table(rows, ("n", "until", "bytes", "id"))
+    rows = [
+        (str(number), each.time[:19], each.by or "hub", str(each.size_bytes), each.id)
+        for number, each in enumerate(versions, 1)
+    ]
+    print_table(rows, ("n", "until", "changed by", "bytes", "id"))
 
 
 def _at(value: Any, keys: KeyPath) -> Any:

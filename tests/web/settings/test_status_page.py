@@ -76,6 +76,19 @@ async def test_a_repair_is_ignored_until_it_says_something_else(plain: PlainBrow
     assert "Leak" in plain.text("main")
 
 
+async def test_a_misspelt_key_is_written_as_it_was_meant(plain: PlainBrowser, hub: HubProcess) -> None:
+    file = hub.home / "configuration.yaml"
+    before = file.read_text()
+    file.write_text(f"{before}messages: {{paralel_runs: 4}}  # ours\n")
+    hub.rpc("service.call", {"service": "hub.reload"})
+    await plain.goto("/settings/status")
+    await plain.press("Write parallel_runs instead")
+
+    assert file.read_text() == f"{before}messages: {{parallel_runs: 4}}  # ours\n"
+    assert "config" not in {each["source"] for each in hub.rpc("repairs.list")["repairs"]}
+    file.write_text(before)
+
+
 async def test_what_is_mended_already_is_no_error(plain: PlainBrowser, hub: HubProcess) -> None:
     notice(hub, "gone")
     await plain.goto("/settings/status")
