@@ -20,6 +20,7 @@ from web.core.form import read_fields, read_lists, wrong_fields
 from web.core.formats import money, title_of
 from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
+from web.core.page_parts import page_part
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import THINKING_LEVELS, TOOL_GROUPS, TOOL_RISKS
 from web.skills.tools_page import ICONS, first_sentence, risk_of
@@ -66,8 +67,8 @@ class AgentsPage:
         """`GET /agents`: the agents, what each runs on and what it cost."""
         found = await self._client.ask(call, "agents.list")
         names = await ModelNames.of(self._client, call, self._words(call).gettext)
-        used = await self._client.ask(call, "models.usage", {"days": DAYS, "by": "agent"})
-        cost = {each["agent"]: each for each in used["rows"]}
+        used = await page_part(self._client.ask(call, "models.usage", {"days": DAYS, "by": "agent"}))
+        cost = {each["agent"]: each for each in (used["shown"] or {"rows": []})["rows"]}
         may_change = call.known_caller.authority.has(ADMIN)
         agents = [
             {
@@ -82,7 +83,8 @@ class AgentsPage:
             "agents": agents,
             "may_change": may_change,
             "days": DAYS,
-            "places": await self._places(call, found) if may_change else [],
+            "unknown_use": used["error"],
+            "places": await page_part(self._places(call, found)) if may_change else None,
         }
         return await self._renderer.respond(call, RenderedPage("agents", "Agents", data, PATH))
 

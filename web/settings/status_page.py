@@ -12,7 +12,6 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.errors import HubError, NotFound
-from hub.core.phrases import phrase
 from hub.core.repairs import Repair
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
@@ -22,6 +21,7 @@ from web.core.form import read_fields
 from web.core.formats import size_text, title_of
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
+from web.core.page_parts import page_part
 from web.core.preferences import local_path
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.repair_rows import repair_row
@@ -102,12 +102,12 @@ class StatusPage:
     async def _show(self, call: HttpCall, problem: str = "", status: int = 200) -> web.StreamResponse:
         rows = [repair_row(repair, ignored=ignored) for repair, ignored in self._repairs()]
         health, state, models, channels, disk, errors = await asyncio.gather(
-            _part(self._health(call)),
-            _part(self._integrations(call)),
-            _part(self._models(call)),
-            _part(self._channels(call)),
-            _part(asyncio.to_thread(self._disk)),
-            _part(self._errors(call)),
+            page_part(self._health(call)),
+            page_part(self._integrations(call)),
+            page_part(self._models(call)),
+            page_part(self._channels(call)),
+            page_part(asyncio.to_thread(self._disk)),
+            page_part(self._errors(call)),
         )
         data = {
             "problem": problem,
@@ -196,13 +196,3 @@ class StatusPage:
         tail = await self._client.ask(call, "logs.tail", {"limit": LINES})
         grave = LEVELS[LEVELS.index("ERROR") :]
         return [each for each in log_records(tail["lines"]) if each["level"] in grave][::-1][:ERRORS_LIMIT]
-
-
-async def _part(work: Awaitable[Any]) -> dict[str, Any]:
-    """Return a part of the page as `shown`, or the `error` for which it cannot be shown."""
-    try:
-        return {"shown": await work, "error": ""}
-    except HubError as error:
-        return {"shown": None, "error": error.message}
-    except OSError as error:
-        return {"shown": None, "error": phrase("The disk cannot be read: {error}", error=error.strerror or error)}
