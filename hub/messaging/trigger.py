@@ -11,7 +11,7 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import listed, quoted
 from hub.automation.triggers.arming import reporting
 from hub.core.context import Context
 from hub.core.errors import Unavailable
@@ -72,8 +72,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    sentences = (f'"{shown(each)}"' for each in config["command"])
-    return phrase("when someone says {sentences}", sentences=listed(sentences, "or"))
+    return phrase("when someone says {sentences}", sentences=listed(map(quoted, config["command"]), "or"))
 
 
 KINDS = {

@@ -63,4 +63,4 @@ async def test_where_nobody_speaks_it_is_told(bench: Bench) -> None:
 def test_it_is_explained_in_plain_words() -> None:
     config = {"trigger": "conversation", "command": ["good night", "sleep well"]}
 
-    assert explained(config) == 'when someone says "good night" or "sleep well"'
+    assert explained(config) == "when someone says “good night” or “sleep well”"

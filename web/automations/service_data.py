@@ -92,6 +92,8 @@ class ServiceFields:
             control = self._field(service, prefix, key, value)
             if control.kind in _BARE and value is MISSING:
                 continue
+            if control.description.lower().rstrip(".").removeprefix("the ") == key:
+                control = replace(control, description="")  # it says no more than the label
             if key in _MAIN:
                 control = replace(control, required=True)
             first = value is not MISSING or control.required or key in FIRST

@@ -156,12 +156,12 @@ class Duration extends LitElement {
     const [hours, minutes, seconds] = this.parts;
     const value = hours + minutes + seconds ? (this.before ? "-" : "") + [hours, minutes, seconds].map((each) => String(each).padStart(2, "0")).join(":") : "";
     const names = [[t("hours"), t("h")], [t("minutes"), t("min")], [t("seconds"), t("s")]];
-    return html`<div class="parts">${names.map(([name, short], index) => html`<input type="number" min="0" inputmode="numeric" aria-label="${this.label}, ${name}" .value=${String(this.parts[index])}
+    const side = (sign, name) => html`<label><input type="radio" name="${this.name}:side" .checked=${this.before === Boolean(sign)} @change=${() => { this.before = Boolean(sign); this.requestUpdate(); }}>${name}</label>`;
+    return html`<div class="inline"><div class="parts">${names.map(([name, short], index) => html`<input type="number" min="0" inputmode="numeric" aria-label="${this.label}, ${name}" .value=${String(this.parts[index])}
         aria-invalid=${this.invalid || nothing} aria-describedby=${this.described || nothing}
         @input=${(event) => this.change(index, event.target.value)}><span aria-hidden="true">${short}</span>`)}
-      ${this.signed ? html`<select aria-label="${this.label}, ${t("before or after")}" .value=${this.before ? "-" : ""} @change=${(event) => { this.before = event.target.value === "-"; this.requestUpdate(); }}>
-        <option value="" ?selected=${!this.before}>${t("after")}</option><option value="-" ?selected=${this.before}>${t("before")}</option></select>` : nothing}
-      <input type="hidden" name=${this.name} .value=${value}></div>`;
+      <input type="hidden" name=${this.name} .value=${value}></div>
+      ${this.signed ? html`<div class="segments" role="radiogroup" aria-label="${this.label}, ${t("before or after")}">${side("-", t("before"))}${side("", t("after"))}</div>` : nothing}</div>`;
   }
 }
 

@@ -139,7 +139,7 @@ async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
 
 def _explain(step: Mapping[str, Any]) -> str:
     triggers = any_of(kinds_in_use().trigger(each["trigger"]).explain(each) for each in step["wait_for_trigger"])
-    return phrase("wait {trigger}", trigger=triggers)
+    return phrase("wait for this: {trigger}", trigger=triggers)
 
 
 KIND = ActionKind(

@@ -79,7 +79,7 @@ async def test_fields_take_what_people_type_and_services_have_fields(
     await add(page, "trigger", "At sunrise or sunset")
     await page.get_by_label("Event", exact=True).select_option("sunset")
     await page.get_by_label("Offset, minutes").fill("20")
-    await page.get_by_label("Offset, before or after").select_option("before")
+    await page.get_by_role("radiogroup", name="Offset, before or after").get_by_text("before").click()
     await add(page, "trigger", "A device changes")
     await page.get_by_role("combobox", name="Entity").press_sequentially("cellar")
     await page.get_by_role("option", name="Cellar").first.click()
