@@ -117,7 +117,7 @@ def test_a_wrong_code_is_told(ask: Terminal) -> None:
     ran = ask("approvals", "approve", "WRONG")
 
     assert ran.code == 1
-    assert "nothing waits" in ran.err
+    assert "no pending question" in ran.err
 
 
 def test_who_talks_is_told_that_their_word_is_waited_for(

@@ -149,7 +149,7 @@ async def test_a_file_that_is_not_in_use_is_not_put_into_use(tmp_path: Path) -> 
     result = await rig.call("add", at="20m", text="x")
 
     assert result.is_error
-    assert "not in use" in result.output
+    assert "not used" in result.output
     assert await _rows(rig) == []
     await rig.close()
 
@@ -298,7 +298,7 @@ async def test_another_conversation_cannot_be_written_to(rig: Rig) -> None:
     trigger = at_trigger("20m", NEW_YEAR, BERLIN)
     request = ScheduleRequest(trigger, ScheduledAction.REMIND, "x", "main", address={"channel": "test", "to": "99"})
 
-    with pytest.raises(HubError, match="no other"):
+    with pytest.raises(HubError, match="only to its own conversation"):
         await rig.door.add(request, rig.asker())
     with pytest.raises(HubError):
         await rig.door.add(replace(request, address="last", agent_id="other"), rig.asker())

@@ -118,7 +118,7 @@ async def test_edits_are_checked_as_a_whole(notes: Notes) -> None:
     for edits in ([], twice, many):
         with pytest.raises(InvalidRequest):
             await notes.edit(*edits)
-    with pytest.raises(InvalidRequest, match="no reason"):
+    with pytest.raises(InvalidRequest, match="not a reason"):
         await notes.edit(Edit("memory/a.md", "x", None), reason="because")
 
 

@@ -253,7 +253,7 @@ async def test_bad_questions_are_refused_before_anyone_sees_them(place: Standing
 async def test_nobody_is_asked_in_a_conversation_that_is_not_kept(place: Standing) -> None:
     result = await place.call("ask_user", {"questions": [DAY]}, session="agent:main:direct:none")
 
-    assert "not kept" in result.output
+    assert "stored conversation" in result.output
 
 
 async def test_a_question_needs_no_approval_after_words_from_outside(place: Standing) -> None:

@@ -231,5 +231,5 @@ async def test_nobody_gives_one_in_time_and_strangers_are_not_asked(place: Stand
 
     assert "in time" in (await task).output
     assert stranger.is_error
-    assert "not kept" in nowhere.output
+    assert "stored conversation" in nowhere.output
     assert "name: expected capitals that end in _KEY" in misnamed.output

@@ -48,8 +48,8 @@ def is_alive(pid: int) -> bool:
         ({"command": ["a\x00b"]}, "characters"),
         ({"command": ["a", {"b": 1}]}, "expected text"),
         ({"command": ["a"], "on": "start"}, "on"),
-        ({"command": ["a"], "on": "exit", "regex": "x"}, "says nothing"),
-        ({"command": ["a"], "on": "line", "code": 1}, "says nothing"),
+        ({"command": ["a"], "on": "exit", "regex": "x"}, "does not apply"),
+        ({"command": ["a"], "on": "line", "code": 1}, "does not apply"),
         ({"command": ["a"], "on": "line", "regex": "(a|a)*$"}, "too long"),
         ({"command": ["a"], "folder": "/tmp"}, "absolute"),
         ({"command": ["a"], "environment": {"A B": "x"}}, "name of a variable"),
@@ -196,8 +196,8 @@ async def test_a_program_that_is_not_there_is_told_once(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"command": ["backup", "-v"], "code": [1, 2]}, "when the command `backup -v` ends with 1 or 2"),
-        ({"command": ["tail"], "on": "line", "regex": "a"}, "when the command `tail` writes a line that matches /a/"),
+        ({"command": ["backup", "-v"], "code": [1, 2]}, "when the command “backup -v” ends with 1 or 2"),
+        ({"command": ["tail"], "on": "line", "regex": "a"}, "when the command “tail” writes a line that matches /a/"),
     ],
 )
 def test_it_is_explained_in_plain_words(config: dict[str, Any], words: str) -> None:
