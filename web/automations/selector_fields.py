@@ -37,7 +37,7 @@ _KINDS = {
     "datetime": "datetime",
     "duration": "duration",
     "color_rgb": "colour",
-    "template": "long",
+    "template": "template",
     "agent": "choice",
     "conversation_agent": "choice",
     "person": "choice",
@@ -63,7 +63,7 @@ class InputControl(Struct, frozen=True):
         name: Under which it is posted.
         key: Its key in YAML.
         label: Its name for people.
-        kind: text, long, number, boolean, constant, choice, choices, suggest, many, time, date, datetime, duration,
+        kind: text, long, template, number, boolean, constant, choice, choices, suggest, many, time, date, datetime, duration,
             colour or yaml.
         shown: Its texts; one, but for `choices` and `many`.
         options: The choices or suggestions.
@@ -190,8 +190,8 @@ def parse_texts(control: InputControl, texts: Sequence[str]) -> Any:
         found = [each.strip() for each in texts if each.strip()]
         return found if found or control.default not in (MISSING, [], None) else MISSING
     text = texts[-1] if texts else ""
-    if control.kind in {"text", "long", "suggest"}:
-        return _text(control, text if control.kind == "long" else text.strip())
+    if control.kind in {"text", "long", "template", "suggest"}:
+        return _text(control, text if control.kind in {"long", "template"} else text.strip())
     text = text.strip()
     if control.kind == "boolean":
         return text in {"true", "on"} if text else MISSING
@@ -271,7 +271,7 @@ def _shown(kind: str, value: Any, constant: Any) -> tuple[str, ...]:
             return (_duration(value),)
         case "colour" if isinstance(value, list) and len(value) == 3:
             return ("#" + "".join(f"{int(each) & 255:02x}" for each in value),)
-        case "long" if isinstance(value, str):
+        case "long" | "template" if isinstance(value, str):
             return (value,)
         case "suggest" if isinstance(value, dict) and value:
             return (inline(value),)

@@ -140,9 +140,10 @@ export function start() {
   document.addEventListener("input", (event) => {
     const output = event.target.dataset?.output && document.getElementById(event.target.dataset.output);
     const rows = event.target.value && event.target.closest?.(".repeat");
-    if (rows?.lastElementChild.contains(event.target)) addRow(rows);
+    if (rows && rows.lastElementChild.contains(event.target)) addRow(rows);
     if (output) output.textContent = `${event.target.value} ${output.dataset.unit}`.trim();
   });
+  document.addEventListener("focusin", (event) => event.target.closest?.("hm-template") && import("./template_field.js"));
   document.addEventListener("change", (event) => event.target.matches?.("[data-submit]") && event.target.form.requestSubmit());
   document.addEventListener("keydown", (event) => {
     if (!(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "b") return;

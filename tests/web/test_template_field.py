@@ -1,0 +1,57 @@
+"""Fields for templates: what a template says now stands below it while one writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import BrowserContext, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import opened
+from tests.web.conftest import CONFIGURATION
+from tests.web.looks import faults
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+BLUEPRINT = """\
+blueprint:
+  name: When something is so
+  domain: automation
+  input:
+    what:
+      name: What must be true
+      selector: {template: {}}
+triggers:
+  - {trigger: template, value_template: !input what}
+actions: []
+"""
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home: Path = tmp_path_factory.mktemp("templates") / "home"
+    (home / "blueprints" / "automation").mkdir(parents=True)
+    home.chmod(0o700)
+    (home / "blueprints" / "automation" / "so.yaml").write_text(BLUEPRINT)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    with HubProcess(home) as process:
+        yield process
+
+
+async def test_the_result_of_a_template_is_shown_while_it_is_written(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/blueprints/use?domain=automation&path=so.yaml")
+    field = page.get_by_label("What must be true")
+    result = page.locator("hm-template output")
+    await expect(result).to_be_hidden()
+
+    await field.fill("{{ 20 + 1 }} lamps")
+    await expect(result).to_have_text("21 lamps")
+    assert await faults(page) == []
+
+    await field.fill("{{ nonsense( }}")
+    await expect(result).to_have_class("danger")
+    await field.fill("")
+    await expect(result).to_be_hidden()
