@@ -63,8 +63,8 @@ class InputControl(Struct, frozen=True):
         name: Under which it is posted.
         key: Its key in YAML.
         label: Its name for people.
-        kind: text, long, template, number, boolean, constant, choice, choices, suggest, many, time, date, datetime, duration,
-            colour or yaml.
+        kind: text, long, template, number, boolean, constant, choice, choices, suggest, many, time, date, datetime,
+            duration, colour or yaml.
         shown: Its texts; one, but for `choices` and `many`.
         options: The choices or suggestions.
         default: The value used when none is given; MISSING when one is required.

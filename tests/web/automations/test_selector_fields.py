@@ -66,7 +66,7 @@ VALUES = [
     ({"model": {}}, "openai/gpt-5-mini", "suggest"),
     ({"tool": {"multiple": True}}, ["read"], "many"),
     ({"person": {}}, "me", "choice"),
-    ({"template": {}}, "{{ 1 }}\n{{ 2 }}", "long"),
+    ({"template": {}}, "{{ 1 }}\n{{ 2 }}", "template"),
     ({"color_rgb": {}}, [255, 136, 0], "colour"),
     ({"constant": {"value": 7}}, 7, "constant"),
     ({"object": {}}, {"a": [1, {"b": None}]}, "yaml"),
