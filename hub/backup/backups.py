@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from hub import __version__
 from hub.backup.contents import top_of
-from hub.backup.job import BackupJob, CreateOptions
+from hub.backup.job import SNAPSHOTS, BackupJob, CreateOptions, drop_partial
 from hub.backup.listings import RemoteFile
 from hub.backup.manifest import BackupName, home_slug, parse_name
 from hub.backup.place import BackupPlace
@@ -243,6 +243,10 @@ class Backups:
             run = await self._create(work)
         except HubError as error:
             await self._remember(BackupRun(work.began_ms, error=error.message))
+            raise
+        except asyncio.CancelledError:  # the process was killed, and could not tidy up
+            drop_partial(self.folder)
+            shutil.rmtree(self.home.storage / SNAPSHOTS, ignore_errors=True)
             raise
         finally:
             self._end()

@@ -33,7 +33,7 @@ from hub.backup.contents import (
     top_of,
 )
 from hub.backup.errors import BackupFailed
-from hub.backup.job import CreateOptions
+from hub.backup.job import PARTIAL_PREFIX, PARTIAL_SUFFIX, SNAPSHOTS, CreateOptions, drop_partial
 from hub.backup.manifest import (
     FORMAT,
     HEAD_PATH,
@@ -50,13 +50,10 @@ from hub.storage.copying import copy_database, read_copy
 from hub.storage.errors import DatabaseDamaged, DiskFull, StorageError, from_os
 from hub.storage.homedir import Home
 
-SNAPSHOTS = "backup"
-"""The folder in `.storage` for the copies of databases, empty between backups."""
-PARTIAL_PREFIX, PARTIAL_SUFFIX = ".homarus-backup-", ".tmp"
 READ_BYTES = 1_048_576
 SPOOL_BYTES = 8 * 1_048_576
 """A file up to this size is copied in memory, a larger one through the disk."""
-COMPRESSION = 6
+COMPRESSION = 3
 SAME_NAME_LIMIT = 100
 _COUNTED = {
     "conversations": "SELECT count(*) FROM sessions",
@@ -119,8 +116,7 @@ def _snapshots(home: Home) -> Iterator[Path]:
 @contextmanager
 def _partial(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """Yield an unfinished archive, which is deleted unless it was renamed; so are leftovers of a crash."""
-    for old in folder.glob(f"{PARTIAL_PREFIX}*{PARTIAL_SUFFIX}"):
-        old.unlink(missing_ok=True)
+    drop_partial(folder)
     path = folder / f"{PARTIAL_PREFIX}{os.getpid()}{PARTIAL_SUFFIX}"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+
+SNAPSHOTS = "backup"
+"""The folder in `.storage` for the copies of databases, empty between backups."""
+PARTIAL_PREFIX, PARTIAL_SUFFIX = ".homarus-backup-", ".tmp"
+"""Around the name of an archive that is not finished."""
 
 
 class CreateOptions(Struct, frozen=True):
@@ -41,3 +47,9 @@ class BackupJob(Struct, frozen=True):
     path: str = ""
     passphrase: str = ""
     options: CreateOptions | None = None
+
+
+def drop_partial(folder: Path) -> None:
+    """Delete what a backup left that was cut off."""
+    for old in folder.glob(f"{PARTIAL_PREFIX}*{PARTIAL_SUFFIX}"):
+        old.unlink(missing_ok=True)

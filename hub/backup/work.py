@@ -79,8 +79,8 @@ async def run_job(job: BackupJob, progress: Progress) -> dict[str, Any]:
     except (TimeoutError, ConnectionError) as error:
         raise BackupFailed(f"the process that works on backups stopped answering: {error!r}") from error
     finally:
-        complaints.cancel()
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
         process.stdin.close()
+        # Its pipes are read to their ends, so that nothing of it outlives the event loop.
+        await asyncio.gather(process.wait(), process.stdout.read(), complaints, return_exceptions=True)

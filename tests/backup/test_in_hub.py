@@ -80,7 +80,7 @@ async def test_two_at_once_are_refused(hub: HubFixture) -> None:
     answer = await rpc(hub, "backup.verify", {"source": "homarus-home-20261129T033000Z.tar.gz"})
 
     assert answer["error"]["code"] == "CONFLICT"
-    await until(lambda: list((hub.home.path / "backups").glob("homarus-*")))
+    await hub_idle(hub)
 
 
 async def test_only_an_owner_may(hub: HubFixture) -> None:
@@ -210,3 +210,15 @@ async def test_what_a_platform_delivers_again_after_a_restore_is_not_answered(tm
         ]
 
     assert [each.reason == BEFORE_RESTORE for each in receipts] == [True, False]
+
+
+async def test_one_that_is_cut_off_by_the_end_of_the_hub_leaves_nothing(hub: HubFixture) -> None:
+    with (hub.home.workspace / "large").open("wb") as file:
+        file.truncate(4_000_000_000)
+    await asked(hub, "backup.create")
+    await until(lambda: list((hub.home.path / "backups").glob(".homarus-*")), WORK_LIMIT_S)
+
+    await hub.tasks.cancel_all()
+
+    assert list((hub.home.path / "backups").iterdir()) == []
+    assert not (hub.home.storage / "backup").exists()
