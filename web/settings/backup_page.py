@@ -45,6 +45,15 @@ WORK = {
     "verify": phrase("Checking a backup"),
     "restore": phrase("Unpacking the backup"),
 }
+PROBLEMS = {
+    "WRONG_PASSPHRASE": phrase("This is not the passphrase of the backup."),
+    "NEWER_BACKUP": phrase("A newer Homarus made this backup. Update Homarus, then restore it."),
+    "BACKUP_DAMAGED": phrase("The backup is damaged: parts of it changed or are missing."),
+    "BACKUP_REFUSED": phrase("This is not a backup of Homarus, or it holds what no backup holds."),
+    "DISK_FULL": phrase("There is no room on the disk of the hub. Make room, and try again."),
+    "NOT_FOUND": phrase("There is no such backup any more."),
+}
+"""What the errors mean that people meet here; the message says where and what exactly."""
 COUNTS = {
     "conversations": phrase("Conversations"),
     "messages": phrase("Messages"),
@@ -177,9 +186,9 @@ class BackupPage:
     async def _failed(self, call: HttpCall, error: HubError) -> web.StreamResponse:
         if wants_json(call.request):
             raise error
-        return await self._show(call, error.message, status=error.http_status)
+        return await self._show(call, error, status=error.http_status)
 
-    async def _show(self, call: HttpCall, problem: str = "", *, status: int = 200) -> web.StreamResponse:
+    async def _show(self, call: HttpCall, problem: HubError | None = None, *, status: int = 200) -> web.StreamResponse:
         words = catalogue(self._renderer.preferences(call).language)
         told, listed = await asyncio.gather(
             self._client.ask(call, "backup.status"), self._client.ask(call, "backup.list")
@@ -190,7 +199,7 @@ class BackupPage:
         data = {
             "topic": self._pulse.topic,
             "revision": self._pulse.revision,
-            "problem": problem,
+            **_told(problem, words),
             "said": words.gettext(SAID.get(query.get("said", ""), "")),
             "done": words.gettext(DONE.get(query.get("done", ""), "")),
             "working": self._working(told["working"], words),
@@ -240,7 +249,7 @@ class BackupPage:
 
     async def _preview(self, call: HttpCall, source: str, problem: HubError | None = None) -> web.StreamResponse:
         words = catalogue(self._renderer.preferences(call).language)
-        data: dict[str, Any] = {"source": source, "restored": False, "found": None, "asks": False, "problem": ""}
+        data: dict[str, Any] = {"source": source, "restored": False, "found": None, "asks": False}
         status = 200
         try:
             params = {"source": source, "passphrase": self._typed.get(source, "")}
@@ -248,12 +257,12 @@ class BackupPage:
             data["found"] = self._found(found, words)
         except HubError as error:
             problem = problem or error
+        data["asks"] = problem is not None and problem.code == "WRONG_PASSPHRASE"
+        if data["asks"] and not self._typed.get(source):
+            problem = None  # a passphrase that was never typed is asked for without a reproach
         if problem is not None:
             status = problem.http_status
-            data["asks"] = problem.code == "WRONG_PASSPHRASE"
-            # A passphrase that was never typed is asked for without a reproach.
-            data["problem"] = "" if data["asks"] and not self._typed.get(source) else problem.message
-            status = 200 if data["asks"] and not data["problem"] else status
+        data |= _told(problem, words)
         page = RenderedPage("backup_restore", phrase("Restore a backup"), data, PATH, status)
         return await self._renderer.respond(call, page)
 
@@ -312,6 +321,16 @@ class BackupPage:
         except OSError as error:
             raise from_os(error, path, "taking a backup into") from error
         return size_bytes
+
+
+def _told(problem: HubError | None, words: Catalogue) -> dict[str, str]:
+    """Return a problem in the reader's words, and what the hub said exactly."""
+    if problem is None:
+        return {"problem": "", "detail": ""}
+    meaning = PROBLEMS.get(problem.code)
+    if meaning is None:
+        return {"problem": words.gettext(problem.message), "detail": ""}
+    return {"problem": words.gettext(meaning), "detail": problem.message}
 
 
 def _new_file(path: Path) -> Any:

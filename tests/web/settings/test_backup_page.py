@@ -127,7 +127,7 @@ async def test_other_files_are_refused_with_a_reason(hub: HubProcess, tab: Plain
     tab.choose_file("Backup file", "holiday.jpg", os.urandom(2_000_000))
     await tab.press("Look into it")
 
-    assert "this is not a backup of Homarus" in tab.text("main [role=alert]")
+    assert "This is not a backup of Homarus" in tab.text("main [role=alert]")
     assert not tab.page.select("button[data-dialog=restore-it]")
 
 
