@@ -12,7 +12,7 @@ from functools import partial
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, NotFound
-from hub.core.events import Event, EventBus
+from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.channels import EVENT_CHANNEL_STATUS
@@ -60,8 +60,9 @@ class UnsureAnswers:
         self._language = language
         self._buttons = buttons
         self._tries: dict[ChatKey, int] = {}
+        self._bus = bus
+        self._unlisten: Unsubscribe | None = None
         bus.listen(EVENT_MESSAGE_UNKNOWN, self._unknown)
-        bus.listen(EVENT_MESSAGE_SENT, self._sent)
         bus.listen(EVENT_CHANNEL_STATUS, self._connected, {"state": ChannelState.CONNECTED.value})
 
     def command(self) -> ChatCommand:
@@ -76,6 +77,9 @@ class UnsureAnswers:
         chat = (event.data["channel"], event.data["account"], event.data["peer"])
         if self._tries.pop(chat, None):
             self._tasks.spawn(self._tell(chat), name="tell of an unsure answer")
+        if not self._tries and self._unlisten is not None:
+            self._unlisten()
+            self._unlisten = None
 
     def _connected(self, event: Event) -> None:
         found = self._tell_all(event.data["channel"], event.data["account"])
@@ -86,6 +90,8 @@ class UnsureAnswers:
             row = await self._outbox.get(outbox_id)
             if row.source is RowSource.NOTICE:
                 tries = self._tries[row.chat] = self._tries.get(row.chat, 0) + 1
+                if self._unlisten is None:
+                    self._unlisten = self._bus.listen(EVENT_MESSAGE_SENT, self._sent)
                 if tries > len(WAITS_S):
                     return
                 await self._clock.sleep(WAITS_S[tries - 1])

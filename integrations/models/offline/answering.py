@@ -25,7 +25,7 @@ from hub.models.contract import (
 from integrations.models.offline.decide import OfflineTurn, decide
 from integrations.models.offline.drafting import answer_draft
 from integrations.models.offline.entries import RecalledEntry, entries_in
-from integrations.models.offline.heartbeat import answer_heartbeat
+from integrations.models.offline.heartbeat import ASKED, answer_heartbeat
 from integrations.models.offline.listening import understood
 from integrations.models.offline.memories import REMEMBER, SEARCH
 from integrations.models.offline.recognizer import (
@@ -80,8 +80,8 @@ class OfflineAnswers:
             await self._load(language)
             recognize = self._recognizers[language].recognize
             step = Say(answer_draft(request.system, text, now or self._now(), language, recognize))
-        elif (beat := answer_heartbeat(text, language)) is not None:
-            step = Say(beat)
+        elif ASKED in text:
+            step = Say(answer_heartbeat(text, language))
         else:
             intent = understood(text, await self._recognize(text), language, now or self._now())
             language = intent.language if intent is not None else language

@@ -9,16 +9,14 @@ import re
 
 from integrations.models.offline.replies import reply
 
-_ASKED = "answer HEARTBEAT_OK and nothing else"
+ASKED = "answer HEARTBEAT_OK and nothing else"
 _HAPPENED = re.compile(r"^What happened since the last time:\n((?:- \[[^\]]*\] .*\n?)+)", re.MULTILINE)
 _CHECKS = re.compile(r"^Checks that are due:\n((?:- .*\n?)+)", re.MULTILINE)
 _WHEN = re.compile(r"^- \[[^\]]*\] ", re.MULTILINE)
 
 
-def answer_heartbeat(text: str, language: str) -> str | None:
-    """Return the answer to a heartbeat; None when the text is none."""
-    if _ASKED not in text:
-        return None
+def answer_heartbeat(text: str, language: str) -> str:
+    """Return the answer to a heartbeat, a text that has `ASKED` in it."""
     if happened := _HAPPENED.search(text):
         return _WHEN.sub("", happened[1]).strip()
     checks = _CHECKS.search(text)
