@@ -111,8 +111,7 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
     if request.client_tools and (theirs := chat_tools(request.client_tools)):
         run.fixed_tokens += estimate_text(orjson.dumps(theirs, default=plain).decode())
     run.trace.prompt = {"tokens": prompt.tokens, "system_chars": len(prompt.system), "tools": len(prompt.specs)}
-    run.trace.parts = tuple([(part.name, part.text) for part in prompt.parts])
-    run.trace.specs = prompt.specs
+    run.trace.parts = prompt.pieces
     limits = agent.limits
     if request.timeout_s is not None and request.timeout_s < limits.seconds:
         limits = replace(limits, seconds=request.timeout_s)

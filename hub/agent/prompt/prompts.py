@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from hub.agent.conversation.window import estimate_text
 from hub.agent.prompt.prompt import PromptFacts, PromptMode, PromptPart, prompt_parts
+from hub.agent.runs.trace import TOOLS
 from hub.agent.tools.find_tools import FINDERS, up_front
 from hub.models.contract import ToolSpec
 from hub.tools.contract import Tool
@@ -27,6 +28,8 @@ class Prompt(Struct, frozen=True):
         tokens: About how many tokens both have.
         parts: The parts of the text.
         found: Tools that are not described, and found by `find_tools`.
+        described: The described tools as JSON; empty without any.
+        pieces: The parts and the described tools in words, by name.
     """
 
     system: str
@@ -34,6 +37,8 @@ class Prompt(Struct, frozen=True):
     tokens: int
     parts: tuple[PromptPart, ...] = ()
     found: tuple[ToolSpec, ...] = ()
+    described: str = ""
+    pieces: tuple[tuple[str, str], ...] = ()
 
 
 class OfferedTools(Struct, frozen=True):
@@ -46,6 +51,7 @@ class OfferedTools(Struct, frozen=True):
         found: Those that `find_tools` finds.
         found_names: What those are called.
         tokens: About how many tokens the described ones have.
+        described: The described ones as JSON; empty without any.
     """
 
     tools: list[Tool]
@@ -54,6 +60,7 @@ class OfferedTools(Struct, frozen=True):
     found: tuple[ToolSpec, ...]
     found_names: tuple[str, ...]
     tokens: int
+    described: str
 
 
 class Prompts:
@@ -93,7 +100,8 @@ class Prompts:
             prompt,
             system=f"{prompt.system}\n\n{added}",
             tokens=prompt.tokens + estimate_text(added),
-            parts=(*prompt.parts, PromptPart(EXTRA, added, len(added))),
+            parts=(parts := (*prompt.parts, PromptPart(EXTRA, added, len(added)))),
+            pieces=_pieces(parts, prompt.described),
         )
 
     def _offer(self, tools: list[Tool], ids: tuple[int, ...], limit: int) -> OfferedTools:
@@ -128,13 +136,22 @@ def _offered(tools: list[Tool], limit: int) -> OfferedTools:
     specs = tuple(spec_of(tool) for tool in shown)
     tokens = sum(spec_tokens(spec) for spec in specs)
     names, further = tuple(tool.name for tool in tools), tuple(tool.name for tool in found)
-    return OfferedTools(tools, names, specs, tuple(spec_of(tool) for tool in found), further, tokens)
+    told = [{"name": each.name, "description": each.description, "parameters": each.parameters} for each in specs]
+    described = orjson.dumps(told, default=str).decode() if told else ""
+    return OfferedTools(tools, names, specs, tuple(spec_of(tool) for tool in found), further, tokens, described)
 
 
 def _prompt(facts: PromptFacts, offered: OfferedTools) -> Prompt:
     parts = prompt_parts(replace(facts, tool_names=offered.names, more_tools=offered.found_names))
     system = "\n\n".join([part.text for part in parts])
-    return Prompt(system, offered.specs, estimate_text(system) + offered.tokens, parts, offered.found)
+    tokens, described = estimate_text(system) + offered.tokens, offered.described
+    return Prompt(system, offered.specs, tokens, parts, offered.found, described, _pieces(parts, described))
+
+
+def _pieces(parts: tuple[PromptPart, ...], described: str) -> tuple[tuple[str, str], ...]:
+    """Return the parts of a prompt in words, and the tools behind them."""
+    tools = [(TOOLS, described)] if described else []
+    return (*[(part.name, part.text) for part in parts], *tools)
 
 
 def _titled(title: str | None, text: str | None) -> str:

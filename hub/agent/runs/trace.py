@@ -6,16 +6,16 @@ What was said is not in it: that is in the transcript, under the run's id, and i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import orjson
 from msgspec import Struct, field, to_builtins
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
-from hub.models.contract import ToolSpec, Usage
+from hub.models.contract import Usage
 
 STEPS_LIMIT = 200
 """Steps of one trace, failed attempts included; further ones are counted and not kept."""
@@ -25,6 +25,8 @@ NOT_KEPT = re.compile(r"(MEMORY|USER)\.md|memory/.*")
 """Parts of a prompt whose words are kept in memory alone: what is forgotten there is gone."""
 TOOLS = "tools"
 """The piece that describes the tools."""
+PIECES_KNOWN = 256
+"""Pieces whose name is known again: most runs are sent the same ones."""
 
 
 class ModelCallTrace(Struct, tag_field="kind", tag="model"):
@@ -71,10 +73,9 @@ class RunTrace:
         dropped: How many steps are not kept.
         prompt: What every model call is sent before the conversation: `{tokens, system_chars, tools}`.
         parts: The same in words, by name, in order; what they say is kept apart, once for all runs.
-        specs: The tools that are described.
     """
 
-    __slots__ = ("_clock", "_kept", "_model", "_steps", "_wall_offset_s", "dropped", "parts", "prompt", "specs")
+    __slots__ = ("_clock", "_kept", "_model", "_steps", "_wall_offset_s", "dropped", "parts", "prompt")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -85,7 +86,6 @@ class RunTrace:
         self.dropped = 0
         self.prompt: Mapping[str, int] = {}
         self.parts: tuple[tuple[str, str], ...] = ()
-        self.specs: tuple[ToolSpec, ...] = ()
 
     def asked(self, model: str) -> None:
         """Record that a model is called; a call that is still open counts as given up."""
@@ -155,23 +155,14 @@ class RunTrace:
         shown = [{**step, "at_ms": round(step["at_ms"])} for step in steps]
         parts = [
             {"name": name, "chars": len(text), "piece": "" if NOT_KEPT.fullmatch(name) else _named(text)}
-            for name, text in self._words()
+            for name, text in self.parts
         ]
         prompt = {**self.prompt, "parts": parts} if parts else self.prompt
         return {"prompt": prompt, "steps": shown, "dropped": self.dropped}
 
     def pieces(self) -> dict[str, str]:
         """Return what every call was sent before the conversation, by the name under which a piece is kept."""
-        return {_named(text): text for name, text in self._words() if not NOT_KEPT.fullmatch(name)}
-
-    def _words(self) -> Iterable[tuple[str, str]]:
-        yield from self.parts
-        if self.specs:
-            told = [
-                {"name": each.name, "description": each.description, "parameters": each.parameters}
-                for each in self.specs
-            ]
-            yield TOOLS, orjson.dumps(told, default=str).decode()
+        return {_named(text): text for name, text in self.parts if not NOT_KEPT.fullmatch(name)}
 
     def _ms(self, monotonic_s: float) -> float:
         return (monotonic_s + self._wall_offset_s) * 1_000
@@ -191,5 +182,6 @@ class RunTrace:
         return True
 
 
+@lru_cache(maxsize=PIECES_KNOWN)
 def _named(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
