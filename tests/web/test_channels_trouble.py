@@ -78,16 +78,16 @@ async def test_a_stranger_is_let_in_by_their_code_on_home(plain: PlainBrowser, h
     card, badge = plain.text("#pairing"), plain.text("#waiting-count")
 
     plain.fill("The code that they give you", code.lower())
-    await plain.press("Let them in: ferry:user:per")
+    await plain.press("Let them in: Per (per)")
 
     assert "Per asks to write to the assistant" in card
     assert badge == "1 waiting for your answer"
-    assert "ferry:user:per may write to the assistant now." in plain.text("[role=status].good")
+    assert "Per (per) may write to the assistant now." in plain.text("[role=status].good")
     assert plain.text("#pairing") == ""
     assert "hidden" in plain.page.select_one("#waiting-count").attrs  # type: ignore[union-attr]
-    assert "Per ferry:user:per is paired" in plain.text("#who-ferry-default")
+    assert "Per (per) is paired" in plain.text("#who-ferry-default")
 
-    await plain.press("Revoke: ferry:user:per")
+    await plain.press("Revoke Per (per)")
     assert "Nobody is paired." in plain.text("#who-ferry-default")
 
 
@@ -97,7 +97,7 @@ async def test_a_stranger_is_let_in_as_a_person_of_this_home(plain: PlainBrowser
 
     plain.fill("The code that they give you", code)
     plain.fill("Who it is", "nils")
-    await plain.press("Let them in: ferry:user:nils")
+    await plain.press("Let them in: Per (nils)")
 
     assert "identities:" in (hub.home / "configuration.yaml").read_text()
     call(hub, "land", who="nils", text="/whoami", id="nils-2")
@@ -113,7 +113,7 @@ async def test_a_wrong_code_is_refused_where_it_was_typed(plain: PlainBrowser, h
     await plain.goto("/channels/people")
 
     plain.fill("The code that they give you", code_of_another)
-    await plain.press("Let them in: ferry:user:ida")
+    await plain.press("Let them in: Per (ida)")
 
     assert plain.status == 404
     assert "no pairing request" in plain.text("#pairing .wrong")
@@ -124,17 +124,17 @@ async def test_a_stranger_is_refused_without_a_code(plain: PlainBrowser, hub: Hu
     await stranger(hub, "ole")
     await waiting(plain, "ferry:user:ole")
 
-    await plain.press("Deny: ferry:user:ole")
+    await plain.press("Deny: Per (ole)")
 
-    assert "ferry:user:ole was refused" in plain.text("[role=status].good")
-    assert "Per ferry:user:ole was refused" in plain.text("#who-ferry-default")
+    assert "Per (ole) was refused" in plain.text("[role=status].good")
+    assert "Per (ole) was refused" in plain.text("#who-ferry-default")
 
 
 async def test_whom_the_configuration_lets_in_is_shown(plain: PlainBrowser) -> None:
     await plain.goto("/channels/people")
 
     who = plain.text("#who-ferry-default")
-    assert "people of this home, the list, and whoever is paired ferry:user:anna ferry:user:fog" in who
+    assert "people of this home, the list, and whoever is paired anna fog" in who
     assert "Groups every group" in who
 
 

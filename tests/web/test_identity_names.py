@@ -18,14 +18,17 @@ NAMES = IdentityNames(ACCESS, {"telegram": "Telegram"})
 
 
 def test_a_person_goes_before_what_somebody_calls_themselves_and_that_before_an_id() -> None:
-    assert NAMES.shown("telegram:user:1") == {"name": "Ann", "place": "Telegram", "identity": "telegram:user:1"}
-    assert NAMES.shown("telegram:user:2")["name"] == "Bo"
-    assert NAMES.shown("signal:user:+49") == {"name": "+49", "place": "Signal", "identity": "signal:user:+49"}
+    shown = {each: NAMES.shown(each) for each in ("telegram:user:1", "telegram:user:2", "signal:user:+49")}
+
+    assert [each["name"] for each in shown.values()] == ["Ann", "Bo", "+49"]
+    assert [each["label"] for each in shown.values()] == ["Ann", "Bo (2)", "+49"]
+    assert [each["place"] for each in shown.values()] == ["Telegram", "Telegram", "Signal"]
+    assert [each["identity"] for each in shown.values()] == list(shown)
 
 
 def test_an_id_of_a_list_is_known_by_its_channel() -> None:
-    assert NAMES.shown("2", "telegram") == {"name": "Bo", "place": "Telegram", "identity": "telegram:user:2"}
-    assert NAMES.shown("9", "telegram") == {"name": "9", "place": "Telegram", "identity": "9"}
+    assert NAMES.shown("2", "telegram")["identity"] == "telegram:user:2"
+    assert NAMES.shown("9", "telegram")["label"] == "9"
 
 
 def test_an_account_keeps_the_name_it_has_in_its_app() -> None:

@@ -24,7 +24,9 @@ class IdentityNames:
         self.known = dict.fromkeys(str(each["identity"]) for each in access["requests"] if each["state"] == "approved")
 
     def shown(self, identity: str, channel: str = "") -> dict[str, str]:
-        """Return `name`, `place` (the name of its channel) and `identity`.
+        """Return `name`, `label`, `place` (the name of its channel) and `identity`.
+
+        The label has the id of whoever is no person of this home: two strangers may call themselves the same.
 
         Args:
             channel: Of an id that does not say it.
@@ -32,8 +34,9 @@ class IdentityNames:
         full = identity if identity.count(":") > 1 else self._by_peer.get((channel, identity), identity)
         of = _channel(full) if full.count(":") > 1 else channel
         person = self._people.get(full)
-        name = person["name"] if person else self._given.get(full) or _peer(full)
-        return {"name": str(name), "place": self._labels.get(of) or title_of(of), "identity": full}
+        name = str(person["name"] if person else self._given.get(full) or _peer(full))
+        label = name if person or name == _peer(full) else f"{name} ({_peer(full)})"
+        return {"name": name, "label": label, "place": self._labels.get(of) or title_of(of), "identity": full}
 
     def given(self, identity: str) -> str:
         """Return how the app knows an identity: the name its owner gave themselves, else the id."""
