@@ -87,6 +87,7 @@ PAGES = {
     "/": ["/"],
     "/chat": ["/chat", "/chat?session=agent:main:main"],
     "/chat/sessions": ["/chat/sessions"],
+    "/notifications": ["/notifications"],
     "/customise": ["/customise"],
     "/welcome": ["/welcome"],
     "/welcome/model": ["/welcome/model", "/welcome/model?provider=my_server"],
@@ -102,6 +103,7 @@ PAGES = {
     "/channels/add": ["/channels/add", "/channels/add?channel=telegram"],
     "/agents": ["/agents"],
     "/agents/agent": ["/agents/agent?id=main"],
+    "/agents/new": ["/agents/new"],
     "/agents/models": ["/agents/models"],
     "/agents/models/add": ["/agents/models/add", "/agents/models/add?provider=my_server"],
     "/devices/rooms": ["/devices/rooms", "/devices/rooms?room=hall"],
@@ -135,6 +137,8 @@ PAGES = {
     "/settings/developer/services": ["/settings/developer/services"],
     "/settings/developer/templates": ["/settings/developer/templates"],
     "/memory": ["/memory"],
+    "/memory/diary": ["/memory/diary"],
+    "/memory/lists": ["/memory/lists"],
     "/memory/files": ["/memory/files"],
     "/memory/file": ["/memory/file?path=MEMORY.md"],
     "/memory/search": ["/memory/search?q=", "/memory/search?q=水"],
@@ -147,7 +151,12 @@ PAGES = {
     "/settings": ["/settings"],
     "/settings/network": ["/settings/network"],
     "/settings/privacy": ["/settings/privacy"],
+    "/settings/privacy/remembered": ["/settings/privacy/remembered"],
     "/settings/people": ["/settings/people"],
+    "/settings/people/person": ["/settings/people/person?id=me"],
+    "/settings/status": ["/settings/status"],
+    "/settings/backup": ["/settings/backup"],
+    "/settings/backup/restore": [],
     "/settings/files": ["/settings/files"],
     "/settings/files/history": ["/settings/files/history?file=configuration.yaml"],
 }
@@ -158,6 +167,8 @@ OTHERS = {
     "/find": "JSON",
     "/pick": "JSON",
     "/timeline/{id}/file": "a file",
+    "/timeline/{id}/sent": "what a model was sent, in English",
+    "/settings/backup/download": "a file",
     "/settings/advanced/ui": "the components, with made-up contents",
     "/tools/all": "what models read of their tools, in English",
     "/chat/commands": "JSON",
@@ -168,6 +179,7 @@ ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "English Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
+    "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Claude OpenRouter Together AI xAI Offline sentences"
@@ -176,7 +188,7 @@ KEPT = (
 VALUES = (
     "GET HEAD POST PUT PATCH aborted all allow announce any auto automation body channel choice connected continue "
     "created day days deleted deny depth direct disabled disconnected domains en error event fail false freshness fri "
-    "generic github homarus sent time bot "
+    "generic github homarus backups sent time bot "
     "group header home hour hours hub id isolated integration last latest local main message minutes modified mon no "
     "mqtt none now off offline ok on option parallel person principal profile queued required sat score shutdown "
     "silent single start daily de "
