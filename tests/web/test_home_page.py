@@ -167,6 +167,9 @@ async def test_the_palette_finds_devices_agents_and_pages_and_asks(home: Page) -
     await box.fill("usage")
     await expect(home.get_by_role("option").filter(has_text="Usage").first).to_be_visible()
 
+    await box.fill("time zone")
+    await expect(home.get_by_role("option", name="Time zone").filter(has_text="Setting")).to_be_visible()
+
     await box.fill("what is the time")
     await home.get_by_role("option", name="Ask: what is the time").click()
 

@@ -405,6 +405,7 @@ MEMORY_TOLD = {
 }
 
 SCRIPT_TEXTS = (
+    "Setting",
     "Sent",
     "The push service answered with {status}.",
     "This browser does not permit notifications here: allow them in its settings for this page.",

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from hub.core.errors import HubError
-from hub.core.surfaces import HttpCall
+from hub.core.surfaces import ADMIN, HttpCall
 from hub.memory.words import fold
 from hub.sessions.session import Session
 from web.chat.said_search import SaidSearch
@@ -17,6 +17,7 @@ from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import Renderer, json_response
 from web.core.urls import blueprint_place, memory_place, script_place
+from web.settings.fields import PAGES
 
 QUERY_LIMIT = 100
 PER_KIND = 6
@@ -65,6 +66,7 @@ class FindPage:
             *_fitting(self._pages(call), words),
             *_fitting([_entity(each) for each in await self._ask(call, "entities.list", "entities")], words),
             *_fitting([_agent(each) for each in await self._ask(call, "agents.list", "agents")], words),
+            *_fitting(self._settings(call), words),
             *_fitting(self._conversations(), words),
             *_fitting([_automation(each) for each in await self._ask(call, "automation.list", "automations")], words),
             *_fitting([_script(each) for each in await self._ask(call, "script.list", "scripts")], words),
@@ -91,6 +93,15 @@ class FindPage:
                 for tab in (entry, *entry.tabs, *(below for above in entry.tabs for below in above.tabs)):
                     name = gettext(tab.title) if tab is entry else f"{gettext(entry.title)}: {gettext(tab.title)}"
                     yield {"kind": "page", "name": name, "path": tab.path}
+
+    def _settings(self, call: HttpCall) -> Iterable[Found]:
+        if not call.known_caller.authority.has(ADMIN):
+            return
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        for path, title, cards in PAGES.values():
+            for field in (field for card in cards for field in card.fields):
+                name = f"{gettext(field.label)} · {gettext(title)}"
+                yield {"kind": "setting", "name": name, "path": f"{path}#f-{field.name}"}
 
     async def _ask(
         self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None

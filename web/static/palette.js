@@ -5,12 +5,12 @@ import { t } from "./texts.js";
 const WAIT_MS = 150;
 const KINDS = {
   conversation: t("Conversation"), automation: t("Automation"), script: t("Script"), blueprint: t("Blueprint"),
-  file: t("Memory file"), memory: t("Memory"), message: t("Message"), entity: t("Device"), agent: t("Agent"), page: t("Page"),
+  file: t("Memory file"), memory: t("Memory"), message: t("Message"), entity: t("Device"), agent: t("Agent"), page: t("Page"), setting: t("Setting"),
 };
 
 const ICONS = {
   conversation: "message-circle", automation: "zap", script: "scroll-text", blueprint: "layout-grid", file: "file", memory: "brain", message: "message-circle",
-  entity: "lightbulb", agent: "bot", page: "arrow-right",
+  entity: "lightbulb", agent: "bot", page: "arrow-right", setting: "settings",
 };
 const sprite = new URL("./vendor/sprite.svg", import.meta.url).pathname;
 const icon = (name) => html`<svg class="icon" aria-hidden="true"><use href="${sprite}#${name}"></use></svg>`;
