@@ -107,7 +107,7 @@ async def test_an_encrypted_one_asks_for_its_passphrase(hub: HubProcess, tab: Pl
     archive = await made(hub, tab)
     assert archive.name.endswith(".age")
     assert PASSPHRASE not in str(tab.page)
-    await tab.press("Reset Passphrase to its default")
+    await tab.press("Reset to default: Passphrase")
     assert "passphrase" not in (hub.home / "configuration.yaml").read_text()
 
     await tab.goto(f"{PATH}/restore?source={archive.name}")

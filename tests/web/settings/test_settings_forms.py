@@ -84,13 +84,13 @@ async def test_a_setting_is_reset_to_its_default_and_what_was_typed_stays(plain:
     assert "elevation: 34" in written(hub)
 
     plain.fill("Longitude", "14")
-    await plain.press("Reset Elevation to its default")
+    await plain.press("Reset to default: Elevation")
     assert "The change is in force." in plain.text(".notice")
     assert "elevation" not in written(hub)
     assert "longitude: 13.4" in written(hub)
     assert (plain.value("Elevation"), plain.value("Longitude")) == ("", "14")
 
-    await plain.press("Reset Latitude to its default")
+    await plain.press("Reset to default: Latitude")
     assert "same group" in plain.text(".wrong")
     assert "latitude: 52.5" in written(hub)
 
