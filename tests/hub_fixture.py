@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hub.agent.component.agents import AgentsComponent
 from hub.core.clock import Clock
 from hub.core.component import Component, stages_of
 from hub.core.stages import Stage
@@ -40,6 +39,7 @@ class HubFixture(Hub):
         integrations: Those that may be set up; the hub finds no others.
         without: Names of components, and of stages, that are not started; without `approvals`, what needs one is
             refused.
+        only: Names of the stages that are started, where nearly all are left out.
         clock: A real one without it.
     """
 
@@ -52,6 +52,7 @@ class HubFixture(Hub):
         files: Mapping[str, str] | None = None,
         integrations: Collection[str] = ("openai_compatible", "webchat"),
         without: Collection[str] = (),
+        only: Collection[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
         home = Home(folder)
@@ -66,13 +67,17 @@ class HubFixture(Hub):
         super().__init__(home, redactor=redactor, port=0, clock=clock, log=self.log)
         found = self.integrations.catalog
         self.integrations.use({domain: found[domain] for domain in integrations})
-        self._without = frozenset(without)
-        names = {each.name for each in self.components} | {each.name for each in stages_of(self.components)}
-        unknown = self._without - names
+        stages = {each.name for each in stages_of(self.components)}
+        self._without = frozenset(without if only is None else {*without, *stages} - {*only})
+        unknown = {*without, *(only or ())} - {each.name for each in self.components} - stages
         assert not unknown, f"the hub has no components or stages {unknown}"
-        self.components = tuple(each for each in self.components if each.name not in without)
+        self.components = tuple(each for each in self.components if self._has(each))
         if "approvals" in without:
             self.tools.ask = self.services.ask = None
+
+    def _has(self, component: Component) -> bool:
+        stages = {each.name for each in component.stages()}
+        return component.name not in self._without and not (stages and stages <= self._without)
 
     def stages(self) -> list[Stage]:
         """Return the stages that are not left out."""
@@ -83,7 +88,7 @@ class HubFixture(Hub):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.component(AgentsComponent).tasks.cancel_all()  # a stop would wait for runs that a test holds up
+        await self.runner.parts.tasks.cancel_all()  # a stop would wait for runs that a test holds up
         await self.stop()
 
     def component(self, kind: type[Part]) -> Part:
