@@ -15,6 +15,7 @@ from hub.gateway.component.access import AccessComponent
 from hub.gateway.log_tail import LogTail
 from hub.hub import Hub
 from hub.security.hub_token import hub_token
+from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.security.tokens import TokenStore
 from hub.storage.homedir import Home
@@ -94,6 +95,15 @@ class HubFixture(Hub):
     def component(self, kind: type[Part]) -> Part:
         """Return the component of a class."""
         return next(each for each in self.components if isinstance(each, kind))
+
+    @property
+    def people(self) -> People:
+        """The people of this home; a test may give it others."""
+        return self._security.people
+
+    @people.setter
+    def people(self, people: People) -> None:
+        self._security.people = people
 
     @property
     def tokens(self) -> TokenStore:

@@ -1,46 +1,26 @@
-"""An agent's runner over real parts: database, transcripts, tools, and a scripted model server on a real socket."""
+"""The hub as far as an agent's runner needs it, over a scripted model server on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from hub.agent.agents import Agents
-from hub.agent.budgets.ledger import BudgetLedger
-from hub.agent.budgets.schema import BUDGETS_SCHEMA
-from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
-from hub.agent.runner import AgentRunner
-from hub.agent.runs.trace import RunTrace
-from hub.agent.workspace.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
-from hub.core.events import Event, EventBus
+from hub.core.events import Event
 from hub.core.ids import new_id
-from hub.core.lanes import Lanes
-from hub.core.repairs import Repairs
-from hub.core.tasks import TaskOwner
-from hub.hooks.from_bus import observe_bus
-from hub.hooks.registry import Hooks
-from hub.models.contract import Usage, user_message
-from hub.models.registry import ModelRegistry
+from hub.models.contract import user_message
 from hub.models.vendors import OPENAI_API
-from hub.security.people import People, Person
-from hub.security.redaction import Redactor
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import main_key
-from hub.sessions.store import SessionStore
-from hub.storage.database import Database
-from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
-from hub.tools.registry import ToolRegistry
 from integrations.models.openai_compatible.model import OpenAIProvider
+from tests.hub_fixture import HubFixture
 
 MAIN = main_key("main")
 LIMIT_S = 20.0
@@ -50,26 +30,11 @@ READ_ONLY = Annotations(
 CHANGING = Annotations(destructive=False, open_world=False, owner_only=False)
 OUTSIDE = Annotations(read_only=True, destructive=False, owner_only=False, parallel_safe=True)
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+PEOPLE = [{"id": "me", "name": "Me", "owner": True}, {"id": "anna", "name": "Anna"}]
 
 
-class Usages:
-    """A log of usage and traces that keeps what it receives."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, Usage]] = []
-        self.traces: dict[str, dict[str, Any]] = {}
-
-    def record_usage(
-        self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: Usage, time: float
-    ) -> None:
-        self.rows.append((model, usage))
-
-    def record_run(self, run_id: str, trace: RunTrace, time: float) -> None:
-        self.traces[run_id] = trace.as_dict()
-
-
-class AgentHouse:
-    """What a runner stands on; can be stopped and stood up again over the same home."""
+class AgentHouse(HubFixture):
+    """The hub as far as an agent's runner needs it; can be stopped and stood up again over the same home."""
 
     def __init__(
         self,
@@ -79,18 +44,10 @@ class AgentHouse:
         models: Mapping[str, Any] | None = None,
         budgets: Sequence[Mapping[str, Any]] = (),
         clock: Clock | None = None,
+        *,
+        sections: Mapping[str, Any] | None = None,
+        further: Collection[str] = (),
     ) -> None:
-        self.home = Home(folder)
-        self.home.create()
-        self.clock = clock or Clock()
-        self.tasks = TaskOwner("house")
-        self.bus = EventBus(TaskOwner("listeners"), self.clock.time)
-        self.db = Database(self.home.hub_db, HUB_MIGRATIONS)
-        self.redactor = Redactor()
-        self.sessions = SessionStore(self.db, self.home, self.clock, self.bus, redact=self.redactor.redact)
-        self.agents = Agents(agents, self.home)
-        self.people = People([Person("me", "Me", owner=True), Person("anna", "Anna")])
-        self.workspaces = Workspaces(self.agents, lambda: self.people, self.home, self.clock, lambda: UTC)
         provider = {"api": "openai", "base_url": base_url, "api_key": "sk-test-not-a-secret"}
         section = {
             "default": "test/model",
@@ -98,44 +55,38 @@ class AgentHouse:
             "retry": {"attempts": 1},
             **(models or {}),
         }
-        self.models = ModelRegistry(section, self.bus, self.clock, Repairs(self.bus), environment={})
+        configured = {"models": section, "people": PEOPLE, "agents": agents, "budgets": budgets, **(sections or {})}
+        super().__init__(
+            folder,
+            base_url,
+            sections={name: value for name, value in configured.items() if value},
+            without=("approvals",),
+            only=("hub database", "history", "sessions", "budgets", *further),
+            clock=clock,
+        )
         self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
-        self.tools = ToolRegistry(self.bus)
-        self.lanes = Lanes()
-        self.usages = Usages()
-        self.hooks = Hooks(TaskOwner("hooks"))
-        observe_bus(self.bus, self.hooks)
-        self.budgets = BudgetLedger(self.clock, lambda: UTC, self.db)
-        self.budgets.configure(BUDGETS_SCHEMA([dict(item) for item in budgets]))
+        self.budgets = self.runner.parts.budgets
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.bus.listen("*", self._hear)
-        parts = RunDependencies(
-            sessions=self.sessions,
-            agents=self.agents,
-            workspaces=self.workspaces,
-            models=self.models,
-            tools=self.tools,
-            bus=self.bus,
-            clock=self.clock,
-            history=self.usages,
-            redactor=self.redactor,
-            tasks=self.tasks,
-            budgets=self.budgets,
-            hooks=self.hooks,
-        )
-        self.runner = AgentRunner(parts, self.db, self.lanes)
 
     async def open(self) -> None:
-        await self.db.open()
-        await self.budgets.load()
-        await self.sessions.open()
+        await self.start()
 
     async def close(self) -> None:
+        await self.runner.parts.tasks.cancel_all()
         await self.tasks.cancel_all()
         await self.hooks.drain(1)
         await self.models.close()
-        await self.sessions.close()
-        await self.db.close()
+        await self.stop()
+
+    async def usage(self) -> list[tuple[str, int]]:
+        """Return the model and the tokens of each call of a model."""
+        query = "SELECT model, input_tokens + output_tokens FROM usage ORDER BY id"
+        return await self.history.read(lambda connection: connection.execute(query).fetchall(), [])
+
+    async def trace(self, run_id: str) -> dict[str, Any]:
+        """Return the trace of a run."""
+        return await self.history.run_trace(run_id) or {}
 
     def tool(
         self,

@@ -8,12 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
 from hub.core.errors import HubError, NotFound, Unavailable
-from hub.core.services import ServiceRegistry
 from hub.memory.contract import NO_FILTERS, Filters, Hit, Memory, SearchAnswer
 from hub.memory.notebook import Change, MemoryFile, MemoryText
-from hub.memory.registry import MemoryRegistry
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.memory.words import words_asked, words_of
 from hub.sessions.keys import direct_key, group_key
@@ -123,35 +120,11 @@ class RememberingHouse(AgentHouse):
     """An agent that remembers."""
 
     def __init__(self, folder: Path, base_url: str, **recall: Any) -> None:
-        super().__init__(folder, base_url)
-        self.memory = PlainMemory(folder.parent / "plain")
-        self.dm_scope = "auto"
-        self.settings = {
-            "recall": {"direct": True, "groups": False, "limit": 3, "min_score": 0.45, "timeout": 5.0, **recall}
-        }
-        self.registry = MemoryRegistry()
-        self.registry.register(cast(Memory, self.memory))  # what these tests need of one is there
-        self.services = ServiceRegistry(self.bus)
-        self.remembering = AgentMemory(
-            MemoryDependencies(
-                self.home,
-                self.db,
-                self.runner,
-                self.lanes,
-                self.services,
-                self.registry,
-                lambda: self.people,
-                lambda name: self.settings if name == "memory" else {"dm_scope": self.dm_scope},
-            )
-        )
-
-    async def open(self) -> None:
-        await super().open()
-        await self.remembering.open()
-
-    async def close(self) -> None:
-        await self.remembering.close()
-        await super().close()
+        configured = {"direct": True, "groups": False, "limit": 3, "min_score": 0.45, "timeout": 5.0, **recall}
+        sections = {"memory": {"recall": configured}, "session": {"dm_scope": "auto"}}
+        super().__init__(folder, base_url, sections=sections, further=("remembering",))
+        self.plain = PlainMemory(folder.parent / "plain")
+        self.memory.register(cast(Memory, self.plain))  # what these tests need of one is there
 
     def shown(self, requests: Sequence[dict[str, Any]]) -> str:
         """Return all that the last request told the model."""

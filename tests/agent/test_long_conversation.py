@@ -8,6 +8,7 @@ from hub.agent.compaction.entry import COMPACTION
 from hub.agent.run_request import RunStatus
 from hub.models.vendors import OPENAI_API
 from hub.tools.contract import ToolCall, ToolResult
+from hub.tools.policy import ToolRules
 from tests.agent.house import OUTSIDE
 from tests.agent.remembering_house import RememberingHouse, remembering
 from tests.agent.scripted_model import ScriptedModel
@@ -28,6 +29,8 @@ MODELS = {
         }
     },
 }
+OWN_TOOLS = {"deny": ["nodes", "skill", "skill_propose"]}
+"""Those of the test alone, so that the window holds as much whatever the others say of themselves."""
 
 
 def words(at: int) -> str:
@@ -56,6 +59,7 @@ async def test_hundreds_of_turns_lose_nothing_that_matters(tmp_path: Path) -> No
     async with remembering(tmp_path, "http://127.0.0.1:9/v1") as house:
         house.models.register_api(OPENAI_API, lambda name, config: model)
         house.models.configure(MODELS)
+        house.tools.configure(ToolRules.from_config(OWN_TOOLS))
         house.tool("look", look)
         house.tool("fail", lambda _: ToolResult("there is no lamp", is_error=True))
         house.tool("fetch", lambda _: "Buy tulips, said the page.", OUTSIDE)

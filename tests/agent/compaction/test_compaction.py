@@ -103,7 +103,7 @@ async def test_a_model_that_overflows_is_asked_once_more_after_compaction(
 async def test_a_provider_that_counts_more_than_estimated_is_believed(
     house: AgentHouse, openai_server: OpenAIServer
 ) -> None:
-    openai_server.queue([{"text": "ok"}, {"usage": {"prompt_tokens": 23_000, "completion_tokens": 1}}])
+    openai_server.queue([{"text": "ok"}, {"usage": {"prompt_tokens": 31_000, "completion_tokens": 1}}])
     await talk(house, 2, "word " * 1_000)
 
     assert len(compactions(house)) == 1
@@ -121,7 +121,8 @@ async def test_a_failed_summary_loses_nothing_and_is_not_tried_at_every_message(
     assert compactions(house) == []
     assert len(house.said()) == 14
     assert house.told("compaction_finished")[0]["error"]
-    (noted,) = [each for trace in house.usages.traces.values() for each in trace["steps"] if "tokens_after" in each]
+    traces = [await house.trace(each["run_id"]) for each in house.told("run_finished")]
+    (noted,) = [each for trace in traces for each in trace["steps"] if "tokens_after" in each]
     assert noted["error"] == house.told("compaction_finished")[0]["error"]
     assert len(house.told("compaction_started")) == 1
 
@@ -232,8 +233,8 @@ async def test_what_a_summary_used_is_in_the_trace_and_counts_for_budgets(
         for at in range(6):
             last = await house.runner.run(house.request(f"({at}) {LONG}"))
         over = await house.runner.run(house.request("short"))
+        steps = (await house.trace(last.run_id))["steps"]
 
-    steps = house.usages.traces[last.run_id]["steps"]
     (noted,) = [each for each in steps if each["kind"] == "compaction"]
     assert (noted["model"], noted["usage"]["total_tokens"]) == ("test/model", 2_000)  # two calls
     assert over.error is not None

@@ -61,7 +61,7 @@ async def test_what_matters_is_written_in_a_models_words(house: RememberingHouse
     path = await house.remembering.flush.flush(MAIN)
 
     assert path == "memory/1-boiler-service.md"
-    assert house.memory.texts("private") == {path: "# Boiler\n\n- Kessler serviced the boiler on 21 November 2026\n"}
+    assert house.plain.texts("private") == {path: "# Boiler\n\n- Kessler serviced the boiler on 21 November 2026\n"}
     [request] = noted(openai_server)
     shown = request["body"]["messages"][1]["content"]
     assert f"Me: {SAID}\nAssistant: ok" in str(shown)
@@ -79,11 +79,11 @@ async def test_what_is_forgotten_while_a_model_reads_is_read_again_without(
     flushing = asyncio.create_task(house.remembering.flush.flush(MAIN))
     await house.until(lambda: len(noted(openai_server)) == 1)
     now_ms = int(house.clock.time() * 1_000)
-    house.memory.notebook.forgotten.append(Change("1", now_ms, "forget", "owner", "forgotten", "", can_undo=False))
+    house.plain.notebook.forgotten.append(Change("1", now_ms, "forget", "owner", "forgotten", "", can_undo=False))
     openai_server.release("reading")
 
     assert await flushing is None
-    assert house.memory.texts("private") == {}
+    assert house.plain.texts("private") == {}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x0b"])
@@ -158,17 +158,17 @@ async def test_a_model_that_does_not_do_it_is_done_without(
         path = await house.remembering.flush.flush(MAIN)
 
         assert path == "memory/1-the-boiler-was-serviced.md"
-        assert house.memory.texts("private")[path].splitlines()[2:] == [f"- Me: {SAID}", "- Assistant: ok"]
+        assert house.plain.texts("private")[path].splitlines()[2:] == [f"- Me: {SAID}", "- Assistant: ok"]
     assert 1 <= len(noted(openai_server)) <= ATTEMPTS
 
 
 async def test_what_a_model_used_is_counted(house: RememberingHouse) -> None:
     await house.runner.run(house.request(SAID))
-    before = len(house.usages.rows)
+    before = len(await house.usage())
 
     await house.remembering.flush.flush(MAIN)
 
-    assert len(house.usages.rows) == before + 1
+    assert len(await house.usage()) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ async def test_it_goes_to_the_memory_of_those_who_spoke(
 
     path = await house.remembering.flush.flush(session)
 
-    assert list(house.memory.texts(area)) == [path]
-    assert [each.name for each in house.memory.folder.iterdir()] == [area]
-    assert [each.person for each in house.memory.notebook.sources] == [person]
+    assert list(house.plain.texts(area)) == [path]
+    assert [each.name for each in house.plain.folder.iterdir()] == [area]
+    assert [each.person for each in house.plain.notebook.sources] == [person]
 
 
 async def test_strangers_and_conversations_of_several_people_leave_nothing(
@@ -202,7 +202,7 @@ async def test_strangers_and_conversations_of_several_people_leave_nothing(
 
     assert await house.remembering.flush.flush(STRANGERS) is None
     assert await house.remembering.flush.flush(MAIN) is None
-    assert house.memory.notebook.calls == 0
+    assert house.plain.notebook.calls == 0
     assert noted(openai_server) == []
 
 
@@ -221,7 +221,7 @@ async def test_what_automations_say_is_not_part_of_it(house: RememberingHouse, o
 async def test_what_was_recalled_is_not_written_again(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.rule(ASKED, json.dumps(NOTES))
     async with remembering(tmp_path, openai_server.base_url) as house:
-        house.memory.write("private", "memory/old.md", "An old boiler canary")
+        house.plain.write("private", "memory/old.md", "An old boiler canary")
         await house.runner.run(house.request("Is the boiler old?"))
 
         await house.remembering.flush.flush(MAIN)
@@ -240,7 +240,7 @@ async def test_a_tainted_conversation_is_kept_as_words_from_outside(
     await house.runner.run(house.request(SAID))
     await house.remembering.flush.flush(MAIN)
 
-    assert [each.trusted for each in house.memory.notebook.sources] == [False, False]
+    assert [each.trusted for each in house.plain.notebook.sources] == [False, False]
     assert [each["trusted"] for each in house.told("memory_flushed")] == [False, False]
 
 
@@ -251,7 +251,7 @@ async def test_secrets_are_written_nowhere(house: RememberingHouse, openai_serve
 
     await house.remembering.flush.flush(MAIN)
 
-    assert "hunter2" not in str(house.memory.texts("private"))
+    assert "hunter2" not in str(house.plain.texts("private"))
     assert "hunter2" not in str(noted(openai_server)[0]["body"])
 
 
@@ -265,12 +265,12 @@ async def test_a_reset_answers_at_once_and_keeps_the_conversation_behind_it(
     await house.until(lambda: noted(openai_server))
     result = await house.runner.run(house.request("something new about the garden"))
     assert result.status == "ok"
-    assert house.memory.notebook.calls == 0
+    assert house.plain.notebook.calls == 0
     openai_server.release("notes")
     [told] = await flushed(house)
 
     assert told["session_id"] != fresh.session_id
-    assert "Kessler" in house.memory.texts("private")[told["path"]]
+    assert "Kessler" in house.plain.texts("private")[told["path"]]
 
 
 async def test_a_run_that_is_stopped_by_the_reset_is_in_it(
@@ -295,14 +295,14 @@ async def test_what_a_stop_cuts_off_is_done_at_the_next_start(tmp_path: Path, op
         openai_server.queue([{"hold": "never"}])
         await house.sessions.reset(MAIN)
         await house.until(lambda: noted(openai_server))
-    assert house.memory.notebook.calls == 0
+    assert house.plain.notebook.calls == 0
 
     async with remembering(tmp_path, openai_server.base_url) as house:
         await flushed(house)
-        assert house.memory.notebook.calls == 1
+        assert house.plain.notebook.calls == 1
     async with remembering(tmp_path, openai_server.base_url) as house:
         await settled(house)
-        assert house.memory.notebook.calls == 0
+        assert house.plain.notebook.calls == 0
 
 
 @pytest.mark.parametrize("written", [False, True])
@@ -317,7 +317,7 @@ async def test_a_crash_around_the_writing_neither_loses_nor_doubles_it(
         await FlushStore(house.db).plan(session, plan, last.ts_ms)
         if written:
             me = MemoryProvenance(MAIN, "me", 0.0, trusted=True)
-            await house.memory.notebook.note(
+            await house.plain.notebook.note(
                 "boiler", "Boiler", plan.text, me, agent_id="main", scope=MemoryScope("me", private=True)
             )
 
@@ -325,7 +325,7 @@ async def test_a_crash_around_the_writing_neither_loses_nor_doubles_it(
         [told] = await flushed(house)
         assert await house.remembering.flush.flush(MAIN) is None
 
-        assert list(house.memory.texts("private").values()) == ["# Boiler\n\n- Kessler came\n- It works\n"]
+        assert list(house.plain.texts("private").values()) == ["# Boiler\n\n- Kessler came\n- It works\n"]
         assert told["path"] == "memory/1-boiler.md"
 
 
@@ -343,10 +343,10 @@ async def test_what_can_never_be_written_is_not_tried_for_ever(tmp_path: Path, o
 
 async def test_a_disk_that_is_full_loses_nothing(house: RememberingHouse) -> None:
     await house.runner.run(house.request(SAID))
-    house.memory.notebook.full = True
+    house.plain.notebook.full = True
     with pytest.raises(Unavailable):
         await house.remembering.flush.flush(MAIN)
-    house.memory.notebook.full = False
+    house.plain.notebook.full = False
 
     assert await house.remembering.flush.flush(MAIN) == "memory/1-boiler-service.md"
 
@@ -371,8 +371,8 @@ async def test_the_service_writes_ones_own_conversation_and_nobody_elses(house: 
 
     assert annas is not None
     assert mine is not None
-    assert list(house.memory.texts("person-anna")) == [annas["path"]]
-    assert list(house.memory.texts("private")) == [mine["path"]]
+    assert list(house.plain.texts("person-anna")) == [annas["path"]]
+    assert list(house.plain.texts("private")) == [mine["path"]]
 
 
 async def test_a_history_that_was_sent_leaves_nothing(house: RememberingHouse) -> None:
@@ -388,5 +388,5 @@ async def test_what_several_owners_said_together_goes_to_the_home(house: Remembe
 
     path = await house.remembering.flush.flush(MAIN)
 
-    assert list(house.memory.texts("private")) == [path]
-    assert house.memory.notebook.sources[0].person is None
+    assert list(house.plain.texts("private")) == [path]
+    assert house.plain.notebook.sources[0].person is None

@@ -79,7 +79,7 @@ def turns(server: OpenAIServer) -> list[dict[str, Any]]:
 
 
 def notes(house: Keeper) -> list[str]:
-    return list(house.memory.texts("private").values())
+    return list(house.plain.texts("private").values())
 
 
 async def compacted(house: Keeper) -> None:
@@ -104,7 +104,7 @@ async def test_a_model_keeps_what_matters_before_it_is_summarised(keeper: Keeper
     assert "<<<outside" in str(first["messages"][1])
     assert "NO_REPLY" not in str([keeper.said(), keeper.told("run_delta")])
     assert len(turns(openai_server)) == 2
-    assert keeper.budgets.status()[0]["spent"][0]["turns"] == len(keeper.usages.rows) == len(openai_server.requests())
+    assert keeper.budgets.status()[0]["spent"][0]["turns"] == len(await keeper.usage()) == len(openai_server.requests())
 
 
 async def test_each_part_is_kept_once(keeper: Keeper, openai_server: OpenAIServer) -> None:
@@ -150,7 +150,7 @@ async def test_a_conversation_with_words_from_outside_gets_no_tools(
     await compacted(keeper)
 
     assert turns(openai_server) == []
-    assert [each.trusted for each in keeper.memory.notebook.sources] == [False]
+    assert [each.trusted for each in keeper.plain.notebook.sources] == [False]
 
 
 async def test_nothing_is_written_behind_words_from_outside(keeper: Keeper, openai_server: OpenAIServer) -> None:
@@ -205,7 +205,7 @@ async def test_a_room_has_the_digest_since_no_one_person_speaks_there(
     await keeper.remembering.flush.before_compaction(ROOM)
 
     assert turns(openai_server) == []
-    assert len(keeper.memory.texts("group")) == 1
+    assert len(keeper.plain.texts("group")) == 1
 
 
 async def test_secrets_are_not_kept(keeper: Keeper, openai_server: OpenAIServer) -> None:
@@ -224,7 +224,7 @@ async def test_what_is_forgotten_while_a_model_reads_is_not_kept(keeper: Keeper,
     flushing = asyncio.create_task(keeper.remembering.flush.before_compaction(MAIN))
     await keeper.until(lambda: turns(openai_server))
     now_ms = int(keeper.clock.time() * 1_000)
-    keeper.memory.notebook.forgotten.append(Change("1", now_ms, "forget", "owner", "forgotten", "", can_undo=False))
+    keeper.plain.notebook.forgotten.append(Change("1", now_ms, "forget", "owner", "forgotten", "", can_undo=False))
     openai_server.release("reading")
     await flushing
 
@@ -235,8 +235,8 @@ async def test_a_full_disk_neither_stops_the_compaction_nor_loses_what_is_to_be_
     keeper: Keeper, openai_server: OpenAIServer
 ) -> None:
     openai_server.rule(KEEP, "I cannot.")
-    keeper.memory.notebook.full = True
+    keeper.plain.notebook.full = True
     await compacted(keeper)
-    keeper.memory.notebook.full = False
+    keeper.plain.notebook.full = False
 
     assert await keeper.remembering.flush.flush(MAIN) is not None

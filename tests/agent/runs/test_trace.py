@@ -18,8 +18,8 @@ from tests.servers.openai_server import OpenAIServer
 LOOK = {"tool_call": {"name": "look", "arguments": {"text": "it"}}}
 
 
-def steps(house: AgentHouse, run_id: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = house.usages.traces[run_id]["steps"]
+async def steps(house: AgentHouse, run_id: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await house.trace(run_id))["steps"]
     return found
 
 
@@ -31,7 +31,7 @@ async def test_a_run_is_traced_from_its_first_model_call_to_its_last(
 
     await house.runner.run(house.request("look at it", run_id="r1"))
 
-    asked, looked, answered = steps(house, "r1")
+    asked, looked, answered = await steps(house, "r1")
     assert [each["kind"] for each in (asked, looked, answered)] == ["model", "tool", "model"]
     assert (looked["name"], looked["is_error"]) == ("look", False)
     assert (answered["model"], answered["failed"], answered["error"]) == ("test/model", [], None)
@@ -39,8 +39,9 @@ async def test_a_run_is_traced_from_its_first_model_call_to_its_last(
     assert 0 <= answered["first_ms"] <= answered["duration_ms"]
     assert asked["at_ms"] + asked["duration_ms"] <= looked["at_ms"] + 2  # each is rounded
     assert answered["usage"]["total_tokens"] > 0
-    assert answered["prompt_tokens"] > asked["prompt_tokens"] > house.usages.traces["r1"]["prompt"]["tokens"] > 0
-    assert house.usages.traces["r1"]["prompt"]["tools"] == 1
+    assert answered["prompt_tokens"] > asked["prompt_tokens"] > (await house.trace("r1"))["prompt"]["tokens"] > 0
+    offered = openai_server.requests()[0]["body"]["tools"]
+    assert (await house.trace("r1"))["prompt"]["tools"] == len(offered)
 
 
 async def test_a_model_that_failed_is_named_with_the_one_that_answered_instead(
@@ -54,8 +55,8 @@ async def test_a_model_that_failed_is_named_with_the_one_that_answered_instead(
     openai_server.queue({"status": 529, "body": {"error": {"message": "Overloaded"}}}, "ok")
     async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, models=models)) as house:
         await house.runner.run(house.request(run_id="r1"))
+        (call,) = await steps(house, "r1")
 
-    (call,) = steps(house, "r1")
     assert call["model"] == "other/model"
     assert [(each["model"], each["code"]) for each in call["failed"]] == [("test/model", "MODEL_OVERLOADED")]
 
@@ -65,7 +66,7 @@ async def test_a_call_that_failed_for_good_has_its_error(house: AgentHouse, open
 
     await house.runner.run(house.request(run_id="r1"))
 
-    (call,) = steps(house, "r1")
+    (call,) = await steps(house, "r1")
     assert (call["error"], call["usage"]) == ("MODEL_AUTH", None)
     assert call["duration_ms"] is not None
 
@@ -77,7 +78,7 @@ async def test_a_call_that_was_too_long_is_followed_by_a_shorter_one(
 
     await house.runner.run(house.request(run_id="r1"))
 
-    assert [(each["kind"], each["error"]) for each in steps(house, "r1")] == [
+    assert [(each["kind"], each["error"]) for each in await steps(house, "r1")] == [
         ("model", "CONTEXT_OVERFLOW"),
         ("model", None),
     ]
@@ -93,7 +94,7 @@ async def test_what_is_steered_in_is_a_step(house: AgentHouse, openai_server: Op
 
     await house.runner.run(house.request(run_id="r1", steering=Steering(lambda: bool(waiting), take)))
 
-    assert [(each["kind"], each.get("inbox_id")) for each in steps(house, "r1")] == [
+    assert [(each["kind"], each.get("inbox_id")) for each in await steps(house, "r1")] == [
         ("steered", "in-2"),
         ("model", None),
     ]
@@ -111,7 +112,7 @@ async def test_a_run_that_goes_on_shows_how_far_it_has_come(house: AgentHouse, o
     assert trace is not None
     assert (trace["steps"][0]["duration_ms"], trace["steps"][0]["first_ms"] is not None) == (None, True)
     assert result.status is RunStatus.ABORTED
-    assert steps(house, "r1")[0]["error"] == "ABORTED"
+    assert (await steps(house, "r1"))[0]["error"] == "ABORTED"
     assert house.runner.trace("r1") is None
 
 
@@ -148,14 +149,15 @@ async def test_each_answer_of_a_fallback_says_so_and_the_trace_agrees(
     async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, models=models, clock=clock)) as house:
         results = [await house.runner.run(house.request(run_id=id, model=named)) for id in ("r1", "r2")]
         await clock.advance(61)
+        asked = [(await steps(house, each.run_id))[0]["model"] for each in results]
         mended = await house.runner.run(house.request(run_id="r3", model=named))
 
     assert [each.reply for each in results] == ["first", "second"]
     kinds = [each["kind"] for result in results for each in result.notices]
     assert kinds == ["failover", "failover" if named else "resting"]
-    for result in results:
+    for result, model in zip(results, asked, strict=True):
         assert (result.notices[0]["model"], result.notices[0]["instead"]) == ("test/model", "other/model")
-        assert result.model == steps(house, result.run_id)[0]["model"] == "other/model"
+        assert result.model == model == "other/model"
     kept = [entry.data for entry in house.entries() if entry.data.get("final")]
     assert all("failed_models" in each or "notices" in each for each in kept[:2])
     assert (mended.reply, mended.model, mended.notices) == ("third", "test/model", ())

@@ -8,13 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
 from hub.core.context import Authority, Context
-from hub.core.services import ServiceRegistry
 from hub.memory.contract import Hit, MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry
 from hub.memory.notebook import Change
-from hub.memory.registry import MemoryRegistry
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
 from integrations.memory.notes.job import Job
@@ -55,41 +52,19 @@ class TidyHouse(AgentHouse):
     """A house with the owner, Anna, and whoever talks in groups."""
 
     def __init__(self, folder: Path, base_url: str, *, meaning: Meaning | None = None) -> None:
-        super().__init__(folder, base_url)
+        super().__init__(folder, base_url, sections=SECTIONS, further=("remembering",))
         self.workspace = self.agents.get("main").workspace
         self.workspace.mkdir(parents=True, exist_ok=True)
         if meaning is not None:
             meaning.folder = self.workspace
-        self.memory = NotesMemory(
+        self.notes = NotesMemory(
             lambda agent_id: Root(self.workspace),
             lambda agent_id: Job("main", str(folder / "index"), (), {}),
             cast("Any", meaning),  # nothing else of it is asked here
             history_of=lambda agent_id: folder / "history",
             now=self.clock.time,
         )
-        registry = MemoryRegistry()
-        registry.register(self.memory)
-        self.services = ServiceRegistry(self.bus)
-        self.remembering = AgentMemory(
-            MemoryDependencies(
-                self.home,
-                self.db,
-                self.runner,
-                self.lanes,
-                self.services,
-                registry,
-                lambda: self.people,
-                SECTIONS.__getitem__,
-            )
-        )
-
-    async def open(self) -> None:
-        await super().open()
-        await self.remembering.open()
-
-    async def close(self) -> None:
-        await self.remembering.close()
-        await super().close()
+        self.memory.register(self.notes)
 
     async def tidy(self, authority: Authority | None = None, **data: Any) -> dict[str, Any]:
         """Call the service as the owner, or somebody else."""
@@ -97,10 +72,10 @@ class TidyHouse(AgentHouse):
         return dict(await self.services.call("memory", "tidy", data, context=context, wants_response=True) or {})
 
     async def changes(self, scope: MemoryScope = OWNER) -> list[Change]:
-        return await self.memory.notebook.changes(agent_id="main", scope=scope)
+        return await self.notes.notebook.changes(agent_id="main", scope=scope)
 
     async def undo(self, change_id: str, scope: MemoryScope = OWNER) -> None:
-        await self.memory.notebook.undo(change_id, agent_id="main", scope=scope, who="me")
+        await self.notes.notebook.undo(change_id, agent_id="main", scope=scope, who="me")
 
     def write(self, path: str, text: str) -> None:
         (self.workspace / path).parent.mkdir(parents=True, exist_ok=True)

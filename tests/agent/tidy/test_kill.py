@@ -48,7 +48,7 @@ async def test_a_kill_leaves_all_of_it_or_nothing(tmp_path: Path) -> None:
         killed_after(folder, chance.uniform(0, 0.06))
 
         async with tidying(folder, NO_SERVER) as house:
-            await house.memory.sync(agent_id="main")
+            await house.notes.sync(agent_id="main")
             assert struck_in(house) in ([0, 0, 0], [1, 1, 1])
             assert not list(house.workspace.rglob(".homarus-*"))
             await house.tidy()

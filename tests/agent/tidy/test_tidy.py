@@ -259,12 +259,12 @@ async def test_a_model_judges_what_rules_cannot_tell(tmp_path: Path, openai_serv
         done = await house.tidy()
 
         assert (done["promoted"], done["merged"], done["contradictions"]) == (1, 1, [])
+        assert len(await house.usage()) == 1
         assert "~~Anna lives in Bonn~~" in house.read("MEMORY.md")
         assert "- Anna lives in Kiel\n" in house.read("MEMORY.md")
     [text] = asked(openai_server)
     assert "1. older" in text
     assert "<<<outside" in text
-    assert len(house.usages.rows) == 1
 
 
 async def test_a_pair_is_asked_about_once_also_by_the_next_hub(tmp_path: Path, openai_server: OpenAIServer) -> None:
@@ -397,7 +397,7 @@ async def test_what_is_forgotten_meanwhile_is_not_brought_back(
             house.note(ago, "The garage code is 7731")
         running = asyncio.create_task(house.tidy())
         await house.until(lambda: asked(openai_server))
-        await house.memory.forget(Forget(forgotten), agent_id="main", scope=OWNER)
+        await house.notes.forget(Forget(forgotten), agent_id="main", scope=OWNER)
         openai_server.release("judge")
 
         with pytest.raises(Conflict):

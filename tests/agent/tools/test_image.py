@@ -71,7 +71,7 @@ async def test_the_model_is_sent_the_pictures_with_the_question(gallery: Gallery
     assert pictures[1]["image_url"]["url"].startswith("data:image/jpeg;base64,")
     assert request["body"]["model"] == "eyes"
     assert "tools" not in request["body"]
-    assert [(model, usage.total_tokens) for model, usage in gallery.usages.rows] == [("test/eyes", 95)]
+    assert await gallery.usage() == [("test/eyes", 95)]
 
 
 @pytest.mark.parametrize(
