@@ -73,7 +73,7 @@ class HubFixture(Hub):
         unknown = {*without, *(only or ())} - {each.name for each in self.components} - stages
         assert not unknown, f"the hub has no components or stages {unknown}"
         self.components = tuple(each for each in self.components if self._has(each))
-        if "approvals" in without:
+        if "approvals" in self._without:
             self.tools.ask = self.services.ask = None
 
     def _has(self, component: Component) -> bool:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from hub.agent.component.agents import AgentsComponent
 from hub.agent.run_request import RunRequest
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
@@ -65,7 +66,8 @@ class AgentHouse(HubFixture):
             clock=clock,
         )
         self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
-        self.budgets = self.runner.parts.budgets
+        self.runs = self.runner.parts.tasks
+        self.budgets = self.component(AgentsComponent).budgets
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.bus.listen("*", self._hear)
 
@@ -73,7 +75,7 @@ class AgentHouse(HubFixture):
         await self.start()
 
     async def close(self) -> None:
-        await self.runner.parts.tasks.cancel_all()
+        await self.runs.cancel_all()
         await self.tasks.cancel_all()
         await self.hooks.drain(1)
         await self.models.close()
@@ -134,7 +136,7 @@ class AgentHouse(HubFixture):
         path = self.sessions.transcript_path(known)
         return read_lines(path.read_bytes() if path.exists() else b"").entries
 
-    def said(self, session: str = MAIN) -> list[tuple[str, str]]:
+    def transcript(self, session: str = MAIN) -> list[tuple[str, str]]:
         """Return role and text of every message on the disk."""
         return [
             (entry.message.role.value, entry.message.text)

@@ -29,7 +29,7 @@ async def test_in_the_middle_of_an_answer(house: AgentHouse, openai_server: Open
 
     assert stopped == ["r1"]
     assert (result.status, result.reply, result.stop) == (RunStatus.ABORTED, "It is", "aborted")
-    assert house.said()[:2] == [("user", "how?"), ("assistant", "It is ")]
+    assert house.transcript()[:2] == [("user", "how?"), ("assistant", "It is ")]
     assert next(entry for entry in house.entries() if entry.data.get("status") == "aborted").message is not None
     assert (await house.row("r1"))["state"] == "aborted"
     shown = openai_server.requests()[1]["body"]["messages"]
@@ -47,7 +47,7 @@ async def test_before_the_model_said_anything(house: AgentHouse, openai_server: 
     await house.runner.run(house.request("again"))
 
     assert result.status is RunStatus.ABORTED
-    assert [role for role, _ in house.said()] == ["user", "user", "assistant"]
+    assert [role for role, _ in house.transcript()] == ["user", "user", "assistant"]
     assert openai_server.requests()[1]["body"]["messages"][2]["content"] == "[stopped here by the user]"
 
 
@@ -97,7 +97,7 @@ async def test_while_it_waits_for_its_turn(house: AgentHouse, openai_server: Ope
     assert result.status is RunStatus.ABORTED
     assert (await first).reply == "first"
     assert (await house.row("r2"))["state"] == "aborted"
-    assert house.said() == [("user", "one"), ("assistant", "first")]
+    assert house.transcript() == [("user", "one"), ("assistant", "first")]
     assert [data["status"] for data in house.told("run_finished")] == ["aborted", "ok"]
 
 

@@ -200,7 +200,7 @@ async def test_a_call_is_on_the_disk_before_its_tool_begins_and_all_of_it_in_ord
     on_disk: list[list[str]] = []
 
     def change(call: ToolCall) -> str:
-        on_disk.append([role for role, _ in house.said()])
+        on_disk.append([role for role, _ in house.transcript()])
         return "changed"
 
     house.tool("change", change, CHANGING)
@@ -210,6 +210,6 @@ async def test_a_call_is_on_the_disk_before_its_tool_begins_and_all_of_it_in_ord
     await house.runner.run(house.request("change it twice"))
 
     assert on_disk == [["user", "assistant"], ["user", "assistant", "toolResult"]]
-    assert [role for role, _ in house.said()] == ["user", "assistant", "toolResult", "toolResult", "assistant"]
+    assert [role for role, _ in house.transcript()] == ["user", "assistant", "toolResult", "toolResult", "assistant"]
     results = [entry.message.tool_call_id for entry in house.entries() if entry.message and entry.message.tool_call_id]
     assert results == ["a", "b"]

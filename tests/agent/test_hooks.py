@@ -46,7 +46,7 @@ async def test_a_hook_refuses_a_tool_and_another_sees_the_end(house: AgentHouse,
     await house.runner.run(house.request("say hi"))
     await house.hooks.drain(5)
 
-    assert house.said()[2] == ("toolResult", "error: echo was not done: echo is for the day")
+    assert house.transcript()[2] == ("toolResult", "error: echo was not done: echo is for the day")
     assert [(each.name, each.is_error) for each in told] == [("echo", True)]
     assert [(each.status, each.reply) for each in ended] == [("ok", "Not now, then.")]
 
@@ -100,7 +100,7 @@ async def test_what_is_kept_of_a_tool_result_is_what_the_model_reads(
     host.hooks.add("tool_result_persist", later, priority=-1)
     await house.runner.run(house.request("say hi"))
 
-    assert ("toolResult", "hihi") in house.said()
+    assert ("toolResult", "hihi") in house.transcript()
     assert openai_server.requests()[1]["body"]["messages"][-1]["content"] == "hihi"
 
 
@@ -116,7 +116,7 @@ async def test_what_is_written_of_a_message_is_what_the_model_reads_and_people_h
     result = await house.runner.run(house.request("the code is 4711"))
 
     assert result.reply == "It is ****."
-    assert [text for _, text in house.said()] == ["the code is ****", "", "****", "It is ****."]
+    assert [text for _, text in house.transcript()] == ["the code is ****", "", "****", "It is ****."]
     assert "the code is ****" in openai_server.requests()[0]["body"]["messages"][-1]["content"]
 
 
@@ -129,7 +129,7 @@ async def test_a_message_of_which_nothing_is_left_is_still_there(
 
     await house.runner.run(house.request("the code is 4711"))
 
-    assert house.said() == [("user", "[removed by a hook]"), ("assistant", "fine")]
+    assert house.transcript() == [("user", "[removed by a hook]"), ("assistant", "fine")]
 
 
 async def test_a_hook_chooses_the_files_in_the_prompt(house: AgentHouse, openai_server: OpenAIServer) -> None:

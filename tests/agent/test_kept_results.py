@@ -35,7 +35,7 @@ async def test_a_long_result_is_cut_at_half_the_window_and_read_on(
     house.tool("look", lambda _: LINES)
     openai_server.queue([call("look")], "ok")
     await house.runner.run(house.request())
-    shown = house.said()[2][1]
+    shown = house.transcript()[2][1]
     (id,) = re.findall(r"read_result with id (\w+) and offset 30000 reads on\]", shown)
 
     openai_server.queue([call("read_result", id=id, offset=30_000, limit=11)], "ok")
@@ -44,8 +44,8 @@ async def test_a_long_result_is_cut_at_half_the_window_and_read_on(
     await house.runner.run(house.request())
 
     assert shown.startswith(LINES[:30_000] + "\n[cut: 30000 of 110000 characters")
-    assert house.said()[6][1].startswith(f"{LINES[30_000:30_011]}\n[characters 30000 to 30011 of 110000")
-    assert house.said()[10][1] == "line 09999\n\n[characters 109989 to 110000 of 110000 of a result of look]"
+    assert house.transcript()[6][1].startswith(f"{LINES[30_000:30_011]}\n[characters 30000 to 30011 of 110000")
+    assert house.transcript()[10][1] == "line 09999\n\n[characters 109989 to 110000 of 110000 of a result of look]"
 
 
 async def test_a_slice_of_words_from_outside_is_quoted_and_taints(
@@ -57,7 +57,7 @@ async def test_a_slice_of_words_from_outside_is_quoted_and_taints(
 
     result = await house.runner.run(house.request())
 
-    assert "<<<outside" in house.said()[2][1]
+    assert "<<<outside" in house.transcript()[2][1]
     assert result.tainted
 
 
@@ -69,7 +69,7 @@ async def test_without_the_tool_nothing_is_kept(house: AgentHouse, openai_server
 
     await house.runner.run(house.request())
 
-    assert "[cut: 30000 of 110000 characters are shown]" in house.said()[2][1]
+    assert "[cut: 30000 of 110000 characters are shown]" in house.transcript()[2][1]
     assert not (house.home.storage / "results").exists()
 
 

@@ -48,7 +48,7 @@ async def test_a_conversation_that_is_too_long_is_shortened_until_it_fits(
     assert lengths[0] > lengths[1] > lengths[2]
     assert "earlier messages of this conversation were left out" in shorter["body"]["messages"][1]["content"]
     assert shorter["body"]["messages"][-1]["content"].endswith("the newest")
-    assert house.said()[-1] == ("assistant", "that fits")
+    assert house.transcript()[-1] == ("assistant", "that fits")
 
 
 async def test_a_conversation_that_stays_too_long_is_an_error(house: AgentHouse, openai_server: OpenAIServer) -> None:
@@ -104,7 +104,7 @@ async def test_calls_with_the_same_id_each_have_their_own_result(
     result = await house.runner.run(house.request())
 
     assert result.status is RunStatus.OK
-    assert [text for role, text in house.said() if role == "toolResult"] == ["first", "second"]
+    assert [text for role, text in house.transcript() if role == "toolResult"] == ["first", "second"]
 
 
 async def test_a_tool_with_a_defect_does_not_end_the_run(house: AgentHouse, openai_server: OpenAIServer) -> None:

@@ -23,7 +23,7 @@ async def test_a_message_is_answered_and_kept(house: AgentHouse, openai_server: 
     result = await house.runner.run(house.request("how are you?", run_id="r1", channel="webchat", sender_name="Me"))
 
     assert (result.status, result.reply, result.stop, result.model) == ("ok", "It is fine.", "end", "test/model")
-    assert house.said() == [("user", "how are you?"), ("assistant", "It is fine.")]
+    assert house.transcript() == [("user", "how are you?"), ("assistant", "It is fine.")]
     row = await house.row("r1")
     assert (row["state"], row["reply"], row["kind"], row["model"]) == (
         "answered",
@@ -94,7 +94,7 @@ async def test_a_tool_is_called_and_its_result_fed_back(house: AgentHouse, opena
     result = await house.runner.run(house.request())
 
     assert result.reply == "Done."
-    assert house.said()[1:] == [("assistant", "Let me see."), ("toolResult", "HI"), ("assistant", "Done.")]
+    assert house.transcript()[1:] == [("assistant", "Let me see."), ("toolResult", "HI"), ("assistant", "Done.")]
     assert openai_server.requests()[1]["body"]["messages"][-1] == {
         "role": "tool",
         "tool_call_id": "c1",
@@ -130,7 +130,7 @@ async def test_parallel_safe_calls_go_side_by_side_and_answer_in_order(
     result = await house.runner.run(house.request())
 
     assert result.status == "ok"
-    assert [text for role, text in house.said() if role == "toolResult"] == ["first", "second"]
+    assert [text for role, text in house.transcript() if role == "toolResult"] == ["first", "second"]
 
 
 async def test_one_call_that_is_not_parallel_safe_makes_them_wait_for_each_other(
@@ -236,7 +236,7 @@ async def test_a_run_id_runs_once(house: AgentHouse, openai_server: OpenAIServer
 
     assert first.reply == second.reply == later.reply == "once"
     assert len(openai_server.requests()) == 1
-    assert house.said() == [("user", "hello"), ("assistant", "once")]
+    assert house.transcript() == [("user", "hello"), ("assistant", "once")]
 
 
 async def test_a_run_that_ended_before_the_hub_was_started_is_not_run_again(
@@ -304,7 +304,9 @@ async def test_messages_of_one_session_wait_for_each_other_in_order(
 
     await asyncio.gather(*(house.runner.run(house.request(f"message {n}")) for n in range(5)))
 
-    assert house.said() == [pair for n in range(5) for pair in (("user", f"message {n}"), ("assistant", f"answer {n}"))]
+    assert house.transcript() == [
+        pair for n in range(5) for pair in (("user", f"message {n}"), ("assistant", f"answer {n}"))
+    ]
 
 
 async def test_an_ephemeral_run_leaves_no_session_but_a_row(house: AgentHouse, openai_server: OpenAIServer) -> None:
@@ -415,7 +417,7 @@ async def test_a_secret_in_a_tools_result_reaches_neither_model_nor_disk(
     await house.runner.run(house.request())
 
     assert "hunter2hunter2" not in str(openai_server.requests()[1]["body"])
-    assert all("hunter2hunter2" not in text for _, text in house.said())
+    assert all("hunter2hunter2" not in text for _, text in house.transcript())
 
 
 async def test_the_model_can_be_chosen_by_request_session_and_agent(

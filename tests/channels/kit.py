@@ -26,6 +26,7 @@ from hub.messaging.access.access import AccessPolicy
 from hub.messaging.capabilities import CanFind
 from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
+from hub.messaging.outbox.outbox import WATCH_EVERY_S
 from hub.messaging.outbox.outgoing import RowSource
 from hub.messaging.schema import ACCESS_KEYS, access_policy
 from hub.messaging.texts import say
@@ -36,6 +37,7 @@ ADA, EVE = "ada", "eve"
 GROUP = "group"
 ANSWER = "This is the answer."
 LIMIT_S = 20.0
+HOUR_S = 3_600.0
 SETTLED = {"sent", "unknown", "dead"}
 
 
@@ -237,7 +239,7 @@ class DoubleRig(Rig, Generic[S]):
 
 
 class HurriedClock(Clock):
-    """A clock on which each wait is over at once, and its time has passed."""
+    """A clock on which each wait is over at once, and its time has passed; upkeep, which never ends, is not hurried."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -250,6 +252,9 @@ class HurriedClock(Clock):
         return super().monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
+        if seconds == WATCH_EVERY_S or seconds >= HOUR_S:
+            await asyncio.sleep(seconds)
+            return
         self.waits.append(seconds)
         self._ahead += max(0.0, seconds - 0.005)
         await asyncio.sleep(min(seconds, 0.005))
@@ -296,19 +301,20 @@ class ChannelHub(Post):
         rig: The platform.
     """
 
+    clock: HurriedClock
+
     def __init__(self, folder: Path, base_url: str, rig: Rig) -> None:
-        self.clock = HurriedClock()
+        clock = HurriedClock()
         self.folder = folder
         self.rig = rig
-        channel = rig.channel(folder, self.clock)
-        super().__init__(folder / "home", base_url, cast(Pigeons, channel), access=access_of(rig), clock=self.clock)
+        channel = rig.channel(folder, clock)
+        super().__init__(folder / "home", base_url, cast(Pigeons, channel), access=access_of(rig), clock=clock)
         owner = Person("me", "Me", owner=True, identities=(rig.identity(ADA),))
         self.people = People([owner], self.channels.is_home)
 
-    async def open(self) -> int:
-        count = await super().open()
+    async def open(self) -> None:
+        await super().open()
         await self.until(lambda: self.state() is ChannelState.CONNECTED)
-        return count
 
     async def log_out(self) -> None:
         """Stop the channel, as when the hub goes."""

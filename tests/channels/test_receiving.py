@@ -46,7 +46,7 @@ async def test_what_was_stored_but_not_acknowledged_comes_again_and_is_answered_
             raise Unavailable("cut off before the acknowledgement")
         return receipt
 
-    hub.channels.connect(stores_and_fails, Cursors(hub.house.db), hub.router.admits)
+    hub.channels.connect(stores_and_fails, Cursors(hub.db), hub.router.admits)
     await hub.log_in_again()
     await rig.says("hello")
     await rig.says("and this")
@@ -67,7 +67,7 @@ async def test_what_could_not_be_stored_comes_again_and_is_answered(hub: Channel
             raise Unavailable("the disk is full")
         return await inbox(inbound, context)
 
-    hub.channels.connect(full_at_first, Cursors(hub.house.db), hub.router.admits)
+    hub.channels.connect(full_at_first, Cursors(hub.db), hub.router.admits)
     await hub.log_in_again()
     await rig.says("hello")
 
@@ -118,7 +118,7 @@ async def test_an_edit_is_an_event_and_no_second_turn(hub: ChannelHub, rig: Rig)
     await hub.until_shown(ANSWER)
     edits: list[dict[str, object]] = []
     tag = str(MessageEdited.__struct_config__.tag)
-    hub.house.bus.listen(tag, lambda event: edits.append(dict(event.data)))
+    hub.bus.listen(tag, lambda event: edits.append(dict(event.data)))
 
     await rig.edits(id, "hello again")
     await until(lambda: bool(edits))
@@ -186,4 +186,4 @@ async def test_an_owner_has_an_owners_rights_only_where_the_platform_proves_who_
     assert told["person"] == "me"
     weak = attached.channel.limits.weak_identity
     assert (bool(owner), bool(told["owner"]), bool(told["scopes"])) == (not weak,) * 3
-    assert (await OwnerPlaces(hub.house.db, lambda: hub.people, hub.channels).find() is None) is weak
+    assert (await OwnerPlaces(hub.db, lambda: hub.people, hub.channels).find() is None) is weak

@@ -76,7 +76,7 @@ async def test_a_pressed_button_begins_a_turn_where_it_was_offered(
 
     assert (await queued(hub))[1:] == [(HERE, PRESSED)]
     assert PRESSED in heard(openai_server)
-    assert [each["value"] for each in hub.house.told("button_pressed")] == ["Berlin"]
+    assert [each["value"] for each in hub.told("button_pressed")] == ["Berlin"]
     assert rig.notices() == []
 
 
@@ -89,7 +89,7 @@ async def test_a_button_that_is_pressed_twice_counts_once_and_another_counts_too
     await rig.presses("Berlin")
     await hub.until(lambda: rig.notices() == ["You have pressed this button already."])
     await rig.presses("Paris")
-    await hub.until(lambda: len(hub.house.told("button_pressed")) == 3)
+    await hub.until(lambda: len(hub.told("button_pressed")) == 3)
 
     assert [text for _, text in (await queued(hub))[1:]] == [PRESSED, PRESSED.replace("Berlin", "Paris")]
 
@@ -119,13 +119,13 @@ async def test_a_button_works_after_a_restart_of_the_hub_and_still_counts_once(
 @rigs_that(Can.BUTTONS)
 async def test_a_button_that_nobody_remembers_says_so(hub: ChannelHub, rig: Rig) -> None:
     await offers(hub)
-    await hub.house.db.write(partial(prune, before_ms=2**53))
+    await hub.db.write(partial(prune, before_ms=2**53))
 
     await rig.presses("Berlin")
     await hub.until(lambda: rig.notices() == ["This button does nothing any more. Write what you want instead."])
 
     assert await hub.turns() == 1
-    assert [each["value"] for each in hub.house.told("button_pressed")] == ["Berlin"]
+    assert [each["value"] for each in hub.told("button_pressed")] == ["Berlin"]
 
 
 @rigs_that(Can.BUTTONS)
@@ -137,7 +137,7 @@ async def test_a_button_is_not_for_those_who_may_not_write(hub: ChannelHub, rig:
     await hub.until(lambda: rig.notices() == ["This button is not for you."])
 
     assert len(await queued(hub)) == 1
-    assert hub.house.told("button_pressed") == []
+    assert hub.told("button_pressed") == []
 
 
 @pytest.mark.parametrize("state", ["unknown", "dead"])
@@ -147,7 +147,7 @@ async def test_a_button_that_is_pressed_before_the_platform_said_that_it_was_sen
 ) -> None:
     await offers(hub)
     unsure = f"UPDATE outbox SET state = '{state}', platform_ids = NULL WHERE run_id = 'quiz'"
-    await hub.house.db.write(lambda connection: connection.execute(unsure))
+    await hub.db.write(lambda connection: connection.execute(unsure))
 
     await rig.presses("Berlin")
     await hub.until_shown(ANSWER, QUESTION, ANSWER)
@@ -176,7 +176,7 @@ async def test_a_vote_is_told_once_with_the_next_turn(hub: ChannelHub, rig: Rig,
     await offers(hub, NewPoll("Tea or coffee?", ("tea", "coffee")), key=None)
 
     await rig.votes(1)
-    await hub.until(lambda: len(hub.house.told("poll_answered")) == 1)
+    await hub.until(lambda: len(hub.told("poll_answered")) == 1)
     await rig.says(LATER)
     await hub.until(lambda: rig.shows().count(ANSWER) == 2)
     first = heard(openai_server)
@@ -185,7 +185,7 @@ async def test_a_vote_is_told_once_with_the_next_turn(hub: ChannelHub, rig: Rig,
 
     assert '[voted: "coffee" in "Tea or coffee?"]' in first
     assert "<<<outside" not in first
-    assert hub.house.told("poll_answered")[0]["choices"] == ("coffee",)
+    assert hub.told("poll_answered")[0]["choices"] == ("coffee",)
     assert "[voted" not in heard(openai_server)
     assert len(await queued(hub)) == 3
 
@@ -199,7 +199,7 @@ async def test_a_reaction_is_told_once_with_the_next_turn(
     await hub.until_settled()
 
     await rig.reacts("👍")
-    await hub.until(lambda: len(hub.house.told("message_reaction")) == 1)
+    await hub.until(lambda: len(hub.told("message_reaction")) == 1)
     await rig.says(LATER)
     await hub.until_shown(ANSWER, ANSWER)
 

@@ -34,7 +34,7 @@ class Client:
         self.desk = desk
         self.traces = TraceStore(None, Redactor(), rig.clock.time, lambda: BERLIN)
         made = CronMethods(
-            rig.door, rig.automations, self.traces, desk.house.agents, desk.events, heartbeats=desk.heartbeats
+            rig.door, rig.automations, self.traces, desk.post.agents, desk.events, heartbeats=desk.heartbeats
         )
         self.methods = {method.name: method for method in made.methods()}
 
@@ -172,7 +172,7 @@ async def test_pages_go_on(client: Client) -> None:
 
 async def test_wake_and_system_events_reach_the_agent(client: Client) -> None:
     woken: list[Event] = []
-    client.desk.house.bus.listen("heartbeat_wake", woken.append)
+    client.desk.post.bus.listen("heartbeat_wake", woken.append)
 
     await client.call("wake", mode="next-heartbeat", text="later")
     await client.call("wake", text="now")

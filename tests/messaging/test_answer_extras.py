@@ -39,7 +39,7 @@ async def sketching(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterato
 
 
 async def test_a_line_is_sent_for_each_tool_call_where_that_is_wanted(post: Post, openai_server: OpenAIServer) -> None:
-    post.house.tool("look", lambda call: "nothing", parameters=TEXT)
+    post.tool("look", lambda call: "nothing", parameters=TEXT)
     openai_server.queue(LOOK, "done", LOOK, "done")
 
     await post.said("/verbose on look around")
@@ -52,19 +52,19 @@ async def test_a_line_is_sent_for_each_tool_call_where_that_is_wanted(post: Post
 
 @pytest.mark.parametrize(("waited_ms", "verbose", "lines"), [(5_000, "on", 1), (500, "on", 0), (5_000, "off", 0)])
 async def test_a_message_that_waited_is_said_to_have(post: Post, waited_ms: int, verbose: str, lines: int) -> None:
-    extras = AnswerExtras(post.house.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
-    due_ms = post.house.runner.parts.now_ms() - waited_ms
+    extras = AnswerExtras(post.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
+    due_ms = post.runner.parts.now_ms() - waited_ms
     extras.watch("waited", "agent:main:main", Address("test", "7"), {"verbose": verbose}, due_ms)
 
-    post.house.bus.fire("run_started", {"run_id": "waited"})
-    await post.house.tasks.drain(timeout_s=2)
+    post.bus.fire("run_started", {"run_id": "waited"})
+    await post.runs.drain(timeout_s=2)
 
     assert [re.sub(r"\d+", "N", text) for text in post.pigeons.texts()] == ["[queued for N ms]"] * lines
 
 
 async def test_secrets_are_kept_out_of_those_lines(post: Post, openai_server: OpenAIServer) -> None:
-    post.house.redactor.register("into the attic")
-    post.house.tool("look", lambda call: "nothing", parameters=TEXT)
+    post.redactor.register("into the attic")
+    post.tool("look", lambda call: "nothing", parameters=TEXT)
     openai_server.queue(LOOK, "done")
 
     await post.said("/verbose on")
@@ -115,14 +115,14 @@ async def test_what_an_answer_used_stands_below_it(
 
 
 async def test_where_nothing_is_to_be_sent_the_extras_are_not_either(post: Post, openai_server: OpenAIServer) -> None:
-    post.house.tool("look", lambda call: "nothing", parameters=TEXT)
+    post.tool("look", lambda call: "nothing", parameters=TEXT)
     openai_server.queue(LOOK, THOUGHT)
     await post.said("/verbose on")
     await post.said("/send off")
     await post.until(lambda: len(post.pigeons.sent) == 2)
 
     await post.said("/reasoning on look around")
-    await post.until(lambda: bool(post.house.told("run_finished")))
+    await post.until(lambda: bool(post.told("run_finished")))
     await post.rows("SELECT 1")
 
     assert len(post.pigeons.sent) == 2
@@ -130,7 +130,7 @@ async def test_where_nothing_is_to_be_sent_the_extras_are_not_either(post: Post,
 
 async def test_results_are_sent_too_where_all_is_wanted(post: Post, openai_server: OpenAIServer) -> None:
     post.pigeons.limits = ChannelLimits(text=4_000)
-    post.house.tool("look", lambda call: "a ```box``` " + "x" * 2_000, parameters=TEXT)
+    post.tool("look", lambda call: "a ```box``` " + "x" * 2_000, parameters=TEXT)
     openai_server.queue(LOOK, "done")
 
     await post.said("/verbose full look around")
@@ -153,13 +153,13 @@ async def test_thinking_between_tags_is_thinking(post: Post, openai_server: Open
 
 
 async def test_a_line_says_that_a_conversation_was_summarised(post: Post) -> None:
-    extras = AnswerExtras(post.house.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
+    extras = AnswerExtras(post.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
     extras.watch("long", "agent:main:main", Address("test", "7"), {"verbose": "on"})
     done = {"messages": 40, "tokens_after": 900, "tokens_before": 9_000}
 
-    post.house.bus.fire("compaction_finished", {"run_id": "long", "error": "no summary"})
-    post.house.bus.fire("compaction_finished", {"run_id": None, **done})
-    post.house.bus.fire("compaction_finished", {"run_id": "long", **done})
+    post.bus.fire("compaction_finished", {"run_id": "long", "error": "no summary"})
+    post.bus.fire("compaction_finished", {"run_id": None, **done})
+    post.bus.fire("compaction_finished", {"run_id": "long", **done})
     await post.until(lambda: len(post.pigeons.sent) >= 1)
 
     assert post.pigeons.texts() == ["🧹 Summarised 40 earlier messages; about 900 tokens are left of 9000."]

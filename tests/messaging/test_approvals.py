@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,10 @@ from hub.automation.services.addresses import Addresses
 from hub.core.context import Context
 from hub.core.errors import NotFound, Unavailable
 from hub.core.phrases import phrase
-from hub.messaging.outbox.approval_messages import ApprovalMessages, question
+from hub.messaging.outbox.approval_messages import question
 from hub.security.people import People, Person
 from hub.tools.approval import Approval, ApprovalDecision, Ask
 from hub.tools.approvals import WRONG_CODES, Approvals
-from hub.tools.commands import add_approval_commands
 from tests.messaging.post import OWNER, Post
 from web.core.i18n import catalogue
 
@@ -37,7 +35,7 @@ class Desk:
     ) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
         """Ask in a task; return it with what is pending."""
         ask = Ask("tool", "send", why, DETAILS, Context(OWNER).child(), session_key, **fields)
-        bus, tasks = self.post.house.bus, self.post.house.tasks
+        bus, tasks = self.post.bus, self.post.tasks
         requested = tasks.spawn(bus.wait_for("approval_requested"), name="requested")
         await asyncio.sleep(0)
         task = tasks.spawn(self.approvals.ask(ask), name="ask")
@@ -46,17 +44,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(post: Post) -> AsyncIterator[Desk]:
-    house = post.house
-    approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
-    await approvals.open()
-    add_approval_commands(post.commands, approvals)
-    messages = ApprovalMessages(
-        approvals, post.owner_places, post.outbox, house.bus, lambda: post.settings.language, buttons=post.buttons
-    )
-    yield Desk(post, approvals)
-    messages.close()
-    await approvals.close()
+def desk(post: Post) -> Desk:
+    return Desk(post, post.approvals)
 
 
 async def test_the_owner_is_asked_where_they_wrote_and_answers_with_the_code(desk: Desk) -> None:
@@ -98,7 +87,7 @@ async def test_what_no_conversation_asks_goes_where_the_owner_last_wrote(desk: D
 
 async def test_who_is_no_owner_any_more_is_neither_asked_nor_reached(desk: Desk) -> None:
     post = desk.post
-    addresses = Addresses(post.house.db, lambda: post.people, post.channels)
+    addresses = Addresses(post.db, lambda: post.people, post.channels)
     await post.said("hello")
     await post.until(lambda: len(post.pigeons.sent) == 1)
     places = [await addresses.last("main"), await addresses.of_person("me"), await post.owner_places.find()]

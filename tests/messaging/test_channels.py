@@ -83,7 +83,7 @@ async def test_through_a_channel_a_stranger_gets_nothing_and_nobody_becomes_the_
 ) -> None:
     told: list[Event] = []
     for name in ("message_received", *(str(each.__struct_config__.tag) for each in InboundEvent.__subclasses__())):
-        post.house.bus.listen(name, told.append)
+        post.bus.listen(name, told.append)
 
     accepted = await hand(fifo, inbound(kind, sender))
 
@@ -117,7 +117,7 @@ async def test_a_channel_chooses_neither_session_nor_run_nor_model(post: Post) -
 async def test_an_event_is_told_to_the_hub_once_with_the_rights_of_its_sender(post: Post, kind: str) -> None:
     event = inbound(kind, "test:user:7", Address("test", "7"))
     told: list[Event] = []
-    post.house.bus.listen(str(type(event).__struct_config__.tag), told.append)
+    post.bus.listen(str(type(event).__struct_config__.tag), told.append)
 
     receipts = [await post.pigeons.receive(event) for _ in range(2) if post.pigeons.receive]
 
@@ -132,11 +132,11 @@ async def test_an_event_that_a_crash_kept_from_the_hub_is_told_after_the_start(p
     event = inbound("ReactionChanged", "test:user:7", Address("test", "7"))
     assert post.pigeons.receive is not None
     receipt = await post.pigeons.receive(event)
-    await post.house.db.write(
+    await post.db.write(
         lambda connection: connection.execute("UPDATE inbox SET state = 'event' WHERE id = ?", (receipt.inbox_id,))
     )
     told: list[Event] = []
-    post.house.bus.listen("message_reaction", told.append)
+    post.bus.listen("message_reaction", told.append)
 
     await post.inbox.recover()
     await post.inbox.recover()
@@ -146,7 +146,7 @@ async def test_an_event_that_a_crash_kept_from_the_hub_is_told_after_the_start(p
 
 async def test_an_event_in_a_group_needs_the_group_on_the_list_and_carries_no_owners_rights(post: Post) -> None:
     told: list[Event] = []
-    post.house.bus.listen("message_reaction", told.append)
+    post.bus.listen("message_reaction", told.append)
     for group in ("family", "strangers"):
         address = Address("test", group, chat_type=ChatType.GROUP)
         await hand(post.pigeons, inbound("ReactionChanged", "test:user:7", address))
@@ -202,7 +202,7 @@ class Gifted(Pigeons):
 
 async def test_what_a_channel_can_do_is_told_by_its_methods_and_limits(post: Post) -> None:
     added: list[Any] = []
-    post.house.bus.listen("channel_added", lambda event: added.append(event.data["capabilities"]))
+    post.bus.listen("channel_added", lambda event: added.append(event.data["capabilities"]))
     plain, gifted = Pigeons(name="plain"), Gifted(name="gifted", limits=ChannelLimits(media=frozenset(MediaKind)))
 
     await post.channels.add(plain)

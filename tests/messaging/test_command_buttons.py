@@ -11,10 +11,7 @@ import pytest
 from hub.core.context import Context
 from hub.core.ids import new_id
 from hub.messaging.contract import Address, ButtonPressed, ChannelLimits, Receipt
-from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.tools.approval import Ask
-from hub.tools.approvals import Approvals
-from hub.tools.commands import add_approval_commands
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
@@ -55,7 +52,7 @@ async def test_a_command_offers_its_choices_as_buttons_and_a_pressed_one_is_the_
 
     pressed = await chat.pressed(offered["high"])
 
-    session = chat.post.house.sessions.get("agent:main:main")
+    session = chat.post.sessions.get("agent:main:main")
     assert "high" in offered
     assert "1. /think off" in (asked.reply or "")
     assert "1. /think" not in chat.post.pigeons.sent[0].text
@@ -80,8 +77,8 @@ async def test_a_button_that_the_hub_did_not_make_is_an_event_and_no_command(cha
     await chat.post.rows("SELECT 1")
 
     assert receipt.reply is None
-    assert chat.post.house.sessions.get("agent:main:main") is None
-    assert [told["value"] for told in chat.post.house.told("button_pressed")] == [forged]
+    assert chat.post.sessions.get("agent:main:main") is None
+    assert [told["value"] for told in chat.post.told("button_pressed")] == [forged]
 
 
 async def test_a_button_holds_in_its_own_chat_and_for_those_who_may(chat: ButtonChat) -> None:
@@ -94,26 +91,19 @@ async def test_a_button_holds_in_its_own_chat_and_for_those_who_may(chat: Button
 
     assert elsewhere.reply is None
     assert "for an owner" in (stranger.reply or "")
-    assert [told["value"] for told in chat.post.house.told("button_pressed")] == [value]
+    assert [told["value"] for told in chat.post.told("button_pressed")] == [value]
 
 
 @pytest.mark.parametrize(("label", "approved"), [("Approve", True), ("Deny", False)])
 async def test_what_needs_approval_is_answered_with_a_button(chat: ButtonChat, label: str, approved: bool) -> None:
-    house, post = chat.post.house, chat.post
-    approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
-    await approvals.open()
-    add_approval_commands(post.commands, approvals)
-    messages = ApprovalMessages(
-        approvals, post.owner_places, post.outbox, house.bus, lambda: "en", buttons=post.buttons
-    )
+    post = chat.post
     await post.said("/whoami")
-    asking = house.tasks.spawn(
-        approvals.ask(Ask("tool", "send", "why", {"to": "x"}, Context(OWNER).child(), "agent:main:main")), name="ask"
+    asking = post.tasks.spawn(
+        post.approvals.ask(Ask("tool", "send", "why", {"to": "x"}, Context(OWNER).child(), "agent:main:main")),
+        name="ask",
     )
     await post.until(lambda: len(post.pigeons.sent) == 2 and bool(post.pigeons.sent[-1].buttons))
 
     await chat.pressed(chat.values()[label])
 
     assert (await asking).approved is approved
-    messages.close()
-    await approvals.close()

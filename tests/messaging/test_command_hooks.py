@@ -11,7 +11,7 @@ from tests.messaging.post import Post
 async def test_each_command_and_each_message_is_observed(post: Post) -> None:
     seen: list[Any] = []
     for name in ("command:*", "message_received", "message_sent"):
-        post.house.hooks.add(Hook(name, seen.append, "test"))
+        post.hooks.add(Hook(name, seen.append, "test"))
 
     await post.said("/model test/other")
     await post.until(lambda: {each.hook for each in seen} == {"command:*", "message_received", "message_sent"})

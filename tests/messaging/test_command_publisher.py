@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from hub.core.errors import Unavailable
-from hub.messaging.commands.command_publisher import CommandPublisher
 from hub.messaging.commands.registry import ChatCommand, CommandCall
 from hub.messaging.contract import Receiver
 from tests.messaging.post import Pigeons, Post
@@ -41,12 +40,10 @@ async def _wave(call: CommandCall) -> str:
 
 
 @pytest.fixture
-async def listing(post: Post) -> AsyncIterator[Listing]:
-    publisher = CommandPublisher(post.commands, post.channels, post.house.bus, post.house.tasks)
+async def listing(post: Post) -> Listing:
     listing = Listing()
     await post.channels.add(listing)
-    yield listing
-    publisher.close()
+    return listing
 
 
 async def test_commands_are_published_once_the_channel_is_connected(post: Post, listing: Listing) -> None:

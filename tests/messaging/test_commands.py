@@ -55,7 +55,7 @@ async def test_a_command_for_owners_is_refused_to_others_and_not_shown_to_them(p
 
     assert "owner" in (refused.reply or "")
     assert "/model:" not in (shown.reply or "")
-    assert post.house.sessions.get("agent:main:test:direct:8") is None
+    assert post.sessions.get("agent:main:test:direct:8") is None
 
 
 async def test_an_unknown_person_is_told_how_to_become_known(post: Post) -> None:
@@ -88,12 +88,12 @@ async def test_stop_ends_the_run_and_tells_only_that(post: Post, openai_server: 
 async def test_new_begins_another_transcript_and_forgets_what_waits(post: Post, openai_server: OpenAIServer) -> None:
     await post.said("remember me")
     await post.until(lambda: len(post.pigeons.sent) == 1)
-    before = post.house.sessions.get("agent:main:main")
+    before = post.sessions.get("agent:main:main")
 
     await post.said("/new hello")
     await post.until(lambda: len(post.pigeons.sent) == 2)
 
-    after = post.house.sessions.get("agent:main:main")
+    after = post.sessions.get("agent:main:main")
     assert before is not None
     assert after is not None
     assert before.session_id != after.session_id
@@ -129,7 +129,7 @@ async def test_compact_says_when_a_summary_failed_and_not_that_there_is_too_litt
 async def test_compact_blames_no_model_for_what_is_no_fault_of_one(post: Post) -> None:
     await post.said("hello")
     await post.until(lambda: len(post.pigeons.sent) == 1)
-    await post.house.sessions.patch("agent:main:main", model="gone/model")
+    await post.sessions.patch("agent:main:main", model="gone/model")
 
     receipt = await post.said("/compact")
 
@@ -178,7 +178,7 @@ async def test_directives_alone_are_kept_and_acknowledged(post: Post, openai_ser
     await post.said("hello")
     await post.until(lambda: len(post.pigeons.sent) == 2)
 
-    session = post.house.sessions.get("agent:main:main")
+    session = post.sessions.get("agent:main:main")
     assert session is not None
     assert (session.thinking, session.verbose) == ("low", "on")
     assert "/think of this conversation: low" in (receipt.reply or "")
@@ -213,7 +213,7 @@ async def test_an_owner_chooses_for_a_group_and_others_do_not(post: Post, openai
     annas = await post.said("/send on", who="8", group="family", mentioned=True)
     private = await post.said("/export", group="family", mentioned=True)
 
-    session = post.house.sessions.get("agent:main:test:group:family")
+    session = post.sessions.get("agent:main:test:group:family")
     assert session is not None
     assert session.send == "off"
     assert "off" in (mine.reply or "")
@@ -250,7 +250,7 @@ async def test_each_answer_of_another_model_says_so_in_chat_and_the_commands_agr
 ) -> None:
     provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "sk-test-not-it", "models": ["model"]}
     providers = {"test": provider, "spare": provider}
-    post.house.models.configure(
+    post.models.configure(
         {"default": "test/model", "fallbacks": ["spare/model"], "providers": providers, "retry": {"attempts": 1}}
     )
     post.settings = replace(post.settings, language=language)
@@ -283,10 +283,10 @@ async def test_a_model_that_its_provider_does_not_list_is_refused_with_the_neare
 ) -> None:
     openai_server.models = [{"id": "qwen3:8b"}, {"id": "llama4:latest"}, {"id": "claude-opus-5-20260901"}]
     provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "sk-test-not-it"}
-    post.house.models.configure({"default": "test/qwen3:8b", "providers": {"test": provider}})
+    post.models.configure({"default": "test/qwen3:8b", "providers": {"test": provider}})
 
     refused = [(await post.said(f"/model test/{each}")).reply or "" for each in ("qwen3:9b", "nonsense")]
-    session = post.house.sessions.get("agent:main:main")
+    session = post.sessions.get("agent:main:main")
     taken = [(await post.said(f"/model test/{each}")).reply or "" for each in ("llama4", "claude-opus-5", "qwen3:8b")]
 
     assert "Did you mean test/qwen3:8b?" in refused[0]

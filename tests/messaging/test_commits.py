@@ -25,13 +25,13 @@ async def test_a_message_alone_costs_few_commits(
     await post.said("first")
     await post.until(lambda: len(pigeons.sent) == 1)
     await asyncio.sleep(SETTLED_S)
-    before = post.house.db.status()["commits"]
+    before = post.db.status()["commits"]
 
     for number in range(MESSAGES):
         await post.said("hello")
         await post.until(lambda: len(pigeons.sent) == number + 2)  # noqa: B023  awaited before the next
         await asyncio.sleep(SETTLED_S)
 
-    spent = (post.house.db.status()["commits"] - before) / MESSAGES
+    spent = (post.db.status()["commits"] - before) / MESSAGES
     assert spent < commits + 0.5
     await post.close()

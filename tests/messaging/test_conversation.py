@@ -19,7 +19,7 @@ async def test_both_sides_of_one_conversation_come_in_order_and_nobody_elses(
     for count, (who, text) in enumerate((("9", "one"), ("10", "another"), ("9", "two"), ("9", "/whoami")), start=1):
         await post.said(text, who=who)
         await post.until_counts(sent=count)
-    said = await recent(post.house.db, Address("test", "9"))
+    said = await recent(post.db, Address("test", "9"))
     await post.close()
 
     assert [(each.text, each.ours) for each in said[:4]] == [

@@ -11,6 +11,7 @@ from hub.sessions.export import FORMATS
 from hub.sessions.fork import fork_session
 from hub.sessions.session import Session
 from hub.sessions.transcript_file import read_lines
+from integrations.channels.webchat.channel import WebChat
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
 
@@ -18,8 +19,15 @@ MAIN = "agent:main:main"
 OUTSIDE = Provenance(trusted=False, who="peer:test:user:9")
 
 
+@pytest.fixture
+async def post(post: Post) -> Post:
+    """The hub with a channel for its own conversations."""
+    await post.channels.add(WebChat(post.bus.fire), home=True)
+    return post
+
+
 def forks(post: Post) -> list[Session]:
-    return [each for each in post.house.sessions.list() if each.key != MAIN]
+    return [each for each in post.sessions.list() if each.key != MAIN]
 
 
 async def test_a_fork_begins_with_the_conversation_and_goes_on_by_itself(
@@ -33,7 +41,7 @@ async def test_a_fork_begins_with_the_conversation_and_goes_on_by_itself(
     await post.until(lambda: len(post.pigeons.sent) == 4)
 
     (fork,) = forks(post)
-    result = await post.house.runner.run(post.house.request("and in the new one?", session=fork.key))
+    result = await post.runner.run(post.request("and in the new one?", session=fork.key))
     sent = str(openai_server.requests()[-1]["body"]["messages"])
     assert result.status == "ok"
     assert (fork.title, fork.thinking, fork.person) == ("Boiler", "high", "me")
@@ -43,7 +51,7 @@ async def test_a_fork_begins_with_the_conversation_and_goes_on_by_itself(
 
 
 async def test_a_fork_keeps_who_said_what_and_stays_tainted(post: Post) -> None:
-    sessions = post.house.sessions
+    sessions = post.sessions
     source = await sessions.ensure(MAIN, person="me")
     entry = message_entry(user_message("buy gnomes"), 1, provenance=OUTSIDE)
     await (await sessions.open_transcript(source)).append(entry)
@@ -57,7 +65,7 @@ async def test_a_fork_keeps_who_said_what_and_stays_tainted(post: Post) -> None:
 
 
 async def test_a_fork_that_the_disk_does_not_take_is_not_there(post: Post) -> None:
-    sessions = post.house.sessions
+    sessions = post.sessions
     source = await sessions.ensure(MAIN, person="me")
     await (await sessions.open_transcript(source)).append(message_entry(user_message("hello"), 1))
     folder = sessions.transcript_path(source).parent
@@ -78,7 +86,7 @@ async def test_forks_are_an_owners_and_private(post: Post) -> None:
     assert "owner" in (annas.reply or "")
     assert "owner" in (group.reply or "")
     assert empty.reply == "There is nothing to export yet."
-    assert post.house.sessions.list() == []
+    assert post.sessions.list() == []
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -88,7 +96,7 @@ async def test_a_conversation_is_exported_in_each_form(post: Post, form: str) ->
 
     await post.said(f"/export {form}")
 
-    (file,) = (post.house.home.path / "exports").iterdir()
+    (file,) = (post.home.path / "exports").iterdir()
     text = file.read_text()
     assert file.suffix == f".{form}"
     assert ("<b>" not in text) is (form == "html")
@@ -98,9 +106,9 @@ async def test_a_conversation_is_exported_in_each_form(post: Post, form: str) ->
 async def test_exported_lines_are_a_transcript_again(post: Post) -> None:
     await post.said("hello")
     await post.until(lambda: len(post.pigeons.sent) == 1)
-    session = post.house.sessions.get(MAIN)
+    session = post.sessions.get(MAIN)
     assert session is not None
-    entries = (await post.house.sessions.open_transcript(session)).branch()
+    entries = (await post.sessions.open_transcript(session)).branch()
 
     found = read_lines(FORMATS["jsonl"](session, entries).encode())
 

@@ -24,11 +24,11 @@ def empty(connection: SqlConnection) -> None:
 
 
 async def test_a_message_that_cannot_be_stored_is_not_acknowledged_and_is_taken_later(post: Post) -> None:
-    await post.house.db.write(fill)
+    await post.db.write(fill)
 
     with pytest.raises(StorageError):
         await post.said(WORDS, "m1")
-    await post.house.db.write(empty)
+    await post.db.write(empty)
     receipt = await post.said(WORDS, "m1")
     await post.until(lambda: post.pigeons.texts() == ["ok"])
 
@@ -41,13 +41,13 @@ async def test_an_answer_that_cannot_be_stored_is_sent_once_there_is_room(
     openai_server.queue([{"hold": "gate"}, {"text": WORDS}])
     await post.said("hello")
     await openai_server.until_arrived()
-    await post.house.db.write(fill)
+    await post.db.write(fill)
     openai_server.release("gate")
-    await post.house.until(lambda: post.house.told("run_finished"))
+    await post.until(lambda: post.told("run_finished"))
 
     await asyncio.sleep(0)
     assert post.pigeons.texts() == []
-    await post.house.db.write(empty)
+    await post.db.write(empty)
     await post.until(lambda: sum(text.count("word") for text in post.pigeons.texts()) == 10_000)
     await post.said("again")
     await post.until(lambda: post.pigeons.texts()[-1] == "ok")

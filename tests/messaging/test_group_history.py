@@ -22,9 +22,14 @@ async def overhear(post: Post, text: str, *, who: str = "9", person: str | None 
     address = Address("test", "family", chat_type=ChatType.GROUP)
     message = InboundMessage(address, f"id of {text}"[:40], f"test:user:{who}", text, sender_name=f"U{who}")
     keep = partial(
-        group_history.keep, session_key=FAMILY, message=message, person=person, limit=limit, received_ms=1_000
+        group_history.keep,
+        session_key=FAMILY,
+        message=message,
+        person=person,
+        limit=limit,
+        received_ms=int(post.clock.time() * 1000),
     )
-    await post.house.db.write(keep)
+    await post.db.write(keep)
 
 
 async def test_what_was_said_before_is_given_once_as_words_from_outside(
@@ -45,7 +50,7 @@ async def test_what_was_said_before_is_given_once_as_words_from_outside(
     assert current == "what do you think?"
     assert asked(openai_server, 1).endswith("] and now?") or "Chat messages" not in asked(openai_server, 1)
     assert await post.rows("SELECT count(*) FROM group_history WHERE text = 'last'") == [(0,)]
-    session = post.house.sessions.get(FAMILY)
+    session = post.sessions.get(FAMILY)
     assert session is not None
     assert session.tainted
 
@@ -114,10 +119,10 @@ async def test_a_picture_is_named(post: Post) -> None:
     address = Address("test", "family", chat_type=ChatType.GROUP)
     picture = InboundMessage(address, "1", "test:user:9", "", media=(Media(MediaKind.IMAGE, "x"),))
 
-    await post.house.db.write(
+    await post.db.write(
         partial(group_history.keep, session_key=FAMILY, message=picture, person=None, limit=5, received_ms=1)
     )
-    given = await post.house.db.write(partial(group_history.give, session_key=FAMILY, run_id="r"))
+    given = await post.db.write(partial(group_history.give, session_key=FAMILY, run_id="r"))
 
     assert given == (OverheardLine("test:user:9", None, "[image]"),)
 

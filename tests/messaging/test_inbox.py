@@ -58,7 +58,7 @@ async def test_it_is_on_disk_when_the_channel_is_told(post: Post, openai_server:
 async def test_one_chain_runs_from_the_message_to_the_answer_that_was_sent(post: Post) -> None:
     events: list[Event] = []
     for name in ("message_received", "run_started", "message_sent"):
-        post.house.bus.listen(name, events.append)
+        post.bus.listen(name, events.append)
 
     await post.said("hello", "m1")
     await post.until(lambda: len(events) == 3)
@@ -71,7 +71,7 @@ async def test_one_chain_runs_from_the_message_to_the_answer_that_was_sent(post:
 async def test_what_automations_are_told_of_a_message_and_of_a_refused_one(post: Post) -> None:
     events: list[Event] = []
     for name in ("message_received", "message_rejected"):
-        post.house.bus.listen(name, events.append)
+        post.bus.listen(name, events.append)
 
     await post.said("hello", "m1")
     await post.said("   ", "m2")
@@ -340,10 +340,9 @@ async def test_what_was_not_answered_before_the_stop_is_answered_after_it_in_ord
     openai_server.set_default([{"echo": True}])
 
     after = Post(tmp_path / "home", openai_server.base_url, before.pigeons)
-    again = await after.open()
+    await after.open()
     await after.until(lambda: len(after.pigeons.sent) == 3)
 
-    assert again == 3
     assert [f"number {number}" in text for number, text in enumerate(after.pigeons.texts())] == [True] * 3
     assert (await after.said("number 0", "m0")).duplicate
     assert await after.rows("SELECT DISTINCT state FROM inbox") == [("done",)]
@@ -357,7 +356,7 @@ async def test_a_turn_that_may_have_changed_something_is_not_repeated_and_the_pe
     openai_server.queue({"tool_call": {"name": "act", "arguments": {"text": "x"}}}, [{"hold": "never"}])
     before = Post(tmp_path / "home", openai_server.base_url)
     annotations = CHANGING if changes else READ_ONLY
-    before.house.tool("act", done, annotations)
+    before.tool("act", done, annotations)
     await before.open()
     await before.said("do it")
     await openai_server.until_arrived(2)
@@ -365,7 +364,7 @@ async def test_a_turn_that_may_have_changed_something_is_not_repeated_and_the_pe
     openai_server.set_default("again")
 
     after = Post(tmp_path / "home", openai_server.base_url, before.pigeons)
-    after.house.tool("act", done, annotations)
+    after.tool("act", done, annotations)
     await after.open()
     await after.until(lambda: len(after.pigeons.sent) == 1)
 
@@ -442,7 +441,7 @@ async def _each_once(
         receipts = await asyncio.gather(*told) if at_once else [await each for each in told]
         firsts = [receipt for receipt in receipts if not receipt.duplicate]
         await post.until(lambda: len(post.pigeons.sent) >= len(firsts))
-        await post.house.tasks.drain(timeout_s=10)
+        await post.runs.drain(timeout_s=10)
 
         expected = {(who, f"m{id}") for who, id, _ in deliveries}
         assert len(firsts) == len(expected) == len(post.pigeons.sent)
@@ -459,7 +458,7 @@ async def _each_once(
 
 
 async def test_a_run_that_another_part_began_is_not_mistaken_for_a_message(post: Post) -> None:
-    await post.house.runner.run(RunRequest("r1", "main", "agent:main:main", user_message("hi"), Context(OWNER)))
+    await post.runner.run(RunRequest("r1", "main", "agent:main:main", user_message("hi"), Context(OWNER)))
 
     receipt = await post.said("hello")
     await post.until(lambda: post.pigeons.texts() == ["ok"])

@@ -80,7 +80,7 @@ async def test_a_chat_reads_it_in_its_language(tmp_path: Path, openai_server: Op
         settings=MessagingSettings(language="zh-CN"),
         agents=({"id": "main", "limits": {"repeats": 4}},),
     )
-    post.house.tool("look", lambda _: "the same")
+    post.tool("look", lambda _: "the same")
     openai_server.set_default({"tool_call": {"name": "look", "arguments": {}}})
     await post.open()
     try:

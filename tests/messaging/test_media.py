@@ -70,7 +70,7 @@ async def asked(post: Post, mail: Mail, server: OpenAIServer) -> str:
 
 
 def workspace(post: Post) -> Path:
-    return post.house.agents.get("main").workspace
+    return post.agents.get("main").workspace
 
 
 async def test_an_image_is_shown_to_the_model(post: Post, mail: Mail, openai_server: OpenAIServer) -> None:
@@ -79,7 +79,7 @@ async def test_an_image_is_shown_to_the_model(post: Post, mail: Mail, openai_ser
     await sent(post, Media(MediaKind.IMAGE, "f1", mime_type="text/html"))
 
     assert await asked(post, mail, openai_server)
-    heard = next(entry.message for entry in post.house.entries() if entry.message is not None)
+    heard = next(entry.message for entry in post.entries() if entry.message is not None)
     assert Image("image/png", base64.b64encode(PNG).decode()) in heard.content
 
 
@@ -95,7 +95,7 @@ async def test_a_document_is_a_file_of_its_conversation_under_a_name_of_ours(
     assert f"[attached file: {media_folder(MAIN)}/{file.name}, 10 bytes]" in seen
     assert "Ignore" not in seen
     assert (file.suffix, file.read_bytes(), file.stat().st_mode & 0o777) == (".pdf", b"an invoice", 0o600)
-    assert post.house.workspaces.outside.holds("main", b"an invoice")
+    assert post.workspaces.outside.holds("main", b"an invoice")
 
 
 async def test_the_files_of_one_conversation_are_not_seen_from_another(post: Post, mail: Mail) -> None:
@@ -104,7 +104,7 @@ async def test_the_files_of_one_conversation_are_not_seen_from_another(post: Pos
     await post.until(lambda: len(mail.sent) == 1)
 
     def listed(session_key: str, authority: Authority) -> list[str]:
-        return post.house.workspaces.view("main", session_key, authority).listdir("media")
+        return post.workspaces.view("main", session_key, authority).listdir("media")
 
     assert listed(MAIN, OWNER) == [media_folder(MAIN).rpartition("/")[2]]
     assert listed("agent:main:test:direct:8", Authority("peer:test:user:8")) == []
@@ -160,12 +160,7 @@ async def test_only_so_many_attachments_of_a_message_are_fetched(
 async def test_a_voice_message_is_heard_where_a_transcriber_is_configured(
     post: Post, mail: Mail, openai_server: OpenAIServer, recording: bytes, heard: str
 ) -> None:
-    async def transcribe(data: bytes, name: str) -> str:
-        if data == b"noise":
-            raise Unavailable("the transcriber is away")
-        return f"{data.decode()}\n"
-
-    post.transcribe = transcribe
+    post.settings = replace(post.settings, transcription_model="test/model")
     mail.files["f1"] = recording
 
     await sent(post, Media(MediaKind.AUDIO, "f1", voice=True), text="")
@@ -179,7 +174,7 @@ async def test_a_file_is_fetched_once_however_often_its_message_is_read(post: Po
         Address("test", "7", chat_type=ChatType.DIRECT), "1", "test:user:7", "", media=(Media(MediaKind.IMAGE, "f1"),)
     )
 
-    both = [await post.media.fetched(message, "main", MAIN) for _ in range(2)]
+    both = [await post.messaging.media.fetched(message, "main", MAIN) for _ in range(2)]
 
     assert both[0] == both[1]
     assert mail.fetched == ["f1"]
@@ -193,7 +188,7 @@ async def test_old_attachments_are_deleted(post: Post, mail: Mail) -> None:
     (old,) = (file for file in folder.iterdir() if file.read_bytes() == b"old")
     os.utime(old, (1, 1))
 
-    pruning = post.house.tasks.spawn(post.media.prune_daily(post.house.agents), name="prune")
+    pruning = post.tasks.spawn(post.messaging.media.prune_daily(post.agents), name="prune")
     await post.until(lambda: not old.exists())
 
     assert [file.read_bytes() for file in folder.iterdir()] == [b"new"]

@@ -49,7 +49,7 @@ def said_to_model(server: OpenAIServer) -> str:
 async def test_a_message_to_a_stale_conversation_begins_another(
     post: Post, openai_server: OpenAIServer, clock: LaterClock
 ) -> None:
-    post.house.sessions.configure(open_transcripts=8, reset=ResetRules(ResetPolicy(idle_minutes=60)))
+    post.sessions.configure(open_transcripts=8, reset=ResetRules(ResetPolicy(idle_minutes=60)))
     await post.said("remember the boiler")
     await post.until(lambda: len(post.pigeons.sent) == 1)
     clock.later_s = 59 * 60
@@ -63,7 +63,7 @@ async def test_a_message_to_a_stale_conversation_begins_another(
     assert "boiler" in kept
     assert "good morning" in said_to_model(openai_server)
     assert "boiler" not in said_to_model(openai_server)
-    assert len(list(post.house.home.sessions("main").glob("*.jsonl"))) == 2
+    assert len(list(post.home.sessions("main").glob("*.jsonl"))) == 2
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_no_model_greets_strangers(post: Post, openai_server: OpenAIServer
 
 
 async def test_the_offline_model_greets_nobody(post: Post) -> None:
-    post.house.models.configure({"default": "offline"})
+    post.models.configure({"default": "offline"})
 
     receipt = await post.said("/new")
 
@@ -121,12 +121,12 @@ async def test_the_offline_model_greets_nobody(post: Post) -> None:
 async def test_new_takes_a_part_of_a_models_name(post: Post, openai_server: OpenAIServer) -> None:
     provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "sk-test-not-a-secret"}
     listed = [{"id": "model", "context_window": 32_768}, {"id": "deep-thought-2"}]
-    post.house.models.configure({"default": "test/model", "providers": {"test": {**provider, "models": listed}}})
+    post.models.configure({"default": "test/model", "providers": {"test": {**provider, "models": listed}}})
 
     await post.said("/new Thought hello there")
     await post.until(lambda: len(post.pigeons.sent) == 1)
 
-    session = post.house.sessions.get(MAIN)
+    session = post.sessions.get(MAIN)
     assert session is not None
     assert session.model == "test/deep-thought-2"
     assert str(openai_server.requests()[-1]["body"]["messages"][-1]["content"]).endswith("\n\nhello there")
@@ -153,12 +153,12 @@ def test_only_a_whole_part_that_one_model_has_names_it(word: str, model: str | N
 async def test_the_words_that_ask_for_a_greeting_are_kept_as_nobodys(post: Post, openai_server: OpenAIServer) -> None:
     await post.said("/new")
     await post.until(lambda: len(post.pigeons.sent) == 1)
-    session = post.house.sessions.get(MAIN)
+    session = post.sessions.get(MAIN)
     assert session is not None
-    greeted = (await post.house.sessions.open_transcript(session)).branch()
+    greeted = (await post.sessions.open_transcript(session)).branch()
     await post.said("remember the boiler")
     await post.until(lambda: len(post.pigeons.sent) == 2)
-    branch = (await post.house.sessions.open_transcript(session)).branch()
+    branch = (await post.sessions.open_transcript(session)).branch()
 
     assert "Greet me" in said_to_model(openai_server)
     assert said_since(greeted, None, 0).lines == ()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hub.core.clock import ManualClock
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Forbidden, NotFound
 from hub.core.events import Event
@@ -28,10 +29,15 @@ BY_OWNER = Context(OWNER)
 
 @pytest.fixture
 async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Post]:
-    post = Post(tmp_path / "home", openai_server.base_url, access=POLICY)
+    post = Post(tmp_path / "home", openai_server.base_url, access=POLICY, clock=ManualClock(1_800_000_000))
     await post.open()
     yield post
     await post.close()
+
+
+async def advance(post: Post, seconds: float) -> None:
+    assert isinstance(post.clock, ManualClock)
+    await post.clock.advance(seconds)
 
 
 async def code_of(post: Post, who: str) -> str:
@@ -43,13 +49,13 @@ async def code_of(post: Post, who: str) -> str:
 
 async def is_quiet(post: Post) -> None:
     """Wait until no task of the hub has anything left to send."""
-    await post.until(lambda: not any(name.startswith("pairing ") for name in post.house.tasks.names()))
+    await post.until(lambda: not any(name.startswith("pairing ") for name in post.tasks.names()))
 
 
 async def test_a_stranger_gets_a_code_and_nothing_else_happens(post: Post, openai_server: OpenAIServer) -> None:
     events: list[Event] = []
     for name in ("message_received", "message_rejected", "pairing_requested", "run_started"):
-        post.house.bus.listen(name, events.append)
+        post.bus.listen(name, events.append)
 
     receipt = await post.said("open the door, I am Me", who="666", sender_name="Me")
     code = await code_of(post, "666")
@@ -68,7 +74,7 @@ async def test_a_stranger_gets_a_code_and_nothing_else_happens(post: Post, opena
 
 async def test_the_owner_lets_them_in_for_direct_messages_and_for_nothing_else(post: Post) -> None:
     decided: list[Event] = []
-    post.house.bus.listen("pairing_decided", decided.append)
+    post.bus.listen("pairing_decided", decided.append)
     await post.said("hello", who="666")
     code = await code_of(post, "666")
 
@@ -125,7 +131,7 @@ async def test_who_is_denied_is_not_answered_again(post: Post) -> None:
     (waiting,) = await post.pairings.entries("test")
 
     await post.pairings.deny("test", waiting.id, BY_OWNER)
-    await post.pairing_clock.advance(CODE_LIFE_S * 30)
+    await advance(post, CODE_LIFE_S * 30)
     await post.said("hello?", who="666")
     await is_quiet(post)
 
@@ -141,7 +147,7 @@ async def test_a_stranger_is_answered_once_an_hour(post: Post) -> None:
     await is_quiet(post)
     answered = len(post.pigeons.texts("666"))
 
-    await post.pairing_clock.advance(CODE_LIFE_S)
+    await advance(post, CODE_LIFE_S)
     await post.said("hello", who="666")
     await post.until(lambda: len(post.pigeons.texts("666")) == 2)
 
@@ -172,7 +178,7 @@ async def test_a_code_is_good_for_an_hour(post: Post) -> None:
     await post.said("hello", who="666")
     code = await code_of(post, "666")
 
-    await post.pairing_clock.advance(CODE_LIFE_S)
+    await advance(post, CODE_LIFE_S)
 
     with pytest.raises(NotFound):
         await post.pairings.approve("test", code, BY_OWNER)

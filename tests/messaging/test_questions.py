@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 
 from hub.core.context import Authority, Context
 from hub.messaging.contract import Address, ChannelLimits, ChatType, Media, MediaKind
-from hub.messaging.inbox.question_answers import QuestionAnswers
-from hub.messaging.outbox.question_messages import QuestionMessages, question_text
+from hub.messaging.outbox.question_messages import question_text
 from hub.tools.approval import QUESTION, Approval, ApprovalDecision, Ask
 from hub.tools.approvals import Approvals
 from tests.messaging.post import OWNER, Post
@@ -28,59 +26,36 @@ class Counter:
 
     post: Post
     approvals: Approvals
-    place: Address | None = None
 
     async def asked(
         self, session_key: str = "agent:main:main", authority: Authority = OWNER, **fields: Any
     ) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
         """Ask in a task; return it with what waits."""
         ask = Ask(QUESTION, "Which day?", "", DETAILS, Context(authority).child(), session_key, "r1", **fields)
-        bus, tasks = self.post.house.bus, self.post.house.tasks
+        bus, tasks = self.post.bus, self.post.tasks
         requested = tasks.spawn(bus.wait_for("question_requested"), name="requested")
         await asyncio.sleep(0)
         task = tasks.spawn(self.approvals.ask(ask), name="ask")
         await requested
         return task, self.approvals.questions()[-1]
 
-    async def where(self, run_id: str, session_key: str) -> Address | None:
-        """Return the chat that the run is held in."""
-        return self.place
-
 
 @pytest.fixture
-async def counter(post: Post) -> AsyncIterator[Counter]:
-    house = post.house
-    approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
-    await approvals.open()
-    counter = Counter(post, approvals)
-    answers = QuestionAnswers(approvals, lambda: post.settings.language)
-    post.commands.add(answers.command())
-    post.inbox.add_interceptor(answers.interceptor())
-    messages = QuestionMessages(
-        approvals,
-        post.owner_places,
-        post.outbox,
-        house.bus,
-        language=lambda: post.settings.language,
-        buttons=post.buttons,
-        place=counter.where,
-    )
-    yield counter
-    messages.close()
-    await approvals.close()
+def counter(post: Post) -> Counter:
+    return Counter(post, post.approvals)
 
 
 async def test_the_next_message_of_the_person_who_was_asked_is_the_answer(counter: Counter) -> None:
-    counter.place = Address("test", "8")
+    await counter.post.said("/whoami", who="8")
     task, _ = await counter.asked(ANNAS, ANNA)
-    await counter.post.until(lambda: len(counter.post.pigeons.texts("8")) >= 1)
+    await counter.post.until(lambda: len(counter.post.pigeons.texts("8")) >= 2)
 
     receipt = await counter.post.said("2", who="8")
 
     assert (await task).answer == "Sunday"
     assert receipt.reply == "Answer: Sunday"
     assert receipt.run_id is None
-    (told,) = counter.post.pigeons.texts("8")[:1]
+    told = counter.post.pigeons.texts("8")[1]
     assert told.startswith("Which day?\n1. Saturday\n2. Sunday\n")
     assert counter.post.pigeons.texts("7") == []
 
@@ -137,12 +112,12 @@ async def test_commands_still_work_while_a_question_waits(counter: Counter) -> N
 
 async def test_in_a_group_only_who_was_asked_answers_by_the_button(counter: Counter) -> None:
     counter.post.pigeons.limits = ChannelLimits(text=400, buttons=10)
-    room = Address("test", "G", chat_type=ChatType.GROUP)
-    counter.place = room
-    task, pending = await counter.asked("agent:main:test:group:G", ANNA)
-    await counter.post.until(lambda: len(counter.post.pigeons.sent) >= 1)
-    rows = counter.post.pigeons.sent[0].buttons
-    command = counter.post.buttons.command(room, rows[0][0].value)
+    room = Address("test", "family", chat_type=ChatType.GROUP)
+    await counter.post.said("/whoami", group="family", mentioned=True)
+    task, pending = await counter.asked("agent:main:test:group:family", ANNA)
+    await counter.post.until(lambda: len(counter.post.pigeons.sent) >= 2)
+    rows = counter.post.pigeons.sent[-1].buttons
+    command = counter.post.messaging.buttons.command(room, rows[0][0].value)
 
     assert [button.label for row in rows for button in row] == ["Saturday", "Sunday"]
     assert command == f"/answer {pending.code} 1"

@@ -160,7 +160,7 @@ async def test_a_message_that_comes_while_tools_are_called_does_what_its_mode_sa
     go_on.set()
     turns = 1 if stops or (steers and mode is QueueMode.STEER) else 2
     await post.until(lambda: len(post.pigeons.texts("family")) >= turns)
-    await post.house.tasks.drain(timeout_s=5)
+    await post.runs.drain(timeout_s=5)
 
     sent = [asked(openai_server, number) for number in range(len(openai_server.requests()))]
     assert len(post.pigeons.texts("family")) == turns

@@ -21,7 +21,7 @@ async def test_what_was_to_steer_a_run_that_was_interrupted_before_gets_a_run_of
 ) -> None:
     settings = MessagingSettings(queue=waits(QueueMode.STEER))
     before = Post(tmp_path / "home", openai_server.base_url, settings=settings)
-    before.house.tool("act", lambda call: "done", CHANGING)
+    before.tool("act", lambda call: "done", CHANGING)
     await before.open()
     openai_server.queue([{"tool_call": {"name": "act", "arguments": {}}}], [{"hold": "never"}])
     await before.said("hello", "m1")
@@ -31,22 +31,22 @@ async def test_what_was_to_steer_a_run_that_was_interrupted_before_gets_a_run_of
     [(row_id, own)] = await before.rows("SELECT id, run_id FROM inbox WHERE message_id = 'm2'")
     joined = inbox_rows.MessageRow(row_id, own, is_named=False)
     # It was to be heard, and the hub died before its words were in the transcript.
-    await before.house.db.write(lambda connection: inbox_rows.join(connection, run_id, [joined], "steered"))
+    await before.db.write(lambda connection: inbox_rows.join(connection, run_id, [joined], "steered"))
     await before.close()
     openai_server.reset()
     openai_server.queue("answered")
 
     after = Post(tmp_path / "home", openai_server.base_url, before.pigeons, settings=settings)
-    after.house.tool("act", lambda call: "done", CHANGING)
+    after.tool("act", lambda call: "done", CHANGING)
     if not told:
-        await after.house.open()
-        await after.house.runner.recover()
+        await after.open()
+        await after.runner.recover()
         await after.close()
         after = Post(tmp_path / "home", openai_server.base_url, before.pigeons, settings=settings)
-        after.house.tool("act", lambda call: "done", CHANGING)
+        after.tool("act", lambda call: "done", CHANGING)
     await after.open()
     await after.until(lambda: len(after.pigeons.texts()) >= 2)
-    await after.house.tasks.drain(timeout_s=5)
+    await after.runs.drain(timeout_s=5)
 
     assert "restarted" in after.pigeons.texts()[0]
     assert after.pigeons.texts()[1:] == ["answered"]

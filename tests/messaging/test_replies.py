@@ -40,7 +40,7 @@ async def test_thinking_of_which_only_the_end_is_marked_is_not_sent(post: Post, 
     await post.until(lambda: len(post.pigeons.sent) >= 1)
 
     assert post.pigeons.texts() == ["Hello!"]
-    assert post.house.said()[-1] == ("assistant", "Hello!")
+    assert post.transcript()[-1] == ("assistant", "Hello!")
 
 
 async def test_in_a_group_an_answer_replies_to_its_message(post: Post) -> None:
@@ -52,7 +52,7 @@ async def test_in_a_group_an_answer_replies_to_its_message(post: Post) -> None:
 
 async def test_a_file_of_the_workspace_is_attached_and_no_other(post: Post, openai_server: OpenAIServer) -> None:
     post.pigeons.limits = ChannelLimits(text=400, caption=300, media=frozenset({MediaKind.IMAGE}))
-    workspace = post.house.agents.default().workspace
+    workspace = post.agents.default().workspace
     workspace.mkdir(exist_ok=True)
     (workspace / "chart.png").write_bytes(b"png")
     openai_server.queue(f"Look [[media:{workspace}/chart.png]] [[media:../../etc/passwd]] [[media:/etc/passwd]]")
@@ -73,7 +73,7 @@ async def test_a_voice_message_is_audio_that_is_said_to_be_one(
     post: Post, openai_server: OpenAIServer, name: str, word: str, voice: bool
 ) -> None:
     post.pigeons.limits = ChannelLimits(text=400, caption=300, media=frozenset(MediaKind))
-    workspace = post.house.agents.default().workspace
+    workspace = post.agents.default().workspace
     workspace.mkdir(exist_ok=True)
     (workspace / name).write_bytes(b"content")
     openai_server.queue(f"{word} [[media:{name}]]")
@@ -92,7 +92,7 @@ async def test_what_a_tool_sent_is_not_said_again(post: Post, openai_server: Ope
         )
         return ToolResult("sent")
 
-    post.house.tool("act", send)
+    post.tool("act", send)
     openai_server.queue(ACT, "the cake  is done.", "other")
 
     await post.said("tell me")
@@ -106,7 +106,7 @@ async def test_a_tool_that_failed_without_a_word_gets_one_line(post: Post, opena
     async def fail(call: ToolCall) -> ToolResult:
         raise Unavailable("no oven")
 
-    post.house.tool("act", fail)
+    post.tool("act", fail)
     openai_server.queue(ACT, "<think>It failed.</think>")
 
     await post.said("bake")

@@ -26,7 +26,7 @@ async def test_old_words_go_and_a_message_is_still_handled_once(post: Post, open
     await post.until(lambda: len(post.pigeons.sent) == 2)
     await post.until_counts(sent=2)
 
-    await post.house.db.write(lambda connection: prune(connection, FUTURE_MS))
+    await post.db.write(lambda connection: prune(connection, FUTURE_MS))
 
     assert "secret wish" not in str(await post.rows("SELECT * FROM inbox"))
     assert await post.rows("SELECT count(*) FROM outbox") == [(0,)]
@@ -39,7 +39,7 @@ async def test_old_words_go_and_a_message_is_still_handled_once(post: Post, open
 async def test_refused_messages_go_altogether(post: Post) -> None:
     await post.said("", "m1")
 
-    await post.house.db.write(lambda connection: prune(connection, FUTURE_MS))
+    await post.db.write(lambda connection: prune(connection, FUTURE_MS))
 
     assert await post.rows("SELECT count(*) FROM inbox") == [(0,)]
 
@@ -49,7 +49,7 @@ async def test_what_is_still_to_be_answered_or_sent_stays(post: Post, openai_ser
     await post.said("hello", "m1")
     await openai_server.until_arrived()
 
-    await post.house.db.write(lambda connection: prune(connection, FUTURE_MS))
+    await post.db.write(lambda connection: prune(connection, FUTURE_MS))
     openai_server.release("gate")
     await post.until(lambda: post.pigeons.texts() == ["late"])
 
@@ -60,7 +60,7 @@ async def test_what_is_young_stays(post: Post) -> None:
     await post.said("hello", "m1")
     await post.until_counts(sent=1)
 
-    await post.house.db.write(lambda connection: prune(connection, 1))
+    await post.db.write(lambda connection: prune(connection, 1))
 
     assert "hello" in str(await post.rows("SELECT message FROM inbox"))
     assert await post.rows("SELECT count(*) FROM outbox") == [(1,)]

@@ -40,7 +40,7 @@ async def test_the_prompt_and_the_tools_of_a_group_hold_there_and_nowhere_else(
 ) -> None:
     group = GroupSettings(system_prompt="Speak of tea.", tools=(ToolPolicy(deny=frozenset({"look"})),))
     post = made(group)
-    post.house.tool("look", lambda call: "seen")
+    post.tool("look", lambda call: "seen")
     await post.open()
 
     await post.said("hello", group="family", mentioned=True)
@@ -115,11 +115,11 @@ async def test_a_reply_leaves_only_when_the_rules_or_the_session_let_it(
     post = made(send_policy=SendPolicy((SendRule(allow=False, chat_type="group"),)))
     await post.open()
     key = "agent:main:test:group:family"
-    await post.house.sessions.ensure(key)
-    await post.house.sessions.patch(key, send=chosen)
+    await post.sessions.ensure(key)
+    await post.sessions.patch(key, send=chosen)
 
     await post.said("hello", group="family", mentioned=True)
-    await post.house.tasks.drain(timeout_s=20)
+    await post.runs.drain(timeout_s=20)
     await post.said("hello")
     await post.until(lambda: len(post.pigeons.sent) == sent + 1)
 

@@ -10,7 +10,6 @@ import pytest
 from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from hub.skills.commands import SkillCommandNeeds, add_skill_commands, dispatched_arguments
 from hub.skills.registry import EVENT_SKILLS_CHANGED
-from hub.skills.tool import SkillTool
 from tests.agent.house import READ_ONLY, TEXT
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
@@ -31,16 +30,14 @@ class SkillPost(Post):
         home.write("bundled/hidden", "For the model.", "user-invocable: false")
         home.write("bundled/echo", "Say it.", "command-dispatch: tool\ncommand-tool: say_again")
         home.write("bundled/lost", "Say it.", "command-dispatch: tool\ncommand-tool: no_such_tool")
-        house = self.house
-        house.runner.use_skills(home.skills)
-        house.tools.register(SkillTool(home.skills, lambda _: None).tool())
-        house.tool("say_again", lambda call: f"again: {call.arguments['text']}", READ_ONLY, TEXT)
+        self.runner.use_skills(home.skills)
+        self.tool("say_again", lambda call: f"again: {call.arguments['text']}", READ_ONLY, TEXT)
 
         def group_skills(address: object) -> tuple[str, ...] | None:
             group = self.router.group_settings(address)  # type: ignore[arg-type]
             return group.skills if group is not None else None
 
-        needs = SkillCommandNeeds(home.skills, house.agents, house.tools, house.redactor, group_skills)
+        needs = SkillCommandNeeds(home.skills, self.agents, self.tools, self.redactor, group_skills)
         offered = add_skill_commands(self.commands, needs)
         home.bus.listen(EVENT_SKILLS_CHANGED, lambda _: offered.update())
 

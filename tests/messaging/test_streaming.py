@@ -84,11 +84,10 @@ class Streamed(Post):
 
     outbound = OutboundPolicy(blocks=BLOCKS)
 
-    async def open(self) -> int:
-        again = await super().open()
+    async def open(self) -> None:
+        await super().open()
         await self.channels.remove("test")
         await self.channels.add(self.pigeons, OPEN, outbound=self.outbound)
-        return again
 
 
 Start = Callable[..., Any]
@@ -127,7 +126,7 @@ async def test_blocks_are_sent_while_the_rest_is_written_and_not_again(
     await post.until(lambda: bool(post.pigeons.sent))
     before = post.pigeons.texts()
     openai_server.release("rest")
-    await post.until(lambda: bool(post.house.told("run_finished")))
+    await post.until(lambda: bool(post.told("run_finished")))
     await post.until_counts(sent=len(before) + 1)
 
     assert before == [f"{ONE}\n\n{TWO}"]
@@ -142,7 +141,7 @@ async def test_what_was_said_before_a_tool_is_a_block(start: Start, openai_serve
         await release.wait()
         return "nothing"
 
-    post.house.tool("look", look, parameters=TEXT)
+    post.tool("look", look, parameters=TEXT)
     openai_server.queue([{"text": "Let me look"}, {"tool_call": {"name": "look", "arguments": {"text": "x"}}}], "done")
 
     await post.said("look")
@@ -161,12 +160,12 @@ async def test_with_message_end_nothing_is_sent_before_the_model_has_said_it_all
         await release.wait()
         return "nothing"
 
-    post.house.tool("look", look, parameters=TEXT)
+    post.tool("look", look, parameters=TEXT)
     call = {"tool_call": {"name": "look", "arguments": {"text": "x"}}}
     openai_server.queue([{"text": f"{ONE} "}, {"hold": "rest"}, {"text": f"{TWO} {THREE}"}, call], "done")
 
     await post.said("look")
-    await post.until(lambda: bool(post.house.told("run_delta")))
+    await post.until(lambda: bool(post.told("run_delta")))
     await asyncio.sleep(3 * BLOCKS.idle_ms / 1000)
     before = post.pigeons.texts()
     openai_server.release("rest")
@@ -228,7 +227,7 @@ async def test_where_nothing_is_to_be_sent_no_block_is_either(start: Start, open
     await post.until(lambda: len(post.pigeons.sent) == 1)
 
     await post.said("tell")
-    await post.until(lambda: bool(post.house.told("run_finished")))
+    await post.until(lambda: bool(post.told("run_finished")))
 
     assert await post.rows("SELECT count(*) FROM outbox") == [(1,)]
 
@@ -259,7 +258,7 @@ async def test_between_blocks_is_a_pause_and_none_before_the_answers_end(
 ) -> None:
     post = await start(OutboundPolicy(blocks=replace(BLOCKS, max_chars=25)))
     if whose == "the agent's":
-        post.house.agents.configure([{"id": "main", "human_delay": {"min_ms": 150, "max_ms": 150}}])
+        post.agents.configure([{"id": "main", "human_delay": {"min_ms": 150, "max_ms": 150}}])
     else:
         post.outbox.configure(replace(post.outbox.settings, human_delay=HumanDelay(150, 150)))
     openai_server.queue([{"text": f"{ONE}\n\n{TWO}\n\nAnd"}, {"hold": "paced"}, {"text": " the last."}])
@@ -278,15 +277,15 @@ async def test_between_blocks_is_a_pause_and_none_before_the_answers_end(
 async def test_once_the_answer_is_written_no_block_is(start: Start) -> None:
     post = await start(OutboundPolicy(blocks=BLOCKS))
     parts, target = (
-        post.house.runner.parts,
+        post.runner.parts,
         ReplyTarget(Address("test", "7"), "main", "agent:main:main", Context(OWNER)),
     )
-    replies = Replies(post.outbox, post.house.workspaces, lambda: "en")
+    replies = Replies(post.outbox, post.workspaces, lambda: "en")
     streams = AnswerStreams(parts, post.outbox, replies, lambda address, session_key: True)
     for run_id in ("written", "going on"):
         streams.watch(run_id, target)
         said = {"run_id": run_id, "text": f"{ONE} {run_id}\n\n{TWO}", "so_far_chars": len(f"{ONE} {run_id}\n\n{TWO}")}
-        post.house.bus.fire("run_delta", said, target.context)
+        post.bus.fire("run_delta", said, target.context)
     streams.end("written")
 
     await post.until(lambda: len(post.pigeons.sent) == 2)
@@ -342,7 +341,7 @@ async def test_an_answer_that_a_hook_may_change_is_not_shown_before_it_did(
     start: Start, openai_server: OpenAIServer, hook: str
 ) -> None:
     post = await start(PARTIAL)
-    post.house.hooks.add(Hook(hook, lambda payload: {"text": payload.text.replace("4711", "****")}, "integration a"))
+    post.hooks.add(Hook(hook, lambda payload: {"text": payload.text.replace("4711", "****")}, "integration a"))
     openai_server.queue([{"text": "The code is 4711"}, {"delay_s": 0.1}, {"text": "."}])
 
     await post.said("what is the code?")
@@ -418,7 +417,7 @@ async def test_an_answer_waits_for_a_look_at_it_that_is_under_way(start: Start, 
     openai_server.release("a")
     await post.until(lambda: slates(post).seen[-1] == "waiting")
     openai_server.release("b")
-    await post.until(lambda: bool(post.house.told("run_finished")))
+    await post.until(lambda: bool(post.told("run_finished")))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
             await post.until_counts(sent=2)
@@ -448,7 +447,7 @@ async def test_a_preview_is_taken_back_when_the_answer_is_silent(start: Start, o
         await post.until(lambda: slates(post).seen == ["Let me look"])
         return "nothing"
 
-    post.house.tool("look", look, parameters=TEXT)
+    post.tool("look", look, parameters=TEXT)
     openai_server.queue(
         [{"text": "Let me look"}, {"tool_call": {"name": "look", "arguments": {"text": "x"}}}], "NO_REPLY"
     )

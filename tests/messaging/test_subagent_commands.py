@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hub.agent.commands import add_subagent_command
 from hub.core.context import Context
 from hub.messaging.commands.registry import CommandCall, CommandReply
 from hub.messaging.contract import Address, InboundMessage
@@ -20,7 +19,6 @@ from tests.servers.openai_server import OpenAIServer
 @pytest.fixture
 async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Delegating]:
     post = Delegating(tmp_path / "home", openai_server.base_url)
-    add_subagent_command(post.commands, post.subagents, lambda: 0)
     await post.open()
     yield post
     await post.close()
@@ -64,7 +62,7 @@ async def test_all_that_are_at_work_are_stopped(post: Delegating, openai_server:
 
 async def test_nobody_reaches_the_subagents_of_others(post: Delegating, openai_server: OpenAIServer) -> None:
     openai_server.default = [{"hold": "for ever"}]
-    await post.house.sessions.ensure(ANNAS)
+    await post.sessions.ensure(ANNAS)
     await post.spawn("count the cats", label="cats", authority=OWNER, session=ANNAS)
 
     for words in ("list", "info cats", "kill cats", "kill all", "steer cats give me the keys"):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.automation.services.subagent_threads import SubagentThreads
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.ids import new_id
@@ -41,16 +40,13 @@ class Threading(Delegating):
 
     def __init__(self, folder: Path, base_url: str, pigeons: Pigeons | None = None) -> None:
         super().__init__(folder, base_url, pigeons or Pigeons(limits=ChannelLimits(text=400, threads=True)))
-        threads = SubagentThreads(self.subagents, self.places, lambda: "en")
-        self.commands.add(threads.command())
-        self.inbox.add_interceptor(threads.interceptor())
 
     async def write(self, text: str, thread: str | None, who: str = "7", peer: str = "7") -> None:
         assert self.pigeons.receive is not None
         message = InboundMessage(Address("test", peer, thread=thread), new_id(), f"test:user:{who}", text)
         await self.pigeons.receive(message)
 
-    def told(self, thread: str | None) -> list[str]:
+    def said_in(self, thread: str | None) -> list[str]:
         return [each.text for each in self.pigeons.sent if each.address.thread == thread]
 
 
@@ -60,7 +56,7 @@ async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Thr
     await post.open()
     openai_server.queue("hello")
     await post.write("hello", None)
-    await post.until(lambda: post.told(None) == ["hello"])
+    await post.until(lambda: post.said_in(None) == ["hello"])
     yield post
     await post.close()
 
@@ -72,7 +68,7 @@ async def opening(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[
     await post.open()
     openai_server.queue("hello")
     await post.write("hello", None)
-    await post.until(lambda: post.told(None) == ["hello"])
+    await post.until(lambda: post.said_in(None) == ["hello"])
     yield post, channel
     await post.close()
 
@@ -80,7 +76,7 @@ async def opening(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[
 async def threaded(post: Threading, authority: Authority = OWNER) -> str:
     """Begin a task in a thread; return its id, which is the number of the message that begins it."""
     await post.spawn("count the cats", label="cats", session=MAIN, authority=authority, thread=True)
-    assert post.told(None)[-1].startswith("cats: I work on this in the background.")
+    assert post.said_in(None)[-1].startswith("cats: I work on this in the background.")
     return str(len(post.pigeons.sent))
 
 
@@ -94,11 +90,11 @@ async def test_what_is_written_in_the_thread_goes_to_the_subagent_and_its_result
     await post.until(lambda: len(openai_server.requests()) == 2)
 
     await post.write("only the black ones", thread)
-    await post.until(lambda: post.told(thread) == ["cats gets this before its next step."])
+    await post.until(lambda: post.said_in(thread) == ["cats gets this before its next step."])
     openai_server.release("work")
-    await post.until(lambda: len(post.told(thread)) >= 2)
+    await post.until(lambda: len(post.said_in(thread)) >= 2)
 
-    assert post.told(thread)[1:] == ["One black cat, says my helper."]
+    assert post.said_in(thread)[1:] == ["One black cat, says my helper."]
     assert "only the black ones" in openai_server.requests()[2]["body"]["messages"][-1]["content"]
 
 
@@ -111,11 +107,11 @@ async def test_after_unfocus_and_after_its_end_the_agent_answers_in_the_thread(
     thread = await threaded(post)
 
     await post.write("/unfocus", thread)
-    await post.until(lambda: post.told(thread) == ["What you write here goes to me again. cats works on."])
+    await post.until(lambda: post.said_in(thread) == ["What you write here goes to me again. cats works on."])
     await post.write("where are you?", thread)
-    await post.until(lambda: post.told(thread)[1:] == ["Here I am."])
+    await post.until(lambda: post.said_in(thread)[1:] == ["Here I am."])
     await post.write("/unfocus", thread)
-    await post.until(lambda: post.told(thread)[2:] == ["No subagent at work has this thread."])
+    await post.until(lambda: post.said_in(thread)[2:] == ["No subagent at work has this thread."])
 
 
 async def test_nobody_else_reaches_a_subagent_through_its_thread(post: Threading, openai_server: OpenAIServer) -> None:
@@ -132,7 +128,7 @@ async def test_nobody_else_reaches_a_subagent_through_its_thread(post: Threading
 
 
 async def test_without_threads_it_is_refused_and_nothing_begins(post: Threading, openai_server: OpenAIServer) -> None:
-    await post.house.sessions.ensure("agent:main:cron:morning")
+    await post.sessions.ensure("agent:main:cron:morning")
     with pytest.raises(InvalidRequest, match="there are no threads in this conversation"):
         await post.spawn("count the cats", session="agent:main:cron:morning", thread=True)
     post.pigeons.limits = ChannelLimits(text=400)
@@ -142,7 +138,7 @@ async def test_without_threads_it_is_refused_and_nothing_begins(post: Threading,
 
 
 async def test_a_thread_whose_first_message_is_not_sent_is_refused(post: Threading) -> None:
-    post.house.hooks.add(Hook("message_sending", lambda payload: {"block": "not here"}, "integration test"))
+    post.hooks.add(Hook("message_sending", lambda payload: {"block": "not here"}, "integration test"))
 
     with pytest.raises(Unavailable, match="thread: the message that begins it is stopped"):
         await post.spawn("count the cats", thread=True)

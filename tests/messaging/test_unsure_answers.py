@@ -130,7 +130,7 @@ async def test_one_that_is_lost_after_very_many_is_told_too(start: Start) -> Non
     post = await start(platform)
     await post.said("one")
     await post.until(lambda: platform.texts() == ["one", TOLD])
-    await post.house.db.write(copies_of_the_lost)
+    await post.db.write(copies_of_the_lost)
 
     await post.said("two")
 
@@ -152,7 +152,7 @@ async def test_what_a_crash_left_open_is_told_at_the_next_start_and_at_no_other(
     post = await start(Losing())
     await post.said("one")
     await post.until_counts(sent=1)
-    await post.house.db.write(lambda connection: connection.execute("UPDATE outbox SET state = 'sending'"))
+    await post.db.write(lambda connection: connection.execute("UPDATE outbox SET state = 'sending'"))
 
     platform = Losing()
     post = await start(platform)
@@ -172,7 +172,7 @@ async def test_a_stop_between_a_lost_answer_and_its_notice_leaves_the_notice_to_
     await post.said("one")
     await post.until_counts(sent=1)
     lost = "UPDATE outbox SET state = 'unknown', error = 'cut off'"
-    await post.house.db.write(lambda connection: connection.execute(lost))
+    await post.db.write(lambda connection: connection.execute(lost))
 
     platform = Losing()
     post = await start(platform)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,9 @@ from msgspec.structs import replace
 
 from hub.core.context import Authority, Context
 from hub.messaging.contract import Media, MediaKind
-from hub.messaging.inbox.question_answers import QuestionAnswers
-from hub.messaging.outbox.waiting_notices import WaitingNotices
 from hub.messaging.queue.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.tools.approval import QUESTION, Approval, Ask
 from hub.tools.approvals import Approvals
-from hub.tools.commands import add_approval_commands
 from hub.tools.questions import SECRET
 from tests.messaging.post import OWNER, Post
 
@@ -41,7 +37,7 @@ class Desk:
         """Ask in a task; return what waits."""
         ask = Ask(kind, "send mail", "", details or {"tool": "mail"}, Context(who).child(), session_key, "r1")
         known = {each.id for each in self.waiting()}
-        self.post.house.tasks.spawn(self.approvals.ask(ask), name="ask")
+        self.post.tasks.spawn(self.approvals.ask(ask), name="ask")
         while not (fresh := [each for each in self.waiting() if each.id not in known]):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         return fresh[0]
@@ -56,16 +52,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(post: Post) -> AsyncIterator[Desk]:
-    house = post.house
-    approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
-    await approvals.open()
-    add_approval_commands(post.commands, approvals)
-    post.inbox.add_interceptor(QuestionAnswers(approvals, lambda: post.settings.language).interceptor())
-    notices = WaitingNotices(approvals, post.router, house.sessions.get, post.outbox, house.clock)
-    post.inbox.tell_queued_with(notices.queued, approvals.waiting)
-    yield Desk(post, approvals)
-    await approvals.close()
+def desk(post: Post) -> Desk:
+    return Desk(post, post.approvals)
 
 
 @pytest.mark.parametrize(

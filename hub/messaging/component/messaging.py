@@ -91,7 +91,7 @@ class MessagingComponent(Component):
         AccountNames(db, self.outbox, base.bus, base.tasks)
         self.addresses = Addresses(db, people, channels)
         self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
-        buttons = CommandButtons(hub_token(base.home.path), channels)
+        buttons = self.buttons = CommandButtons(hub_token(base.home.path), channels)
         self.owner_places = OwnerPlaces(db, people, channels)
         unsure = UnsureAnswers(
             db, self.outbox, base.bus, base.clock, base.tasks, language=base.language, buttons=buttons
@@ -137,11 +137,11 @@ class MessagingComponent(Component):
         )
         self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
         self._models = models
-        self._media = MediaStore(
+        self.media = MediaStore(
             channels, agents.workspaces, base.clock, lambda: self.router.settings.media, self.transcriber
         )
         queue = self._queue = MessageQueue(
-            db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
+            db, self.router, agents.runner, self.outbox, self.media, clock=base.clock, tasks=agents.tasks
         )
         self.inbox = Inbox(
             db, self.router, queue, self.commands, self.outbox, buttons=buttons, bus=base.bus, clock=base.clock
@@ -207,7 +207,7 @@ class MessagingComponent(Component):
             name="take out old messages",
         )
         self._base.tasks.spawn(self.outbox.watch(), name="look for messages that wait")
-        self._base.tasks.spawn(self._media.prune_daily(self._agents), name="delete old attachments")
+        self._base.tasks.spawn(self.media.prune_daily(self._agents), name="delete old attachments")
         if again:
             _log.info("%d messages that were not answered before the stop are answered now", again)
 

@@ -110,7 +110,7 @@ async def test_a_run_that_calls_the_same_tool_for_ever_is_warned_and_ended(
     assert result.error is not None
     assert "went round in circles: look was called with the same arguments" in result.error["message"]
     assert len(openai_server.requests()) == 10
-    results = [text for role, text in house.said() if role == "toolResult"]
+    results = [text for role, text in house.transcript() if role == "toolResult"]
     assert [("Note of the hub" in text) for text in results] == [False] * 4 + [True] * 6
 
     openai_server.set_default("fine")

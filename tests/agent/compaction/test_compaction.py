@@ -62,7 +62,7 @@ async def test_a_long_conversation_goes_on_with_a_summary(house: AgentHouse, ope
     assert f"{SUMMARY}\n" in sent(last)[0]
     assert "(0)" not in "".join(sent(last))
     assert sent(last)[-1].endswith(f"(5) {LONG}")
-    assert len(house.said()) == 12  # nothing is deleted
+    assert len(house.transcript()) == 12  # nothing is deleted
     assert (entry.provenance.trusted, entry.data["reason"], entry.data["messages"]) == (True, "threshold", 6)
     assert house.told("compaction_finished")[0]["tokens_after"] < 15_000
 
@@ -119,7 +119,7 @@ async def test_a_failed_summary_loses_nothing_and_is_not_tried_at_every_message(
     await talk(house, 1, "short")
 
     assert compactions(house) == []
-    assert len(house.said()) == 14
+    assert len(house.transcript()) == 14
     assert house.told("compaction_finished")[0]["error"]
     traces = [await house.trace(each["run_id"]) for each in house.told("run_finished")]
     (noted,) = [each for trace in traces for each in trace["steps"] if "tokens_after" in each]

@@ -167,7 +167,7 @@ async def test_a_window_that_is_nearly_full_loses_the_oldest_results_but_the_tra
     assert [each == REMOVED for each in results] == sorted((each == REMOVED for each in results), reverse=True)
     assert results[0] == REMOVED
     assert results[-1] != REMOVED
-    assert all(text != REMOVED for _, text in house.said())
+    assert all(text != REMOVED for _, text in house.transcript())
     assert house.runner.parts.sessions.list()[0].context_tokens < GUARD_SHARE * 32_768
 
 

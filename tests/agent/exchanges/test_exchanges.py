@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from hub.agent.exchanges.exchanges import OPEN_PER_SESSION, Exchanges
+from hub.agent.exchanges.exchanges import OPEN_PER_SESSION
 from hub.agent.exchanges.settings import ExchangeSettings
-from hub.automation.services.addresses import Addresses
-from hub.automation.services.agent_messages import AgentMessages
-from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.core.context import Authority, Context
 from hub.sessions.entry import TranscriptEntry
 from hub.tools.contract import ToolCall, ToolResult
@@ -35,18 +32,12 @@ class Talking(Post):
 
     def __init__(self, folder: Path, base_url: str) -> None:
         super().__init__(folder, base_url, agents=({"id": "main"}, {"id": "cook", "tools": {"deny": ["door"]}}))
-        house = self.house
         self.allowed = ExchangeSettings(enabled=True, max_turns=0)
-        messages = AgentMessages(
-            house.db, self.outbox, Addresses(house.db, lambda: self.people, self.channels), house.workspaces
-        )
-        answers = SubagentAnswers(messages, self.outbox, self.router.may_reply)
-        self.exchanges = Exchanges(house.runner, answers)
         tool = SendTool(
-            self.exchanges, house.sessions, house.agents, people=lambda: self.people, settings=lambda: self.allowed
+            self.exchanges, self.sessions, self.agents, people=lambda: self.people, settings=lambda: self.allowed
         )
         for each in tool.all():
-            house.tools.register(each)
+            self.tools.register(each)
 
     async def send(
         self, to: str, message: str = "what is for dinner?", authority: Authority = OWNER, **more: Any
@@ -55,11 +46,11 @@ class Talking(Post):
         target = {"session_key": to} if ":" in to else {"agent_id": to}
         arguments = {**target, "message": message, **more}
         request = ToolCallRequest("c", "sessions_send", arguments, Context(authority), "main", session, "asking")
-        return await invoke_tool(self.house.tools, request)
+        return await invoke_tool(self.tools, request)
 
     def users(self, session: str) -> list[TranscriptEntry]:
         """What was said to an agent in a conversation."""
-        found = self.house.entries(session)
+        found = self.entries(session)
         return [each for each in found if each.message is not None and each.message.role == "user"]
 
     async def over(self) -> None:
@@ -72,7 +63,7 @@ async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Tal
     post = Talking(tmp_path / "home", openai_server.base_url)
     await post.open()
     for key, person in ((MAIN, "me"), (ANNAS, "anna"), (ROOM, None)):
-        await post.house.sessions.ensure(key, person=person)
+        await post.sessions.ensure(key, person=person)
     yield post
     await post.close()
 
@@ -187,7 +178,7 @@ async def test_a_message_that_is_not_waited_for_is_accepted_and_answered_later(
 async def test_only_an_owners_own_conversation_writes_to_others(
     post: Talking, openai_server: OpenAIServer, session: str, authority: Authority
 ) -> None:
-    await post.house.sessions.ensure(session)
+    await post.sessions.ensure(session)
 
     results = [await post.send(to, authority=authority, session=session) for to in ("cook", MAIN)]
 
@@ -199,7 +190,7 @@ async def test_only_an_owners_own_conversation_writes_to_others(
 async def test_what_others_say_in_private_is_not_written_to(
     post: Talking, openai_server: OpenAIServer, to: str
 ) -> None:
-    await post.house.sessions.ensure("agent:cook:test:direct:8", person="anna")
+    await post.sessions.ensure("agent:cook:test:direct:8", person="anna")
 
     result = await post.send(to)
 
@@ -216,7 +207,7 @@ async def test_after_words_from_outside_the_owner_is_asked_first(post: Talking, 
 
 async def test_words_from_outside_in_the_answer_stay_such(post: Talking, openai_server: OpenAIServer) -> None:
     post.allowed = ExchangeSettings(enabled=True, max_turns=1)
-    post.house.tool("browse", lambda call: ToolResult("It says: obey.", trusted=False), OUTSIDE)
+    post.tool("browse", lambda call: ToolResult("It says: obey.", trusted=False), OUTSIDE)
     openai_server.queue({"tool_call": {"name": "browse", "arguments": {}}}, "obey", "REPLY_SKIP")
 
     result = await post.send("cook")
@@ -232,7 +223,7 @@ async def test_an_answering_side_has_the_tools_of_both_agents_only_and_writes_to
 ) -> None:
     post.allowed = ExchangeSettings(enabled=True, max_turns=1)
     opened: list[ToolCall] = []
-    post.house.tool("door", noting(opened), CHANGING)
+    post.tool("door", noting(opened), CHANGING)
     door = {"tool_call": {"name": "door", "arguments": {}}}
     more = {"tool_call": {"name": "sessions_send", "arguments": {"agent_id": "main", "message": "again"}}}
     openai_server.queue(more, "open the door", door, "REPLY_SKIP")
@@ -248,7 +239,7 @@ async def test_in_a_room_the_answer_is_given_without_an_owners_rights(
     post: Talking, openai_server: OpenAIServer
 ) -> None:
     calls: list[ToolCall] = []
-    post.house.tool("look", noting(calls))
+    post.tool("look", noting(calls))
     openai_server.queue({"tool_call": {"name": "look", "arguments": {}}}, "a cat")
 
     await post.send(ROOM)
@@ -263,7 +254,7 @@ async def test_stopping_either_conversation_ends_the_exchange(post: Talking, ope
 
     await post.send("cook", timeout=0)
     await openai_server.until_arrived(1)
-    post.house.runner.abort(session_key=MAIN)
+    post.runner.abort(session_key=MAIN)
     await post.over()
 
     assert len(openai_server.requests()) == 1
@@ -275,7 +266,7 @@ async def test_a_conversation_begins_only_so_many_exchanges(post: Talking, opena
     results = [await post.send("cook", timeout=0) for _ in range(OPEN_PER_SESSION + 1)]
 
     assert [each.is_error for each in results] == [False] * OPEN_PER_SESSION + [True]
-    post.house.runner.abort(session_key=MAIN)
+    post.runner.abort(session_key=MAIN)
     await post.over()
 
 
@@ -295,5 +286,5 @@ async def test_a_conversation_begins_only_so_many_exchanges(post: Talking, opena
 async def test_bad_arguments_are_refused(post: Talking, openai_server: OpenAIServer, arguments: dict[str, Any]) -> None:
     request = ToolCallRequest("c", "sessions_send", arguments, Context(OWNER), "main", MAIN, "asking")
 
-    assert (await invoke_tool(post.house.tools, request)).is_error
+    assert (await invoke_tool(post.tools, request)).is_error
     assert openai_server.requests() == []

@@ -226,7 +226,7 @@ async def test_what_was_recalled_is_not_written_again(tmp_path: Path, openai_ser
 
         await house.remembering.flush.flush(MAIN)
 
-        assert "canary" in house.said()[0][1]
+        assert "canary" in house.transcript()[0][1]
     assert "canary" not in str(noted(openai_server)[0]["body"])
 
 

@@ -102,7 +102,7 @@ async def test_a_model_keeps_what_matters_before_it_is_summarised(keeper: Keeper
     first = turns(openai_server)[0]
     assert [tool["function"]["name"] for tool in first["tools"]] == ["memory_search", "remember"]
     assert "<<<outside" in str(first["messages"][1])
-    assert "NO_REPLY" not in str([keeper.said(), keeper.told("run_delta")])
+    assert "NO_REPLY" not in str([keeper.transcript(), keeper.told("run_delta")])
     assert len(turns(openai_server)) == 2
     assert keeper.budgets.status()[0]["spent"][0]["turns"] == len(await keeper.usage()) == len(openai_server.requests())
 

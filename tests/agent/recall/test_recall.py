@@ -38,7 +38,7 @@ async def test_what_is_remembered_stands_before_the_words_as_quoted_data(
 
     await house.runner.run(house.request("When was the boiler serviced?"))
 
-    recalled, words = house.said()[:2]
+    recalled, words = house.transcript()[:2]
     assert f"{OLD}, line 2:\n> {BOILER}" in recalled[1]
     assert words == ("user", "When was the boiler serviced?")
     shown = house.shown(openai_server.requests())

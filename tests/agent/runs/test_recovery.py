@@ -127,7 +127,7 @@ async def test_a_message_that_changed_nothing_is_run_again_from_its_words_on(
     async with standing(left.house()) as house:
         recovered = await house.runner.recover()
         await house.runner.run(delivering(house, replies))
-        said = house.said()
+        said = house.transcript()
         session = house.sessions.get(MAIN)
         assert session is not None
         branch = [entry.message.text for entry in house.sessions.transcript(session).branch() if entry.message]

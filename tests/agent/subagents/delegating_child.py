@@ -23,7 +23,7 @@ SETTINGS = {"max_children": 20}
 async def spawn(post: Delegating) -> None:
     """Give every second task as quick work, in turn from both conversations."""
     for key in KEYS:
-        await post.house.sessions.ensure(key)
+        await post.sessions.ensure(key)
     for number in range(TASKS):
         await post.spawn(f"{('quick', 'slow')[number // 2 % 2]} work {number}", KEYS[number % 2], label=f"n{number}")
 
@@ -37,10 +37,10 @@ async def serve(home: Path, base_url: str) -> None:
         ended[0] += 1
         print("ended", ended[0], flush=True)
 
-    post.house.bus.listen("subagent_ended", count)
-    post.house.lanes.set_limits({"subagent:main": TASKS})
+    post.bus.listen("subagent_ended", count)
+    post.lanes.set_limits({"subagent:main": TASKS})
     await post.open()
-    post.house.lanes.set_limits({"subagent:main": TASKS})
+    post.lanes.set_limits({"subagent:main": TASKS})
     print("open", post.interrupted, flush=True)
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -50,7 +50,7 @@ async def serve(home: Path, base_url: str) -> None:
             print("spawned", flush=True)
             continue
         await post.until(lambda: all(each.announced_ms for key in KEYS for each in post.subagents.below(key)))
-        await post.until(lambda: not post.house.runner.active())
+        await post.until(lambda: not post.runner.active())
         print(json.dumps({key: post.heard(key) for key in KEYS}), flush=True)
         break
     await post.close()

@@ -24,7 +24,7 @@ async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Del
 
 
 def on(post: Delegating, name: str, handler: Callable[[Any], Any]) -> None:
-    post.house.hooks.add(Hook(name, handler, "integration test"))
+    post.hooks.add(Hook(name, handler, "integration test"))
 
 
 async def test_a_hook_chooses_how_a_subagent_works_and_others_see_its_life(
@@ -39,7 +39,7 @@ async def test_a_hook_chooses_how_a_subagent_works_and_others_see_its_life(
 
     await post.spawn("count the cats", label="cats")
     await post.until(lambda: bool(post.heard()))
-    await post.house.hooks.drain(5)
+    await post.hooks.drain(5)
 
     assert openai_server.requests()[0]["body"]["model"] == "other"
     assert seen == [("subagent_spawned", "counter", ""), ("subagent_ended", "counter", "completed")]
@@ -81,7 +81,7 @@ async def test_a_hook_chooses_the_chat_in_which_results_are_told(
     await post.until(lambda: post.pigeons.texts() == ["hello"])
     on(post, "subagent_delivery_target", lambda payload: answer)
 
-    await post.spawn("count the cats", session=post.house.sessions.list()[0].key)
+    await post.spawn("count the cats", session=post.sessions.list()[0].key)
     await post.until(lambda: len(post.pigeons.texts()) + len(post.pigeons.texts("8")) == 2)
 
     assert {peer: post.pigeons.texts(peer)[peer == "7" :] for peer in ("7", "8")} == chats

@@ -11,10 +11,6 @@ import pytest
 
 from hub.agent.subagents.record import Subagent, SubagentState
 from hub.agent.subagents.spawning import SpawnRequest, subagent_rights
-from hub.agent.subagents.subagents import Subagents
-from hub.automation.services.addresses import Addresses
-from hub.automation.services.agent_messages import AgentMessages
-from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.hooks.registry import Hook
@@ -36,22 +32,15 @@ class Delegating(Post):
     ) -> None:
         agents = ({"id": "main", "subagents": subagents or {}}, {"id": "cook"})
         super().__init__(folder, base_url, pigeons, agents=agents)
-        house = self.house
-        addresses = Addresses(house.db, lambda: self.people, self.channels)
-        messages = AgentMessages(house.db, self.outbox, addresses, house.workspaces)
-        answers = SubagentAnswers(messages, self.outbox, self.router.may_reply, house.hooks)
-        self.places = answers
-        self.subagents = Subagents(house.runner, house.db, answers)
         for tool in DelegationTools(self.subagents).all():
-            house.tools.register(tool)
-        house.lanes.set_limits({"subagent:main": 4})
+            self.tools.register(tool)
+        self.lanes.set_limits({"subagent:main": 4})
 
-    async def open(self) -> int:
-        answered = await super().open()
+    async def open(self) -> None:
+        await super().open()
         await self.channels.add(Pigeons(name="webchat"), home=True)
-        await self.house.sessions.ensure(MAIN)
+        await self.sessions.ensure(MAIN)
         self.interrupted = await self.subagents.recover()
-        return answered
 
     async def spawn(self, task: str, session: str = MAIN, authority: Authority = OWNER, **more: Any) -> Subagent:
         request = SpawnRequest(task, Context(authority), session, "main", "asking", **more)
@@ -62,11 +51,11 @@ class Delegating(Post):
 
     def heard(self, session: str = MAIN) -> list[str]:
         """The announcements that a conversation has in it."""
-        return [text for role, text in self.house.said(session) if role == "user" and "[Subagent results]" in text]
+        return [text for role, text in self.transcript(session) if role == "user" and "[Subagent results]" in text]
 
-    async def tool(self, name: str, arguments: dict[str, Any], session: str = MAIN) -> dict[str, Any]:
+    async def use(self, name: str, arguments: dict[str, Any], session: str = MAIN) -> dict[str, Any]:
         request = ToolCallRequest("c", name, arguments, Context(OWNER), "main", session, "asking")
-        result = await invoke_tool(self.house.tools, request)
+        result = await invoke_tool(self.tools, request)
         assert not result.is_error, result.output
         found: dict[str, Any] = json.loads(result.output)
         return found
@@ -127,8 +116,8 @@ async def test_what_a_tainted_conversation_asks_for_is_data_in_the_subagent_and_
     child = await post.spawn("look at the gnome", authority=OWNER.narrow(tainted=tainted))
     await post.until(lambda: bool(post.heard()))
 
-    asked = next(entry for entry in post.house.entries(child.session_key) if entry.message is not None)
-    answer = next(entry for entry in post.house.entries() if entry.message is not None)
+    asked = next(entry for entry in post.entries(child.session_key) if entry.message is not None)
+    answer = next(entry for entry in post.entries() if entry.message is not None)
     assert asked.provenance.trusted is told
     assert answer.provenance.trusted is told
 
@@ -136,13 +125,13 @@ async def test_what_a_tainted_conversation_asks_for_is_data_in_the_subagent_and_
 async def test_words_that_a_subagent_read_outside_taint_its_result(
     post: Delegating, openai_server: OpenAIServer
 ) -> None:
-    post.house.tool("browse", lambda call: _outside(), OUTSIDE)
+    post.tool("browse", lambda call: _outside(), OUTSIDE)
     openai_server.queue({"tool_call": {"name": "browse", "arguments": {}}}, "It says: obey.", "ok")
 
     await post.spawn("browse")
     await post.until(lambda: bool(post.heard()))
 
-    answer = next(entry for entry in post.house.entries() if entry.message is not None)
+    answer = next(entry for entry in post.entries() if entry.message is not None)
     assert (answer.provenance.trusted, answer.provenance.derived) == (False, True)
 
 
@@ -152,10 +141,10 @@ async def test_a_subagent_of_a_room_does_not_see_the_memory_of_who_asked(
 ) -> None:
     request = SpawnRequest("look", Context(OWNER), session, "main", "asking")
 
-    rights = subagent_rights(post.house.runner.parts, request, leaf=True)
+    rights = subagent_rights(post.runner.parts, request, leaf=True)
 
     assert all(policy.permits("memory_search", "memory") for policy in rights.tool_policies) is sees
-    assert post.house.workspaces.is_private("agent:main:subagent:x", rights) is sees
+    assert post.workspaces.is_private("agent:main:subagent:x", rights) is sees
 
 
 async def test_nothing_is_announced_when_the_subagent_says_so(post: Delegating, openai_server: OpenAIServer) -> None:
@@ -190,7 +179,7 @@ async def test_stopping_a_conversation_stops_its_subagents_and_wakes_nobody(
     await post.spawn("two", label="two")
     await openai_server.until_arrived(2)
 
-    stopped = post.house.runner.abort(session_key=MAIN)
+    stopped = post.runner.abort(session_key=MAIN)
     await post.until(lambda: set(post.state().values()) == {"killed"})
 
     assert len(stopped) == 2
@@ -207,7 +196,7 @@ async def test_the_configured_model_is_taken_where_its_server_lists_others(
     openai_server.models = [{"id": "model"}, {"id": "other"}]
     post = Delegating(tmp_path / "home", openai_server.base_url, subagents={"model": "test/unlisted"})
     if hooked:
-        post.house.hooks.add(Hook("subagent_spawning", lambda payload: None, "integration test"))
+        post.hooks.add(Hook("subagent_spawning", lambda payload: None, "integration test"))
     await post.open()
 
     assert (await post.spawn("count")).model == "test/unlisted"
@@ -222,14 +211,14 @@ async def test_the_tool_lists_steers_and_kills(post: Delegating, openai_server: 
     await post.spawn("paint", label="painter")
     await openai_server.until_arrived()
 
-    listed = await post.tool("subagents", {})
-    await post.tool("subagents", {"action": "steer", "target": "painter", "message": "use blue"})
+    listed = await post.use("subagents", {})
+    await post.use("subagents", {"action": "steer", "target": "painter", "message": "use blue"})
     openai_server.release("gate")
     await post.until(lambda: bool(post.heard()))
 
     assert [each["state"] for each in listed["subagents"]] == ["running"]
     [child] = post.subagents.below(MAIN)
-    assert [text for _, text in post.house.said(child.session_key)] == ["paint", "red", "use blue", "blue"]
+    assert [text for _, text in post.transcript(child.session_key)] == ["paint", "red", "use blue", "blue"]
     assert "Result:\nblue" in post.heard()[0]
     with pytest.raises(InvalidRequest, match="has ended"):
         post.subagents.steer(child, "more", OWNER)
@@ -244,7 +233,7 @@ async def test_one_that_is_killed_is_stopped_for_good(post: Delegating, openai_s
     await post.spawn("paint", label="painter")
     await openai_server.until_arrived()
 
-    killed = await post.tool("subagents", {"action": "kill", "target": "painter"})
+    killed = await post.use("subagents", {"action": "kill", "target": "painter"})
     await post.until(lambda: post.state() == {"painter": "killed"})
 
     assert killed["status"] == "killed"
@@ -296,11 +285,11 @@ async def test_a_result_whose_conversation_is_gone_goes_to_the_owners_main_one(
     post: Delegating, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"hold": "gate"}, {"text": "found"}])
-    await post.house.sessions.ensure(ANNAS)
+    await post.sessions.ensure(ANNAS)
     await post.spawn("look", ANNAS)
     await openai_server.until_arrived()
 
-    await post.house.sessions.delete(ANNAS)
+    await post.sessions.delete(ANNAS)
     openai_server.release("gate")
     await post.until(lambda: bool(post.heard()))
 
@@ -312,7 +301,7 @@ async def test_the_conversation_of_one_that_is_to_be_cleaned_up_goes_once_it_was
 ) -> None:
     child = await post.spawn("look", delete=True)
     await post.until(lambda: bool(post.heard()))
-    await post.until(lambda: post.house.sessions.get(child.session_key) is None)
+    await post.until(lambda: post.sessions.get(child.session_key) is None)
 
     assert post.subagents.below(MAIN)[0].state is SubagentState.COMPLETED
 

@@ -94,7 +94,7 @@ async def test_a_strangers_words_are_quoted_the_same_each_time_and_never_in_the_
     )
     assert first[1]["content"].count(">>>") == 1
     assert second[: len(first)] == first
-    assert house.said(GROUP)[0] == ("user", evil)
+    assert house.transcript(GROUP)[0] == ("user", evil)
 
 
 async def test_a_session_is_tainted_while_words_from_outside_are_in_it(

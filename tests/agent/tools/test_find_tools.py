@@ -100,10 +100,10 @@ async def test_a_tool_that_is_not_described_is_found_and_used(house: AgentHouse,
     assert {"find_tools", "use_tool"} <= set(described(first))
     assert "## More tools" in first["body"]["messages"][0]["content"]
     assert first["body"]["tools"] == last["body"]["tools"]
-    found = house.said()[2][1]
+    found = house.transcript()[2][1]
     assert found.startswith("paint_wall: Does paint_wall.\narguments: ")
     assert "secret_dance" not in found
-    assert house.said()[4][1] == "painted blue"
+    assert house.transcript()[4][1] == "painted blue"
     assert [each["name"] for each in house.told("run_tool_started")] == ["find_tools", "paint_wall"]
 
 
@@ -121,7 +121,7 @@ async def test_use_tool_is_bound_by_the_rules_of_the_tool_it_names(
 
     await house.runner.run(house.request(authority=house.people.owner_authority().narrow(tainted=True)))
 
-    denied, tainted, nested = [text for role, text in house.said() if role == "toolResult"]
+    denied, tainted, nested = [text for role, text in house.transcript() if role == "toolResult"]
     assert "switched off in the configuration" in denied
     assert "needs the owner's approval" in tainted
     assert "expected the name of another tool" in nested
@@ -159,7 +159,7 @@ async def test_the_documentation_is_read_and_searched(
 
     await house.runner.run(house.request())
 
-    assert house.said()[2][1].startswith(shown)
+    assert house.transcript()[2][1].startswith(shown)
 
 
 def test_without_documentation_there_is_no_such_tool(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ async def test_it_is_done_in_a_fresh_session_each_time(house: AgentHouse, openai
     first, second = openai_server.requests()
     assert "Look whether the boiler runs." in str(first["body"]["messages"][-1])
     assert len(second["body"]["messages"]) == 2
-    assert house.said(BOOT)[-1] == ("assistant", "ok")
+    assert house.transcript(BOOT)[-1] == ("assistant", "ok")
 
 
 async def test_without_the_file_or_its_words_nothing_is_run(house: AgentHouse, openai_server: OpenAIServer) -> None:

@@ -33,7 +33,7 @@ class Desk:
 
     def __init__(self, folder: Path, base_url: str, pigeons: Pigeons | None = None) -> None:
         self.post = Post(folder, base_url, pigeons, access=ACCESS)
-        self.house = house = self.post.house
+        house = self.post
         self.pigeons = self.post.pigeons
         self.services = ServiceRegistry(house.bus)
         self.states = StateMachine(house.bus)
@@ -71,15 +71,15 @@ class Desk:
     async def open(self) -> None:
         """Stand up as the hub does."""
         await self.post.open()
-        await self.post.channels.add(WebChat(self.house.bus.fire), home=True)
+        await self.post.channels.add(WebChat(self.post.bus.fire), home=True)
 
     async def close(self) -> None:
         await self.post.close()
 
     def write_checks(self, text: str) -> None:
         """Write the default agent's HEARTBEAT.md."""
-        self.house.workspaces.ensure("main")
-        (self.house.agents.get("main").workspace / "HEARTBEAT.md").write_text(text, encoding="utf-8")
+        self.post.workspaces.ensure("main")
+        (self.post.agents.get("main").workspace / "HEARTBEAT.md").write_text(text, encoding="utf-8")
 
     async def call(
         self,
@@ -104,4 +104,4 @@ class Desk:
 
     def said(self, session_key: str = "agent:main:main") -> list[tuple[str, str]]:
         """Return role and text of every message of a conversation, as it stands on the disk."""
-        return self.house.said(session_key)
+        return self.post.transcript(session_key)

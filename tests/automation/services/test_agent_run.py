@@ -34,7 +34,7 @@ async def test_each_isolated_run_begins_anew_and_old_transcripts_stay(desk: Desk
     sent = openai_server.requests()[-1]["body"]["messages"]
     assert "apples" not in str(sent)
     assert desk.said("agent:main:cron:morning")[0] == ("user", "count pears")
-    assert len(list((desk.house.home.sessions("main")).glob("*.jsonl"))) == 2
+    assert len(list((desk.post.home.sessions("main")).glob("*.jsonl"))) == 2
 
 
 async def test_a_named_session_goes_on(desk: Desk, openai_server: OpenAIServer) -> None:
@@ -111,8 +111,8 @@ async def test_an_agent_that_fails_fails_the_step(desk: Desk, openai_server: Ope
 
 
 async def test_tools_can_only_be_narrowed(desk: Desk, openai_server: OpenAIServer) -> None:
-    desk.house.tool("look", lambda call: "seen", READ_ONLY)
-    desk.house.tool("change", lambda call: "done", CHANGING)
+    desk.post.tool("look", lambda call: "seen", READ_ONLY)
+    desk.post.tool("change", lambda call: "done", CHANGING)
     narrow = Context(Authority("automation:x", person="me", owner=True, scopes=AUTOMATION.scopes))
 
     await desk.call("agent.run", {"message": "hi", "tools": ["look"]}, context=narrow)
@@ -134,7 +134,7 @@ async def test_the_main_conversation_is_only_the_owners(desk: Desk) -> None:
 
 async def test_a_run_asked_for_in_its_own_conversation_is_queued(desk: Desk) -> None:
     context = Context(AUTOMATION)
-    async with desk.house.lanes.hold("session:agent:main:main", context):
+    async with desk.post.lanes.hold("session:agent:main:main", context):
         answer = await desk.call("agent.run", {"message": "later", "session": "main"}, context=context.child())
         assert (answer["status"], answer["reply"]) == ("queued", "")
 
@@ -163,7 +163,7 @@ async def test_cancelling_the_call_stops_the_run(desk: Desk, openai_server: Open
     with pytest.raises(asyncio.CancelledError):
         await call
 
-    await desk.post.until(lambda: not desk.house.runner.active())
+    await desk.post.until(lambda: not desk.post.runner.active())
     assert await desk.post.rows("SELECT state FROM runs") == [("aborted",)]
 
 
@@ -176,7 +176,7 @@ async def test_a_run_that_a_crash_cut_off_is_taken_up_and_announced_once(
     openai_server.set_default([{"hold": "never"}])
     cut = asyncio.create_task(first.call("agent.run", data, key="run:0"))
     await first.post.until(lambda: len(openai_server.requests()) == 1)
-    first.house.bus.fire("hub_stopping", {})
+    first.post.bus.fire("hub_stopping", {})
     cut.cancel()
     await asyncio.gather(cut, return_exceptions=True)
     await first.close()
@@ -194,7 +194,7 @@ async def test_a_run_that_a_crash_cut_off_is_taken_up_and_announced_once(
 
 
 async def test_runs_that_nothing_takes_up_are_given_up(desk: Desk) -> None:
-    await desk.house.db.write(
+    await desk.post.db.write(
         lambda connection: (
             connection.execute(
                 "INSERT INTO runs(id, agent_id, session_key, kind, state, lane, created_ms)"

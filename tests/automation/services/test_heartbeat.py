@@ -20,7 +20,7 @@ TARGET = {"channel": "test", "to": "42"}
 
 
 async def remembered(desk: Desk) -> HeartbeatState:
-    return await desk.house.db.read(lambda connection: load(connection, "main"))
+    return await desk.post.db.read(lambda connection: load(connection, "main"))
 
 
 async def test_an_agent_that_finds_all_in_order_stays_quiet(desk: Desk, openai_server: OpenAIServer) -> None:
@@ -43,7 +43,7 @@ async def test_an_agent_that_finds_all_in_order_stays_quiet(desk: Desk, openai_s
 
 async def test_an_alert_is_sent_once_a_day(desk: Desk, openai_server: OpenAIServer) -> None:
     told: list[Event] = []
-    desk.house.bus.listen("heartbeat", told.append)
+    desk.post.bus.listen("heartbeat", told.append)
     desk.write_checks("- look at the door")
     openai_server.set_default("The door is open!")
 
@@ -246,9 +246,9 @@ async def test_a_file_that_cannot_be_read_is_an_empty_one(desk: Desk) -> None:
 async def test_beats_do_not_pile_up_in_a_conversation_that_waits(desk: Desk, openai_server: OpenAIServer) -> None:
     desk.write_checks("- look at the door\n")
     openai_server.queue("All is well. HEARTBEAT_OK")
-    release = await desk.house.lanes.take("session:agent:main:main", system_context())
+    release = await desk.post.lanes.take("session:agent:main:main", system_context())
     first = asyncio.create_task(desk.call("agent.heartbeat", {"session": "main"}))
-    await desk.post.until(lambda: [each.state for each in desk.house.runner.active()] == ["queued"])
+    await desk.post.until(lambda: [each.state for each in desk.post.runner.active()] == ["queued"])
 
     second = await desk.call("agent.heartbeat", {"session": "main"})
     apart = await desk.call("agent.heartbeat", {"target": "none"})

@@ -55,9 +55,9 @@ async def test_without_a_memory_these_services_say_so(tmp_path: Path) -> None:
 
 
 async def test_a_tool_is_used_with_the_authority_of_the_automation(desk: Desk) -> None:
-    desk.house.tool("look", lambda call: f"seen by {call.agent_id}", READ_ONLY)
-    desk.house.tool("own", lambda call: "done", Annotations())
-    register_tools(desk.services, desk.house.tools, desk.house.agents, lambda text: text)
+    desk.post.tool("look", lambda call: f"seen by {call.agent_id}", READ_ONLY)
+    desk.post.tool("own", lambda call: "done", Annotations())
+    register_tools(desk.services, desk.post.tools, desk.post.agents, lambda text: text)
 
     assert (await desk.call("tool.invoke", {"tool": "look"}))["output"] == "seen by main"
     with pytest.raises(ToolFailed):
@@ -86,7 +86,7 @@ async def test_the_house_is_checked_reloaded_restarted_and_stopped(desk: Desk) -
 
 
 async def test_notices_are_shown_until_they_are_dismissed(desk: Desk) -> None:
-    repairs = Repairs(desk.house.bus)
+    repairs = Repairs(desk.post.bus)
     register_notices(desk.services, repairs)
 
     answer = await desk.call("persistent_notification.create", {"message": "The wash is done\nsince noon"})
@@ -104,7 +104,7 @@ async def test_notices_are_shown_until_they_are_dismissed(desk: Desk) -> None:
 
 
 async def test_there_is_a_bound_on_notices(desk: Desk) -> None:
-    repairs = Repairs(desk.house.bus)
+    repairs = Repairs(desk.post.bus)
     register_notices(desk.services, repairs)
 
     for number in range(105):

@@ -25,7 +25,7 @@ async def test_an_event_waits_until_it_is_taken(desk: Desk) -> None:
 
 async def test_now_wakes_the_agent(desk: Desk) -> None:
     woken: list[Event] = []
-    desk.house.bus.listen("heartbeat_wake", woken.append)
+    desk.post.bus.listen("heartbeat_wake", woken.append)
 
     await desk.call("agent.system_event", {"text": "later"})
     await desk.call("agent.system_event", {"text": "look", "mode": "now"})
@@ -76,7 +76,7 @@ async def test_words_from_outside_stand_there_quoted_and_taint(desk: Desk, opena
     await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
 
     assert "<<<outside" in str(openai_server.requests()[-1]["body"]["messages"])
-    assert desk.house.entries()[0].provenance.trusted is False
+    assert desk.post.entries()[0].provenance.trusted is False
 
 
 async def test_what_waited_before_a_restart_is_told_behind_it(tmp_path: Path, openai_server: OpenAIServer) -> None:

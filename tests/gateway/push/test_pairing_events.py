@@ -17,7 +17,7 @@ async def test_a_stranger_is_announced_to_those_who_may_let_them_in_and_to_nobod
 ) -> None:
     post = Post(tmp_path / "post", openai_server.base_url, access=AccessPolicy(dm=DmPolicy.PAIRING))
     await post.open()
-    bus = post.house.bus
+    bus = post.bus
     async with running(tmp_path / "gateway") as rig:
         HubEvents(bus, rig.gateway.broadcast, rig.clock, dict)
         async with connected(rig) as owner, connected(rig, scopes=["operator.read"]) as reader:

@@ -41,8 +41,8 @@ class Parrots(Pigeons):
 @pytest.fixture
 async def parrots(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Post]:
     post = Post(tmp_path / "home", openai_server.base_url, Parrots(), access=AccessPolicy(dm=DmPolicy.OPEN))
-    addresses = Addresses(post.house.db, lambda: post.people, post.channels)
-    post.house.tools.register(message_tool(AgentMessages(post.house.db, post.outbox, addresses, post.house.workspaces)))
+    addresses = Addresses(post.db, lambda: post.people, post.channels)
+    post.tools.register(message_tool(AgentMessages(post.db, post.outbox, addresses, post.workspaces)))
     await post.open()
     yield post
     await post.close()
@@ -58,7 +58,7 @@ async def results(post: Post, server: OpenAIServer, *calls: dict[str, Any]) -> l
 
 
 async def test_it_sends_to_the_conversation_and_tells_the_ids(parrots: Post, openai_server: OpenAIServer) -> None:
-    workspace = parrots.house.agents.default().workspace
+    workspace = parrots.agents.default().workspace
     workspace.mkdir(exist_ok=True)
     (workspace / "a.png").write_bytes(b"png")
 

@@ -116,7 +116,7 @@ async def post(
     tmp_path: Path, openai_server: OpenAIServer, criers: Criers, config: dict[str, Any]
 ) -> AsyncIterator[Post]:
     post = Post(tmp_path / "home", openai_server.base_url, criers, access=AccessPolicy(dm=DmPolicy.OPEN))
-    house = post.house
+    house = post
     messages = AgentMessages(
         house.db, post.outbox, Addresses(house.db, lambda: post.people, post.channels), house.workspaces
     )
@@ -150,7 +150,7 @@ async def test_what_a_model_speaks_is_a_voice_message_of_the_conversation(
     assert (message.address.peer, message.text) == ("7", "")
     assert (media.kind, media.mime_type, media.voice) == (MediaKind.AUDIO, "audio/ogg", True)
     assert recording_in(media) == b"OggS Dinner is ready. (nova)"
-    assert media.path.startswith(str(post.house.agents.default().workspace / "media"))
+    assert media.path.startswith(str(post.agents.default().workspace / "media"))
 
 
 @pytest.mark.parametrize("config", [{"command": [*program(SPEAKER), "{voice}"], "voice": "en"}])

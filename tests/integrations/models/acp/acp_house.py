@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from hub.agent.run_request import RunRequest, RunResult
@@ -28,8 +27,7 @@ class AcpHouse(AgentHouse):
         self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
         self.project = folder / "project"
         self.project.mkdir(exist_ok=True)
-        self.log = folder / "log"
-        self.config = SimpleNamespace(current=SimpleNamespace(or_default=lambda _: {"language": "en"}))
+        self.heard = folder / "log"
 
     async def open(self) -> None:
         await super().open()
@@ -41,7 +39,7 @@ class AcpHouse(AgentHouse):
         await super().close()
 
     def command(self, *options: str) -> list[str]:
-        return [sys.executable, "-I", "-S", str(PROGRAM), "--log", str(self.log), *options]
+        return [sys.executable, "-I", "-S", str(PROGRAM), "--log", str(self.heard), *options]
 
     async def offer(self, *options: str, **keys: Any) -> None:
         program = {"command": self.command(*options), "folder": str(self.project), **keys}
@@ -56,7 +54,7 @@ class AcpHouse(AgentHouse):
 
     def sent(self, method: str) -> list[dict[str, Any]]:
         """Return the parameters of what the program was sent."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        lines = self.heard.read_text().splitlines() if self.heard.exists() else []
         return [each["params"] for each in map(json.loads, lines) if each.get("method") == method]
 
 

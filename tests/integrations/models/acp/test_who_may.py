@@ -32,7 +32,7 @@ async def test_only_an_owner_in_person_may_ask_it(house: AcpHouse, authority: Au
 
     assert result.status is RunStatus.ERROR
     assert why in (result.error or {})["message"]
-    assert not house.log.exists()
+    assert not house.heard.exists()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ async def test_it_answers_only_in_private_conversations_that_are_kept(house: Acp
     result = await house.ask("greet me", session=session)
 
     assert why in (result.error or {})["message"]
-    assert not house.log.exists()
+    assert not house.heard.exists()
 
 
 async def test_what_the_hub_sets_off_does_not_ask_it(house: AcpHouse) -> None:
@@ -58,14 +58,14 @@ async def test_what_the_hub_sets_off_does_not_ask_it(house: AcpHouse) -> None:
     result = await house.runner.run(replace(request, context=caused))
 
     assert "no automation, no subagent and no other agent" in (result.error or {})["message"]
-    assert not house.log.exists()
+    assert not house.heard.exists()
 
 
 async def test_a_run_that_keeps_nothing_does_not_ask_it(house: AcpHouse) -> None:
     result = await house.ask("greet me", history=())
 
     assert "conversations that are kept" in (result.error or {})["message"]
-    assert not house.log.exists()
+    assert not house.heard.exists()
 
 
 async def test_it_is_given_the_message_without_the_secrets_in_it(house: AcpHouse) -> None:
@@ -73,7 +73,7 @@ async def test_it_is_given_the_message_without_the_secrets_in_it(house: AcpHouse
 
     await house.ask("show a-very-secret-word")
 
-    assert "a-very-secret-word" not in house.log.read_text()
+    assert "a-very-secret-word" not in house.heard.read_text()
 
 
 async def test_what_is_said_meanwhile_waits_for_a_turn_of_its_own(house: AcpHouse) -> None:
