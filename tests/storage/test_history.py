@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,14 +32,6 @@ class Used:
 class Opaque:
     def __repr__(self) -> str:
         return "an opaque thing"
-
-
-@pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[HistoryStore]:
-    history = HistoryStore(tmp_path / "history.db", wall_time=lambda: NOON)
-    await history.open()
-    yield history
-    await history.close()
 
 
 async def test_events_are_told_newest_first(history: HistoryStore) -> None:

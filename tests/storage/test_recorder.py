@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,6 @@ from hub.storage.history import HistoryStore
 from hub.storage.recorder import CUSTOM_BYTES_LIMIT, CUT, EVENT_CUSTOM, Recorder, history_stage
 
 NOON = 1_767_268_800.0
-
-
-@pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[HistoryStore]:
-    history = HistoryStore(tmp_path / "history.db", wall_time=lambda: NOON)
-    await history.open()
-    yield history
-    await history.close()
 
 
 @pytest.fixture

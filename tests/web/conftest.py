@@ -13,7 +13,7 @@ from playwright.async_api import Browser, BrowserContext, Page, StorageState
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, cleared, launched, opened
-from tests.web.plain_browser import plain_browser
+from tests.web.plain_browser import PlainBrowser, plain_browser
 
 CONFIGURATION = """\
 # The home of the browser tests.
@@ -100,6 +100,13 @@ async def signed_in(
 async def page(signed_in: BrowserContext) -> Page:
     """A signed-in page on a fresh conversation."""
     return await opened(signed_in, f"/chat?session=agent:main:webchat:direct:{uuid4().hex}")
+
+
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    """A signed-in browser without scripts."""
+    async with plain_browser(hub) as browser:
+        yield browser
 
 
 async def sign_in(chromium: Chromium, hub: HubProcess, **options: object) -> BrowserContext:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.servers.hub_process import HubProcess
 from tests.until import until
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 
 SETUP = """
 from hub.entities.description import DeviceInfo, EntityDescription
@@ -52,12 +52,6 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     (home / "configuration.yaml").write_text("plugs:\n")
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 async def test_an_entity_is_found_controlled_named_placed_and_hidden_from_agents(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from playwright.async_api import BrowserContext, expect
@@ -11,7 +11,7 @@ from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import opened
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 from web.agents.models_page import moved
 
 
@@ -19,12 +19,6 @@ from web.agents.models_page import moved
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     with HubProcess(make_home(tmp_path_factory.mktemp("models") / "home", "hub: {name: Pier}\n")) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 def test_fallbacks_are_added_moved_and_removed() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,14 +12,6 @@ from hub.hooks.contract import SubagentSpawning
 from hub.hooks.registry import Hook
 from tests.agent.subagents.test_subagents import Delegating
 from tests.servers.openai_server import OpenAIServer
-
-
-@pytest.fixture
-async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Delegating]:
-    post = Delegating(tmp_path / "home", openai_server.base_url)
-    await post.open()
-    yield post
-    await post.close()
 
 
 def on(post: Delegating, name: str, handler: Callable[[Any], Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +58,6 @@ class Delegating(Post):
         assert not result.is_error, result.output
         found: dict[str, Any] = json.loads(result.output)
         return found
-
-
-@pytest.fixture
-async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Delegating]:
-    post = Delegating(tmp_path / "home", openai_server.base_url)
-    await post.open()
-    yield post
-    await post.close()
 
 
 def system(server: OpenAIServer, number: int = 0) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,6 @@ from tests.automation.ground import NEW_YEAR, asking, clock_of, make_parts
 
 HOUR = 3_600.0
 USAGE = Usage(input_tokens=80, output_tokens=20, cost_usd=0.25)
-
-
-@pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[HistoryStore]:
-    history = HistoryStore(tmp_path / "history.db", wall_time=lambda: NEW_YEAR)
-    await history.open()
-    yield history
-    await history.close()
 
 
 async def standing(history: HistoryStore | None) -> tuple[AutomationParts, SpendingLog]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +58,6 @@ class Kept:
 
     async def ids(self, automation_id: str = "morning") -> list[str]:
         return [trace["run_id"] for trace in await self.store.list(automation_id)]
-
-
-@pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[HistoryStore]:
-    history = HistoryStore(tmp_path / "history.db", wall_time=lambda: NEW_YEAR)
-    await history.open()
-    yield history
-    await history.close()
 
 
 @pytest.fixture(params=["database", "memory"])

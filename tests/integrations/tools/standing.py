@@ -10,6 +10,7 @@ from typing import Any
 from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.entities.component import EntitiesComponent
+from hub.gateway.connection.server import GatewayState
 from hub.host import IntegrationHost
 from hub.integration.registrations import Registrations
 from hub.messaging.commands.registry import CommandCall, CommandReply
@@ -42,7 +43,7 @@ class Standing(HubFixture):
             without=("approvals",),
             clock=ManualClock(NOON),
         )
-        address: Any = SimpleNamespace(url="http://127.0.0.1:18789")
+        address: Any = SimpleNamespace(url="http://127.0.0.1:18789", state=GatewayState.RUNNING)
         self.gateway = address
         self.registrations = Registrations("test")
         self.registry = self.component(EntitiesComponent).registry

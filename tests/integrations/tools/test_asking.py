@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,27 +14,11 @@ from hub.tools.approval import Approval
 from hub.tools.contract import ToolResult
 from hub.tools.policy import ToolRules
 from hub.tools.questions import ANSWER_LIMIT
-from integrations.tools import sessions
-from tests.integrations.tools.standing import ANNAS, GROUP, MAIN, Standing
+from tests.integrations.tools.standing import ANNAS, GROUP, Standing
 
 DAY = {"question": "Which day?", "choices": ["Saturday", "Sunday"]}
 WHO = {"question": "Who comes?"}
 TOKEN = Authority("token:phone", None, frozenset({"operator.questions"}))
-
-
-@pytest.fixture
-async def place(standing: Standing) -> AsyncIterator[Standing]:
-    await standing.db.open()
-    await standing.sessions.open()
-    await standing.approvals.open()
-    await standing.set_up(sessions)
-    for key, person in ((MAIN, "me"), (ANNAS, "anna"), (GROUP, None)):
-        await standing.sessions.ensure(key, person=person)
-    yield standing
-    await standing.tasks.cancel_all()
-    await standing.approvals.close()
-    await standing.sessions.close()
-    await standing.db.close()
 
 
 async def asked(place: Standing, *questions: dict[str, Any], **more: Any) -> asyncio.Task[ToolResult]:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import stat
 from base64 import b64encode
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
@@ -22,27 +21,11 @@ from hub.tools.agent_secrets import FILE, AgentSecrets, Holder, asked_for
 from hub.tools.approval import Approval
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools import sessions
-from tests.integrations.tools.standing import ANNAS, GROUP, MAIN, Standing
+from tests.integrations.tools.standing import ANNAS, GROUP, Standing
 
 VALUE = "correct horse/battery+staple"
 MINE = Holder("main", "me")
 ASK = {"name": "BIKE_KEY", "why": "to open the bike"}
-
-
-@pytest.fixture
-async def place(standing: Standing) -> AsyncIterator[Standing]:
-    await standing.db.open()
-    await standing.sessions.open()
-    await standing.approvals.open()
-    await standing.set_up(sessions)
-    for key, person in ((MAIN, "me"), (ANNAS, "anna"), (GROUP, None)):
-        await standing.sessions.ensure(key, person=person)
-    yield standing
-    await standing.tasks.cancel_all()
-    await standing.approvals.close()
-    await standing.sessions.close()
-    await standing.db.close()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.automations.test_list_page import AUTOMATIONS, FILE
 from tests.web.conftest import CONFIGURATION
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     (home / FILE).write_text(AUTOMATIONS)
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 async def test_the_list_is_searched_and_filtered(plain: PlainBrowser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import AUTOMATIONS, BLUEPRINT, furnish
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     furnish(home)
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 async def test_an_automation_is_edited_with_buttons_alone(plain: PlainBrowser, hub: HubProcess) -> None:

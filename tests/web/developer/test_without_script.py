@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import furnish
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +21,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     furnish(home)
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 async def test_states_events_services_and_templates_are_forms(plain: PlainBrowser) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from playwright.async_api import BrowserContext, expect
@@ -12,7 +12,7 @@ from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 
 SOURCE = "  _fact · 2031-05-{day} 14:03 · from ada in `agent:main:main`_\n"
 
@@ -33,12 +33,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
         (home / "workspace" / "memory" / name).write_text(text)
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 async def test_a_month_marks_the_days_that_have_something_and_opens_its_last(plain: PlainBrowser) -> None:

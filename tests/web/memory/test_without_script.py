@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,12 +22,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     (home / "workspace" / "memory" / "latin.md").write_bytes(b"# Latin\n\n- caf\xe9\n")
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 async def test_the_memory_is_browsed_by_place_and_by_month(plain: PlainBrowser) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from playwright.async_api import BrowserContext, expect
@@ -11,7 +11,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import opened
 from tests.web.conftest import CONFIGURATION
-from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.plain_browser import PlainBrowser
 from web.settings.logs_page import log_records
 
 
@@ -22,12 +22,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
     with HubProcess(home) as process:
         yield process
-
-
-@pytest.fixture
-async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
-    async with plain_browser(hub) as browser:
-        yield browser
 
 
 def written(hub: HubProcess) -> str:
