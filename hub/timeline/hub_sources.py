@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.sql import SqlConnection
 from hub.tools.approval import seen
@@ -88,8 +89,13 @@ class FoundRun(Struct, frozen=True):
     model: str | None
     usage: Mapping[str, Any]
     error: Mapping[str, Any] | None
+    session_id: str | None = None
     said: ReceivedMessage | None = None
     task: str | None = None
+
+    def without_words(self) -> FoundRun:
+        """Return the same without what was said."""
+        return replace(self, said=None if self.said is None else replace(self.said, text=""), task=None)
 
 
 class FoundMessage(Struct, frozen=True):
@@ -128,7 +134,7 @@ BESIDE_LIMIT = 2_000
 """Rows of one kind that are read beside one page."""
 _RUNS = (
     "SELECT position, id, agent_id, session_key, kind, state, authority, context_id, created_ms, started_ms, ended_ms,"
-    " model, usage, error FROM runs"
+    " model, usage, error, session_id FROM runs"
 )
 _APPROVALS = (
     "SELECT position, id, kind, title, text, details, requested_by, session_key, run_id, state, created_ms, decided_ms,"
@@ -243,10 +249,11 @@ def _with_words(connection: SqlConnection, rows: Sequence[Sequence[Any]]) -> lis
 
 
 def _run(row: Sequence[Any], said: ReceivedMessage | None, task: str | None) -> FoundRun:
-    position, id, agent_id, key, kind, state, authority, context_id, created, started, ended, model, usage, error = row
+    position, id, agent_id, key, kind, state, authority, context_id, created, started, ended, *rest = row
+    model, usage, error, session_id = rest
     named, times = (position, id, agent_id, key, kind, state), (created, started, ended)
     told = data_of(error) or None
-    return FoundRun(*named, data_of(authority), context_id, *times, model, data_of(usage), told, said, task)
+    return FoundRun(*named, data_of(authority), context_id, *times, model, data_of(usage), told, session_id, said, task)
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -292,6 +292,7 @@ class Timeline:
             )
         )
         known |= {run.id: run for run in runs}
+        known |= {run.id: run.without_words() for run in known.values() if self._is_deleted(run)}
         people = self.people()
         readable = frozenset(
             run.id
@@ -304,6 +305,10 @@ class Timeline:
     def names(self) -> dict[str, str]:
         """Return the names of the people of this home by their id."""
         return {person.id: person.name for person in self.people().all()}
+
+    def _is_deleted(self, run: FoundRun) -> bool:
+        """Whether the conversation of a run was deleted: then nothing that was said in it is shown."""
+        return run.session_id is not None and self.sessions.get(run.session_key) is None
 
     def _title(self, key: str) -> str | None:
         session = self.sessions.get(key)

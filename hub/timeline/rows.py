@@ -75,7 +75,7 @@ class RowContext(Struct):
 
 def run_row(run: FoundRun, beside: RowContext) -> Happening | None:
     """Return the row of an agent's run; None when it is a part of an automation's."""
-    around = beside.around
+    run, around = beside.runs.get(run.id, run), beside.around
     begun = around.begun.get(run.context_id or "")
     if begun is not None and _automation_of(begun, around) is not None:
         return None

@@ -67,8 +67,16 @@ class KeptHome:
             if (cursor := page.next) is None:
                 return found
 
-    async def run(self, text: str, at: float, *, key: str = "agent:main:main", authority: Authority = OWNER) -> str:
-        """A question that an agent answered."""
+    async def run(
+        self,
+        text: str,
+        at: float,
+        *,
+        key: str = "agent:main:main",
+        authority: Authority = OWNER,
+        session_id: str | None = None,
+    ) -> str:
+        """A question that an agent answered; with `session_id`, in a conversation that was deleted since."""
         self._count += 1
         id, ms, by = f"r{self._count}", int(at * 1000), as_kept(authority.as_dict())
         said = {"address": {"channel": "telegram"}, "message_id": id, "sender": "x", "text": text}
@@ -77,9 +85,9 @@ class KeptHome:
         def write(connection: Any) -> None:
             connection.execute(
                 "INSERT INTO runs(id, agent_id, session_key, kind, state, authority, context_id, created_ms,"
-                " started_ms, ended_ms, model, usage)"
-                " VALUES (?, 'main', ?, 'message', 'answered', ?, ?, ?, ?, ?, 'a/b', '{}')",
-                (id, key, by, f"q-{id}", ms, ms, ms + 1_500),
+                " started_ms, ended_ms, model, usage, session_id)"
+                " VALUES (?, 'main', ?, 'message', 'answered', ?, ?, ?, ?, ?, 'a/b', '{}', ?)",
+                (id, key, by, f"q-{id}", ms, ms, ms + 1_500, session_id),
             )
             connection.execute(
                 "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state, run_id,"

@@ -218,6 +218,19 @@ async def test_a_stranger_without_a_name_is_called_by_the_number_on_the_platform
     assert found["reason"] == "12:3 is not on the list of those who may write"
 
 
+async def test_what_was_said_in_a_conversation_that_was_deleted_is_neither_shown_nor_found(tmp_path: Path) -> None:
+    async with kept_home(tmp_path / "home") as home:
+        run_id = await home.run("Where is the treasure?", NOON, session_id="s1")
+        await home.approval("ls", NOON + 1, run_id)
+
+        rows = await home.pages()
+        found = await home.pages(TimelineFilters(text="treasure"))
+
+    assert [row["title"] for row in rows] == ["ls", "A message on telegram"]
+    assert [each["title"] for each in rows[0]["causes"]] == ["A message on telegram", "ls"]
+    assert found == []
+
+
 async def test_an_owner_sees_nothing_of_what_others_say_in_private_and_a_person_only_their_own(tmp_path: Path) -> None:
     async with kept_home(tmp_path / "home") as home:
         private = await home.run("Bob's secret", NOON, key=BOBS, authority=BOB)
