@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import random
 import tarfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -34,7 +35,10 @@ HEAD = BackupHead(FORMAT, "0.2.0", {"hub.db": 11}, NOW_MS, "Elm Street", 1, 5, {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return made_home(tmp_path_factory.mktemp("archives") / "home")
+    home = made_home(tmp_path_factory.mktemp("archives") / "home")
+    # Of what packs well, a flipped bit may unpack to the very same bytes: another way to say so many zeros.
+    (home.workspace / "noise").write_bytes(random.Random(7).randbytes(400_000))
+    return home
 
 
 @pytest.mark.parametrize("passphrase", ["", PASSPHRASE])
