@@ -180,7 +180,7 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=10) | st.just("my correct-horse here"),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=10) | st.just("my correct-horse here"),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=20,
 )
