@@ -47,6 +47,7 @@ _HUB_SERVICES = {
         "automation.trigger": "entity_id skip_condition variables",
         "automation.turn_off": "entity_id stop_actions",
         "automation.turn_on": "entity_id",
+        "backup.create": "",
         "hub.check": "",
         "hub.reload": "",
         "hub.restart": "",
