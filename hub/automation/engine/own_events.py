@@ -16,6 +16,7 @@ OWN_PREFIXES = (
     "approval_",
     "area_registry_",
     "automation_",
+    "backup_",
     "channel_",
     "compaction_",
     "config_",
