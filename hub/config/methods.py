@@ -74,7 +74,6 @@ class ConfigMethods:
             ("config.set", self._set, set_),
             ("config.apply", self._set, set_),
             ("config.patch", self._patch, patch),
-            ("config.correct", self._correct, correct),
         )
         return [
             Method("config.get", self._get, OWNER, get, READ),
@@ -84,6 +83,7 @@ class ConfigMethods:
                 Method(name, handler, OWNER, schema, ADMIN, acts=True, frame_limit=LARGE_FRAME_BYTES)
                 for name, handler, schema in changing
             ),
+            Method("config.correct", self._correct, OWNER, correct, ADMIN, acts=True),
         ]
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:

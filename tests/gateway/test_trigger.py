@@ -78,10 +78,10 @@ async def test_a_webhook_that_is_taken_or_cannot_come_in_is_told(bench: Bench) -
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"trigger": "webhook", "webhook_id": "a"}, "when the webhook a is called from this machine"),
+        ({"trigger": "webhook", "webhook_id": "a"}, "when the webhook “a” is called from this machine"),
         (
             {"trigger": "webhook", "webhook_id": "a", "secret": SECRET, "local_only": False, "signature": "github"},
-            "when the webhook a is called from anywhere with a signed body",
+            "when the webhook “a” is called from anywhere with a signed body",
         ),
     ],
 )
