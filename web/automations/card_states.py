@@ -72,7 +72,7 @@ class CardStates:
         except (SchemaError, ValueError):
             return None
         except ConditionError as error:
-            return {"text": phrase("Cannot be told"), "tone": "warn", "why": error.plain}
+            return {"text": phrase("Cannot be told"), "tone": "", "why": error.plain}
         if verdict is None:
             return None
         return {

@@ -4,6 +4,7 @@ import { announce, t } from "./texts.js";
 
 const MAIN = "#main";
 const SOON_MS = 400;
+const LIVE_MS = 2_000;
 const KEPT_STEPS = 100;
 let turn = Promise.resolve(); // buttons act one after another: Ctrl+S right behind a button saves what the button did
 let busy = 0;
@@ -56,10 +57,11 @@ async function look() {
 }
 
 /** Look again when it is quiet; in the turn of the buttons, so that nothing is shown that was true before. */
-let soon;
-function lookSoon() {
+let soon = 0;
+function lookSoon(wait = SOON_MS) {
+  if (soon && wait > SOON_MS) return; // where states change all the time, it still looks now and then
   clearTimeout(soon);
-  soon = setTimeout(() => { turn = turn.then(look); }, SOON_MS);
+  soon = setTimeout(() => { soon = 0; turn = turn.then(look); }, wait);
 }
 
 /** Note another state of the draft, to which one can go back. */
@@ -221,7 +223,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-undo]");
   if (button) go(button.dataset.undo === "undo");
 });
-live.on("cards", () => { if (document.visibilityState === "visible" && document.querySelector("[data-badge]")) lookSoon(); });
+live.on("cards", () => { if (document.visibilityState === "visible" && document.querySelector("[data-badge] .chip")) lookSoon(LIVE_MS); });
 
 // A card is dragged by its handle among its neighbours, and stays where it is let go.
 document.addEventListener("pointerdown", (event) => {

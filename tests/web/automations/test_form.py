@@ -116,6 +116,17 @@ def test_a_moved_card_takes_its_comments_along() -> None:
     assert draft.focus == "triggers.1"
 
 
+def test_a_card_is_moved_to_a_place_with_its_comments() -> None:
+    text = "triggers:\n  # one\n  - trigger: sun\n  - trigger: hub\n  # three\n  - trigger: time\n"
+
+    draft = perform(posted(text, {}), "move:triggers.0:2")
+
+    assert draft.text == "triggers:\n  - trigger: hub\n  # three\n  - trigger: time\n  # one\n  - trigger: sun\n"
+    assert draft.focus == "triggers.2"
+    with pytest.raises(InvalidRequest):
+        perform(draft, "move:triggers.0:far")
+
+
 def test_a_card_is_added_where_the_button_stands() -> None:
     path = "actions.0.choose.0.sequence"
 
