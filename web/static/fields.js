@@ -157,7 +157,7 @@ class Duration extends LitElement {
     const value = hours + minutes + seconds ? (this.before ? "-" : "") + [hours, minutes, seconds].map((each) => String(each).padStart(2, "0")).join(":") : "";
     const names = [[t("hours"), t("h")], [t("minutes"), t("min")], [t("seconds"), t("s")]];
     const side = (sign, name) => html`<label><input type="radio" name="${this.name}:side" .checked=${this.before === Boolean(sign)} @change=${() => { this.before = Boolean(sign); this.requestUpdate(); }}>${name}</label>`;
-    return html`<div class="inline"><div class="parts">${names.map(([name, short], index) => html`<input type="number" min="0" inputmode="numeric" aria-label="${this.label}, ${name}" .value=${String(this.parts[index])}
+    return html`<div class="field"><div class="parts">${names.map(([name, short], index) => html`<input type="number" min="0" inputmode="numeric" aria-label="${this.label}, ${name}" .value=${String(this.parts[index])}
         aria-invalid=${this.invalid || nothing} aria-describedby=${this.described || nothing}
         @input=${(event) => this.change(index, event.target.value)}><span aria-hidden="true">${short}</span>`)}
       <input type="hidden" name=${this.name} .value=${value}></div>
