@@ -28,6 +28,13 @@ triggers:
   - {trigger: template, value_template: !input what}
 actions: []
 """
+AUTOMATIONS = """\
+- id: so
+  alias: So
+  triggers: [{trigger: event, event_type: so}]
+  conditions: [{condition: template, value_template: "{{ 1 < 2 }}"}]
+  actions: [{event: was_so}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +43,9 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     (home / "blueprints" / "automation").mkdir(parents=True)
     home.chmod(0o700)
     (home / "blueprints" / "automation" / "so.yaml").write_text(BLUEPRINT)
-    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    (home / "automations.yaml").write_text(AUTOMATIONS)
+    sections = "automation: !include automations.yaml\n"
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url) + sections)
     with HubProcess(home) as process:
         yield process
 
@@ -55,3 +64,19 @@ async def test_the_result_of_a_template_is_shown_while_it_is_written(signed_in: 
     await expect(result).to_have_class("danger")
     await field.fill("")
     await expect(result).to_be_hidden()
+
+
+async def test_in_the_editor_of_an_automation_it_is_a_line_of_code(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/automations/so/edit")
+    card = page.locator(".step-card").filter(has=page.locator("hm-template"))
+    await card.locator("summary").first.click()
+
+    await card.get_by_label("Template", exact=True).focus()
+    await expect(card.locator(".cm-content")).to_be_focused()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("{{ 2 < 1 }}")
+    await expect(card.locator("hm-template output")).to_have_text("false")
+    await page.get_by_role("button", name="Save", exact=True).click()
+
+    await expect(page.get_by_text("Saved").first).to_be_visible()
+    assert "{{ 2 < 1 }}" in (hub.home / "automations.yaml").read_text()

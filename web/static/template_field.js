@@ -1,5 +1,7 @@
 // A template with its live result: `hm-template` becomes one when its field is entered, so that a page pays for it then.
+// On pages that know the nonce of their styles the field is a line of CodeMirror; elsewhere it stays what it is.
 const WAIT_MS = 250;
+const PART = /\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}/gs;
 
 class TemplateField extends HTMLElement {
   connectedCallback() {
@@ -12,6 +14,8 @@ class TemplateField extends HTMLElement {
       this.timer = setTimeout(() => this.show(), WAIT_MS);
     });
     this.show();
+    const nonce = document.querySelector("[data-nonce]")?.dataset.nonce;
+    if (nonce) this.edit(nonce);
   }
 
   /** Ask the hub what the template says now; who may not ask sees no result. */
@@ -27,6 +31,47 @@ class TemplateField extends HTMLElement {
     this.output.parentElement.hidden = !told;
   }
 
+  /** Put a line of CodeMirror in the place of the field, which stays behind it and is sent. */
+  async edit(nonce) {
+    const { Decoration, EditorState, EditorView, StateField, basicSetup } = await import("./vendor/codemirror.js");
+    const part = Decoration.mark({ class: "cm-part" });
+    const marked = (state) => Decoration.set([...state.doc.toString().matchAll(PART)].map((each) => part.range(each.index, each.index + each[0].length)));
+    const parts = StateField.define({
+      create: marked,
+      update: (value, change) => change.docChanged ? marked(change.state) : value,
+      provide: (field) => EditorView.decorations.from(field),
+    });
+    const { box } = this;
+    const place = document.createElement("div");
+    const view = new EditorView({
+      parent: place,
+      state: EditorState.create({
+        doc: box.value,
+        selection: { anchor: box.selectionStart },
+        extensions: [
+          EditorView.cspNonce.of(nonce), basicSetup, parts, EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ "aria-label": box.labels[0].textContent, ...(box.getAttribute("aria-describedby") && { "aria-describedby": box.getAttribute("aria-describedby") }) }),
+          EditorView.theme({
+            "&": { border: "1px solid var(--line-strong)", borderRadius: "var(--r-s)", backgroundColor: "var(--surface)", color: "var(--text)" },
+            ".cm-gutters": { display: "none" },
+            ".cm-activeLine": { backgroundColor: "transparent" },
+            ".cm-content": { fontFamily: "var(--mono)", caretColor: "var(--text)" },
+            ".cm-cursor": { borderLeftColor: "var(--text)" },
+            ".cm-part": { color: "var(--s4)" },
+          }),
+          EditorView.updateListener.of((change) => {
+            if (!change.docChanged) return;
+            box.value = change.state.doc.toString();
+            box.dispatchEvent(new Event("input", { bubbles: true }));
+          }),
+        ],
+      }),
+    });
+    const entered = box === document.activeElement;
+    box.after(place);
+    box.hidden = true;
+    if (entered) view.focus();
+  }
 }
 
 customElements.define("hm-template", TemplateField);

@@ -143,6 +143,8 @@ export function start() {
     if (rows && rows.lastElementChild.contains(event.target)) addRow(rows);
     if (output) output.textContent = `${event.target.value} ${output.dataset.unit}`.trim();
   });
+  const nonce = document.querySelector("[data-nonce]")?.dataset.nonce; // that of the page that was loaded: what takes its place has others
+  if (nonce) document.documentElement.dataset.nonce = nonce;
   document.addEventListener("focusin", (event) => event.target.closest?.("hm-template") && import("./template_field.js"));
   document.addEventListener("change", (event) => event.target.matches?.("[data-submit]") && event.target.form.requestSubmit());
   document.addEventListener("keydown", (event) => {
