@@ -172,5 +172,5 @@ async def test_where_files_are_not_watched_it_is_told(tmp_path: Path) -> None:
 
 def test_it_is_explained_in_plain_words() -> None:
     assert explained({"trigger": "file", "path": "notes", "pattern": "*.md", "on": ["created", "modified"]}) == (
-        "when notes like *.md or below it is created or modified"
+        "when “notes” like “*.md” or below it is created or modified"
     )

@@ -146,8 +146,11 @@ async def test_with_five_thousand_filters_a_message_costs_as_many_calls_as_with_
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"trigger": "mqtt", "topic": "a/+"}, "when a message comes on the MQTT topic a/+"),
-        ({"trigger": "mqtt", "topic": "a", "payload": "on"}, "when a message comes on the MQTT topic a that says on"),
+        ({"trigger": "mqtt", "topic": "a/+"}, "when a message comes on the MQTT topic “a/+”"),
+        (
+            {"trigger": "mqtt", "topic": "a", "payload": "on"},
+            "when a message comes on the MQTT topic “a” that says “on”",
+        ),
     ],
 )
 def test_it_is_explained_in_plain_words(config: dict[str, Any], words: str) -> None:

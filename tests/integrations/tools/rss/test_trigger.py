@@ -251,4 +251,4 @@ async def test_a_damaged_file_is_a_first_look(bench: Bench) -> None:
 def test_it_is_explained_in_plain_words() -> None:
     config: dict[str, Any] = {"trigger": "feed", "url": "https://a.example/feed", "every": "1h"}
 
-    assert explained(config) == "when something new appears in https://a.example/feed, checked every 1 h"
+    assert explained(config) == "when something new appears in “https://a.example/feed”, checked every 1 h"
