@@ -15,7 +15,7 @@ from hub.core.secret import Secret
 
 INDENT = 2
 
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*|\d{1,3}(?:\.\d{1,3}){3}")
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _TAG = re.compile(r"![A-Za-z_][A-Za-z0-9_]*")
 

@@ -270,7 +270,7 @@ class ChannelsPage:
                 "state_text": CHANNEL_STATES[each["state"]],
                 "path": _account_path(channel, each["accountId"]),
                 "icon": guide_of(channel).icon,
-                "heard": self._renderer.when(each["lastEventAt"], seconds=True),
+                "heard": self._renderer.when(each["lastEventAt"]),
             }
             for channel in found["channelOrder"]
             for each in found["channelAccounts"][channel]

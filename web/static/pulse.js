@@ -27,9 +27,6 @@ async function refresh() {
   }
 }
 
-// The tab one is on may stand beside the edge of a narrow screen.
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
 let waiting = 0;
 function watchWork() {
   clearTimeout(waiting);

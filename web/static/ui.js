@@ -161,3 +161,9 @@ export function start() {
     dialog.showModal();
   }
 }
+
+// The tab one is on may stand beside the edge of a narrow screen.
+for (const tab of document.querySelectorAll(":is(.tabs, .sections) > [aria-current]")) {
+  const strip = tab.parentElement.getBoundingClientRect(), at = tab.getBoundingClientRect();
+  tab.parentElement.scrollLeft += at.left - strip.left - (strip.width - at.width) / 2;
+}
