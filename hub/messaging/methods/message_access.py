@@ -9,7 +9,7 @@ from typing import Any
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
-from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, ensure_list, string
+from hub.core.schema import All, In, Length, Optional, Required, Schema, as_list, boolean, ensure_list, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.messaging.access.pairing import SCOPE, Pairings
 from hub.messaging.access.router import Router
@@ -97,7 +97,7 @@ class MessageAccessMethods:
         if decided:
             accounts = [each for each in self._channels.all() if wanted in (None, each.channel.name)]
             for person, stated in zip(answer["people"], self._stated_people(), strict=True):
-                person["identities"] = ensure_list(str)(stated.get("identities") or [])
+                person["identities"] = [str(each) for each in as_list(stated.get("identities"))]
             answer["allowed"] = [_allowed(each) for each in accounts if not self._channels.is_home(each.channel.name)]
         return answer
 
@@ -113,7 +113,7 @@ class MessageAccessMethods:
         if keys is None:
             return entry.as_dict()
         stated = await asyncio.to_thread(self._config.editor.get_value, keys[:-1])
-        identities = ensure_list(str)(stated.get(keys[-1]) or [])
+        identities = [str(each) for each in as_list(stated.get(keys[-1]))]
         await asyncio.to_thread(self._config.editor.set_value, keys, [*identities, entry.identity])
         await self._reload()
         return {**entry.as_dict(), "person": person}

@@ -124,6 +124,12 @@ def test_somebody_asks_to_write_and_something_is_to_be_mended(demo: HubProcess) 
     assert demo.rpc("health")["repairs"] >= 1
 
 
+def test_the_accounts_of_people_are_known_by_who_they_are(demo: HubProcess) -> None:
+    people = demo.rpc("pairing.list", {"all": True})["people"]
+
+    assert {each["name"]: each["identities"] for each in people}["Ada"] == ["telegram:user:412000101"]
+
+
 def test_a_sensor_has_a_past(demo: HubProcess) -> None:
     history = demo.rpc("entities.history", {"entity_id": "sensor.kitchen_temperature"})
 
