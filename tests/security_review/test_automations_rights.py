@@ -21,6 +21,7 @@ from tests.servers.openai_server import OpenAIServer
 DOMAINS: dict[str, str] = {
     "agent": WRITE,
     "automation": WRITE,
+    "backup": ADMIN,
     "hub": ADMIN,
     "memory": WRITE,
     "message": WRITE,

@@ -15,7 +15,7 @@ from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"
-ADMIN_DOMAINS = frozenset({"hub"})
+ADMIN_DOMAINS = frozenset({"backup", "hub"})
 ADMIN_SERVICES = frozenset({"automation.reload", "script.reload"})
 """Services that are about the hub itself, not about what happens in the home."""
 
