@@ -131,8 +131,7 @@ class Hub(Lifecycle):
             engines=CommandEngines(self.approvals, self.memory, self.history, self._reload, self._restart),
         )
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
-        self.agent_messages = messaging.agent_messages
-        self.pairings = messaging.pairings
+        self.agent_messages, self.pairings = messaging.agent_messages, messaging.pairings
         DeviceMessages(
             base,
             places=messaging.owner_places,
@@ -180,24 +179,13 @@ class Hub(Lifecycle):
             subagents=self.subagents,
         )
         tool_methods = ToolMethodsComponent(
-            self.agent_secrets,
-            self.approvals,
-            runner=self.runner,
-            outbox=self.outbox,
-            addresses=messaging.addresses,
-            subagents=self.subagents,
-            tasks=self.tasks,
+            base, tools, self.runner, outbox=self.outbox, addresses=messaging.addresses, subagents=self.subagents
         )
         timeline = TimelineComponent(
             base, storage, self.sessions, self.runner, self.automation, people=people, broadcast=self.gateway.broadcast
         )
         backup = BackupComponent(
-            base,
-            egress=self.egress,
-            broadcast=self.gateway.broadcast,
-            timetable=self.automation.parts.timetable,
-            services=self.services,
-            restart=self._restart,
+            base, security, self.gateway, self.automation.parts.timetable, services=self.services, restart=self._restart
         )
         clients = ClientsComponent(
             ClientDependencies(

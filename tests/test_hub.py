@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -147,3 +148,7 @@ async def test_a_component_that_fails_to_start_is_named(hub: Hub, caplog: pytest
         await hub.start()
 
     assert "clockwork failed to start" in caplog.text
+
+
+def test_the_composition_root_stays_a_list() -> None:
+    assert len(Path(inspect.getfile(Hub)).read_text(encoding="utf-8").splitlines()) < 250

@@ -19,8 +19,8 @@ from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.stages import Stage
 from hub.core.surfaces import ADMIN, Method, MethodGroups, Push
 from hub.foundation import Foundation
-from hub.gateway.push.broadcast import Broadcast
-from hub.security.egress import Egress
+from hub.gateway.connection.server import Gateway
+from hub.security.component import SecurityComponent
 
 if TYPE_CHECKING:
     from hub.backup.backups import Backups, BackupSettings
@@ -35,7 +35,8 @@ class BackupComponent(Component):
     """Makes backups; what does it is imported with the first one.
 
     Args:
-        broadcast: Tells clients how far one is.
+        security: Guards what is sent to a place elsewhere.
+        gateway: Tells clients how far one is.
         timetable: Of all schedules.
         services: Get `backup.create`.
         restart: Lets a new hub replace this one, on a restored home.
@@ -49,16 +50,16 @@ class BackupComponent(Component):
     def __init__(
         self,
         base: Foundation,
-        *,
-        egress: Egress,
-        broadcast: Broadcast,
+        security: SecurityComponent,
+        gateway: Gateway,
         timetable: Timetable,
+        *,
         services: ServiceRegistry,
         restart: Callable[[], None],
     ) -> None:
         self._base = base
-        self._egress = egress
-        self._broadcast = broadcast
+        self._egress = security.egress
+        self._broadcast = gateway.broadcast
         self._timetable = timetable
         self._services = services
         self._restart = restart

@@ -14,7 +14,6 @@ from hub.core.context import ToolPolicy
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodGroups, RouteGroups
-from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.broadcast import Broadcast
@@ -78,18 +77,17 @@ class ToolMethodsComponent(Component):
 
     def __init__(
         self,
-        secrets: AgentSecrets,
-        approvals: Approvals,
-        *,
+        base: Foundation,
+        tools: ToolsComponent,
         runner: AgentRunner,
+        *,
         outbox: Outbox,
         addresses: Addresses,
         subagents: Subagents,
-        tasks: TaskOwner,
     ) -> None:
-        self._secrets, self._approvals = secrets, approvals
+        self._secrets, self._approvals = tools.secrets, tools.approvals
         self._parts, self._outbox, self._addresses = runner.parts, outbox, addresses
-        self._subagents, self._tasks = subagents, tasks
+        self._subagents, self._tasks = subagents, base.tasks
 
     def methods(self) -> MethodGroups:
         """Return the methods about tools and secrets."""
