@@ -22,9 +22,6 @@ _CHAT_TYPE = re.compile(r'"chat_type":"(\w+)"')
 _SENDER = re.compile(r'"sender_name":"((?:[^"\\]|\\.)*)"')
 
 
-IN_JSON = "IN (SELECT value FROM json_each(?))"
-
-
 class Span(Struct, frozen=True):
     """Selects rows of a source, newest first.
 
@@ -53,12 +50,9 @@ class Span(Struct, frozen=True):
         if self.ids is not None:
             texts.append(f"id IN ({_marks(self.ids) or 'NULL'})")
         if self.positions is not None:
-            texts.append(f"{position} {IN_JSON}")
+            texts.append(f"{position} IN ({_marks(self.positions) or 'NULL'})")
         where = f"WHERE {' AND '.join(texts)} " if texts else ""
-        values = [*(value for _, value in chosen), *(self.ids or ())]
-        if self.positions is not None:
-            values.append(orjson.dumps(self.positions).decode())
-        values.append(self.limit)
+        values = [*(value for _, value in chosen), *(self.ids or ()), *(self.positions or ()), self.limit]
         return f" {where}ORDER BY {position} DESC LIMIT ?", values
 
 

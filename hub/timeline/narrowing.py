@@ -7,7 +7,7 @@ so that both are looked through, and whatever is tied to a find is found with it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -17,6 +17,8 @@ from hub.core.sql import SqlConnection
 
 FOUND_LIMIT = 2_000
 """Finds in one table; with more, rows are looked through in their order, and a page is soon full."""
+VALUES_LIMIT = 30_000
+"""Values of one statement; databases take 32 766."""
 _OWN = (  # as one text: a word that is searched may be the beginning or the end of one of them
     "a answer answered applied asked at be budget called came changed closed command conversation could delivered "
     "did does else errors for from home hub instead is left list locked looked may memory message motion no not "
@@ -76,7 +78,7 @@ def in_hub(connection: SqlConnection, word: str, titled: Sequence[str], found: F
         (word,),
     )
     keys = {*titled, *(key for (key,) in _all(connection, _SUBAGENTS, (word,)))}
-    runs += _all(connection, _OF_SESSIONS, (_json(keys),))
+    runs += _among(connection, _OF_SESSIONS, keys)
     said = _all(
         connection,
         "SELECT position, run_id FROM inbox WHERE instr(lower(channel || ' ' || coalesce(person, '') || ' '"
@@ -94,7 +96,7 @@ def in_hub(connection: SqlConnection, word: str, titled: Sequence[str], found: F
     found.positions["a"] = {position for position, _ in asked}
     found.runs |= {id for id, _ in runs} | {id for _, id in (*said, *asked) if id is not None}
     found.contexts |= {context for _, context in runs if context is not None}
-    contexts = _all(connection, _CONTEXTS, (_json(found.runs),))
+    contexts = _among(connection, _CONTEXTS, found.runs)
     found.contexts |= {context for (context,) in contexts if context is not None}
 
 
@@ -108,7 +110,9 @@ def in_history(connection: SqlConnection, word: str, found: Found) -> None:
         for row in _all(connection, query, (word,)):
             found.contexts |= {each for each in row if each is not None}
     failed = {run_id for (run_id,) in _all(connection, _TRACES, (word,))}
-    found.contexts |= {context for (context,) in _all(connection, _TRIGGERED, (_json(failed),))}
+    for context_id, data in connection.execute(_TRIGGERED).fetchall() if failed else ():
+        if orjson.loads(data).get("run_id") in failed:
+            found.contexts.add(context_id)
     found.runs |= {run_id for (run_id,) in _all(connection, _FELL_BACK, (word,))}
     found.positions["s"] = {position for (position,) in _all(connection, _SKIPPED, (word,))}
     for context_id, parent_id, data in connection.execute(_BEGUN).fetchall():
@@ -117,33 +121,22 @@ def in_history(connection: SqlConnection, word: str, found: Found) -> None:
         if begun.get("run_id") in found.runs or not tied.isdisjoint(found.contexts):
             found.runs.add(str(begun.get("run_id")))
             found.contexts |= tied
-    contexts = _json(found.contexts)
     for source, query in (("c", _NOTED_STATES), ("e", _NOTED_EVENTS)):
-        found.positions[source] = {id for (id,) in _all(connection, query, (contexts, contexts))}
+        found.positions[source] = {id for (id,) in _among(connection, query, found.contexts, found.contexts)}
 
 
 def of_runs(connection: SqlConnection, found: Found) -> None:
     """Add the positions of the runs and the approvals that are tied to the finds."""
-    ids, contexts = _json(found.runs), _json(found.contexts)
-    found.positions["r"] = {position for (position,) in _all(connection, _RUNS_OF, (ids, contexts))}
-    found.positions["a"] |= {position for (position,) in _all(connection, _ASKED_BY, (ids,))}
+    found.positions["r"] = {position for (position,) in _among(connection, _RUNS_OF, found.runs, found.contexts)}
+    found.positions["a"] |= {position for (position,) in _among(connection, _ASKED_BY, found.runs)}
 
 
-_OF_SESSIONS = "SELECT id, context_id FROM runs WHERE session_key IN (SELECT value FROM json_each(?))"
-_CONTEXTS = "SELECT context_id FROM runs WHERE id IN (SELECT value FROM json_each(?))"
-_RUNS_OF = (
-    "SELECT position FROM runs WHERE id IN (SELECT value FROM json_each(?))"
-    " OR context_id IN (SELECT value FROM json_each(?))"
-)
-_ASKED_BY = "SELECT position FROM approvals WHERE run_id IN (SELECT value FROM json_each(?))"
-_NOTED_STATES = (
-    "SELECT id FROM states WHERE noted = 1 AND (context_id IN (SELECT value FROM json_each(?))"
-    " OR parent_id IN (SELECT value FROM json_each(?)))"
-)
-_NOTED_EVENTS = (
-    "SELECT id FROM events WHERE noted = 1 AND (context_id IN (SELECT value FROM json_each(?))"
-    " OR parent_id IN (SELECT value FROM json_each(?)))"
-)
+_OF_SESSIONS = "SELECT id, context_id FROM runs WHERE session_key IN ({})"
+_CONTEXTS = "SELECT context_id FROM runs WHERE id IN ({})"
+_RUNS_OF = "SELECT position FROM runs WHERE id IN ({}) OR context_id IN ({})"
+_ASKED_BY = "SELECT position FROM approvals WHERE run_id IN ({})"
+_NOTED_STATES = "SELECT id FROM states WHERE noted = 1 AND (context_id IN ({}) OR parent_id IN ({}))"
+_NOTED_EVENTS = "SELECT id FROM events WHERE noted = 1 AND (context_id IN ({}) OR parent_id IN ({}))"
 _SUBAGENTS = "SELECT session_key FROM subagents WHERE instr(lower(task), ?) > 0"
 _STATES = (
     "SELECT context_id, parent_id FROM states WHERE noted = 1 AND instr(lower(entity_id || ' '"
@@ -155,10 +148,7 @@ _EVENTS = (
     " OR type IN ('automation_finished', 'heartbeat', 'service_called')) AND instr(lower(data), ?) > 0"
 )
 _TRACES = "SELECT run_id FROM traces WHERE outcome != 'finished' AND instr(lower(data), ?) > 0"
-_TRIGGERED = (
-    "SELECT context_id FROM events WHERE type = 'automation_triggered'"
-    " AND json_extract(data, '$.run_id') IN (SELECT value FROM json_each(?)) AND context_id IS NOT NULL"
-)
+_TRIGGERED = "SELECT context_id, data FROM events WHERE type = 'automation_triggered' AND context_id IS NOT NULL"
 _FELL_BACK = """SELECT run_id FROM run_traces WHERE instr(data, '"failed":[{') > 0 AND instr(lower(data), ?) > 0"""
 _SKIPPED = "SELECT id FROM not_run WHERE instr(lower(automation_id || ' ' || data), ?) > 0"
 _BEGUN = "SELECT context_id, parent_id, data FROM events WHERE type = 'run_started'"
@@ -171,8 +161,12 @@ def _all(connection: SqlConnection, query: str, values: Sequence[Any]) -> list[A
     return rows
 
 
-def _json(values: Iterable[str]) -> str:
-    return orjson.dumps(sorted(values)).decode()
+def _among(connection: SqlConnection, query: str, *groups: Collection[str]) -> list[Any]:
+    """Fill each `IN ({})` of a statement with a group, and return what it selects."""
+    if sum(map(len, groups)) > VALUES_LIMIT:
+        raise TooMany
+    marks = (",".join("?" * len(group)) or "NULL" for group in groups)
+    return _all(connection, query.format(*marks), [value for group in groups for value in group])
 
 
 def positions_of(found: Found) -> Mapping[str, Sequence[int]]:

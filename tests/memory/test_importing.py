@@ -309,7 +309,7 @@ def test_where_nothing_can_be_read_it_says_what_was_looked_for(
 def test_a_file_in_the_place_of_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("x", encoding="utf-8")
 
-    with pytest.raises(NotFound, match="is no folder"):
+    with pytest.raises(NotFound, match="is not a folder"):
         read_openclaw(tmp_path / "MEMORY.md")
 
 

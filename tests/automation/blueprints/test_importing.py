@@ -241,7 +241,7 @@ async def test_what_says_no_source_cannot_be_updated(shelf: Shelf) -> None:
 
     with pytest.raises(InvalidRequest, match="does not say where it came from"):
         await shelf.blueprints.update("me/a.yaml")
-    with pytest.raises(InvalidRequest, match="comes with the program"):
+    with pytest.raises(InvalidRequest, match="is part of the program"):
         await shelf.blueprints.update("homarus/reminder.yaml")
 
 

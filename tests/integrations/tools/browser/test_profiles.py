@@ -156,7 +156,7 @@ async def test_a_chrome_elsewhere_is_attached_used_and_comes_back(
     browsing.shop.pages = {"/": "<title>From afar</title>"}
     with pytest.raises(Unavailable, match="run `homarus browser attach --profile waits` where it runs"):
         await service.start("waits")
-    with pytest.raises(Unavailable, match="the hub does not take it: 400"):
+    with pytest.raises(Unavailable, match="the hub refuses it: 400"):
         await attach_chrome(way(hub, "/browser/attach/mine"), chrome, said.put_nowait)
     with pytest.raises(Unavailable, match="no Chrome answers at"):
         await attach_chrome(way(hub, "/browser/attach/waits"), "http://127.0.0.1:1", said.put_nowait)
