@@ -50,6 +50,10 @@ class TemplateFailed(HubError):
         super().__init__(f"{where}: {message}", details=details)
 
 
+class NeedsWaiting(TemplateFailed):
+    """It calls a slow function, such as a memory search, and was rendered without waiting for one."""
+
+
 class RenderInfo(Struct, frozen=True):
     """The dependencies of a rendering, by which a trigger knows when to render again.
 

@@ -31,6 +31,10 @@ class NeedsAnswer(Exception):
         return orjson.dumps([self.name, self.given, self.named], _as_text, orjson.OPT_SORT_KEYS)
 
 
+class CannotWait(TypeError):
+    """A slow function was called where nothing is awaited."""
+
+
 class Answers:
     """The answers of one rendering."""
 
@@ -69,7 +73,7 @@ def deferred_function(name: str, current_answers: Callable[[], Answers | None]) 
     def function(*args: Any, **named: Any) -> Any:
         answers = current_answers()
         if answers is None:
-            raise TypeError(
+            raise CannotWait(
                 f"{name}() is slow: it can be used in actions and conditions, "
                 "not in triggers, nor in `enabled` or `variables` of a trigger"
             )

@@ -14,8 +14,8 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.states import StateMachine
 from hub.template.compiled_value import CompiledValue, compile_value
-from hub.template.contract import RenderInfo, TemplateFailed
-from hub.template.deferred import ROUNDS, Answers, NeedsAnswer, deferred_function
+from hub.template.contract import NeedsWaiting, RenderInfo, TemplateFailed
+from hub.template.deferred import ROUNDS, Answers, CannotWait, NeedsAnswer, deferred_function
 from hub.template.native import as_bool, parse_result
 from hub.template.work import BoundReached, TemplateLimits, Work
 
@@ -244,7 +244,8 @@ class TemplateEngine:
             message = f"there is no element {message}"
         elif not isinstance(error, BoundReached):
             message = message[:500]
-        return TemplateFailed(message, text=template.text, name=template.name, line=line)
+        kind = NeedsWaiting if isinstance(error, CannotWait) else TemplateFailed
+        return kind(message, text=template.text, name=template.name, line=line)
 
     def _compiled(self, text: str, name: str) -> Compiled:
         """The compiled template of a text, from the cache if it is there; a failure is remembered too."""

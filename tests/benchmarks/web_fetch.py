@@ -56,7 +56,7 @@ async def _measure(home: Path, place: str) -> list[Row]:
         computed_ms.append(watch.computed_s * 1_000)
     watch.stop()
     await standing.egress.close()
-    await standing.tasks.cancel_all()
+    await standing.end()
     return [
         row("web_fetch of 1 MB: longest hold of the loop", "ms", late_ms[1:], GOAL),
         row("web_fetch of 1 MB: longest computation on the loop", "ms", computed_ms[1:], GOAL),

@@ -51,7 +51,7 @@ CASES = {
     "a wrong value": Case("session:\n  dm_scope: everybody\n", 2, "per-peer"),
     "an include of nothing": Case("bindings: !include nowhere.yaml\n", 1, "nowhere.yaml"),
     "a circle of includes": Case(
-        "bindings: !include loop.yaml\n", 1, "circle", file="loop.yaml", more={"loop.yaml": "- !include loop.yaml\n"}
+        "bindings: !include loop.yaml\n", 1, "loop", file="loop.yaml", more={"loop.yaml": "- !include loop.yaml\n"}
     ),
     "a tag of another program": Case("session: !python/name:os.system\n", 1, "!python"),
     "a binding to nobody": Case("bindings:\n  - {agent: nobody, match: {channel: webchat}}\n", 2, "nobody"),

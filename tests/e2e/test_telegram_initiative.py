@@ -78,7 +78,8 @@ def test_what_a_hub_says_by_itself_arrives_also_after_a_restart(hub: HubProcess,
         assert added.returncode == 0
         arrives(bot, f"Door {times} is open")
 
-    assert query(hub, "SELECT DISTINCT channel, account, state FROM outbox") == [("telegram", "default", "sent")]
+    sent = [("telegram", "default", "sent")]
+    until(lambda: query(hub, "SELECT DISTINCT channel, account, state FROM outbox") == sent)  # after it was seen there
     assert query(hub, "SELECT DISTINCT account, account_id FROM inbox") == [("default", "4242")]
 
 

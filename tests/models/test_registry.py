@@ -131,7 +131,7 @@ async def test_a_reference_is_an_alias_a_provider_or_both_parts(world: World, re
     [
         ("mien/qwen3", "Did you mean mine"),
         ("nobody/knows", "neither a provider nor an alias"),
-        ("round", "circle"),
+        ("round", "loop"),
         ("openai/gpt-5", "neither a provider"),
     ],
 )

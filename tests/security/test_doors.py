@@ -15,6 +15,9 @@ from tests.security.test_foreign_parsers import imported, trees_with
 
 THEIRS = {
     "hub/automation/definition/grammar.py secret": "signs what this hub sends",
+    "hub/backup/schema.py access_key": "of the storage",
+    "hub/backup/schema.py secret_key": "of the storage",
+    "hub/backup/schema.py password": "of the WebDAV server",
     "hub/gateway/calls/schema.py password": "ours; the gateway refuses to start with a weak one, and takes its hash",
     "hub/tools/methods/secrets.py value": "kept under a name; where it is used, it is judged",
     "hub/memory/schema.py api_key": "of a provider",

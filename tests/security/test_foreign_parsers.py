@@ -22,6 +22,10 @@ ALLOWED = {
     "hub/skills/cli/skill_sources.py": "packs a folder of the person whose command it is",
     "hub/memory/claude_export.py": "in the command of the person who names the file; the hub gets its texts",
     "hub/security/egress_body.py": "unpacks piece by piece, and ends at its bound",
+    "hub/backup/archive.py": "in a process of its own, with bounds; the owner chose to restore the archive",
+    "hub/backup/create.py": "packs the home",
+    "hub/backup/tar_stream.py": "writes the heads of what it packs",
+    "hub/storage/history.py": "unpacks what it packed",
     "hub/storage/damage.py": "packs and unpacks what it made itself",
     "integrations/memory/notes/index/fts5.py": "packs and unpacks its own columns",
     "web/core/assets.py": "packs our own files",
@@ -43,6 +47,8 @@ ALLOWED = {
 """Files that may use a parser in the hub's own process, each with the reason."""
 
 CALLS = {
+    "hub/backup/create.py": "in a process of its own: the archive that it has just made",
+    "hub/backup/restore.py": "in a process of its own: the archive that the owner restores",
     "hub/automation/blueprints/store.py": "blueprints of the home, each read outside before it was put there",
 }
 """Files that call what is read outside in the hub's own process, each with the reason."""

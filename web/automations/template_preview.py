@@ -9,7 +9,7 @@ from typing import Any
 from hub.core.errors import HubError, InvalidRequest
 from hub.gateway.calls.plain_data import as_json
 from hub.security.redaction import Redactor
-from hub.template.contract import RenderInfo, TemplateFailed
+from hub.template.contract import NeedsWaiting, RenderInfo, TemplateFailed
 from hub.template.engine import TemplateEngine
 from web.settings.yaml_data import data_of
 
@@ -54,9 +54,8 @@ class TemplatePreview:
         template = self._templates.compile(text)
         try:
             return template.render_info(variables)
-        except TemplateFailed as failed:
-            if "takes its time" not in failed.reason:
-                raise
+        except NeedsWaiting:
+            pass
         return await self._templates.render_async(template, variables), None
 
 

@@ -42,7 +42,7 @@ async def standing(tmp_path: Path) -> AsyncIterator[Standing]:
     imported.mkdir(parents=True)
     (imported / "notes.md").write_text(IMPORTED, encoding="utf-8")
     yield standing
-    await standing.tasks.cancel_all()
+    await standing.end()
 
 
 async def ask(standing: Standing, name: str, data: dict[str, Any], who: Authority = AUTOMATION) -> dict[str, Any]:

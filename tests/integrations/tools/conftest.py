@@ -27,7 +27,7 @@ async def place(standing: Standing) -> AsyncIterator[Standing]:
     for key, person in ((MAIN, "me"), (ANNAS, "anna"), (GROUP, None)):
         await standing.sessions.ensure(key, person=person)
     yield standing
-    await standing.tasks.cancel_all()
+    await standing.end()
     await standing.approvals.close()
     await standing.sessions.close()
     await standing.db.close()

@@ -63,6 +63,11 @@ class Standing(HubFixture):
         hub: HubFixture = self
         await integration.setup(IntegrationHost("test", self.registrations, hub), config or {})
 
+    async def end(self) -> None:
+        """End what was set up; a process that still begins would hold up the end of the loop."""
+        await self.registrations.undo_all()
+        await self.tasks.cancel_all()
+
     async def call(
         self,
         name: str,

@@ -104,7 +104,7 @@ async def place(tmp_path: Any) -> AsyncIterator[Place]:
     await standing.open()
     yield standing
     await standing.origin.stop()
-    await standing.tasks.cancel_all()
+    await standing.end()
 
 
 async def test_files_are_served_sandboxed_to_who_knows_the_token_and_nothing_else_is(place: Place) -> None:

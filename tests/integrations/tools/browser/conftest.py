@@ -112,6 +112,6 @@ async def browsing(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     for _, registrations in hosts:
         await registrations.undo_all()
     await standing.egress.close()
-    await standing.tasks.cancel_all()
+    await standing.end()
     await canary.stop()
     await shop.stop()
