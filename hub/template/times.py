@@ -202,9 +202,9 @@ def spoken(seconds: float, precision: int) -> str:
 
 
 def _time_of_day(text: str) -> time:
-    parts = text.split(":")
     try:
-        return time(int(parts[0]), int(parts[1]), int(parts[2] if parts[2:] else 0))
+        hour, minute, second = (*map(int, text.split(":", 2)), 0)[:3]
+        return time(hour, minute, second)
     except ValueError:
         raise ValueError(f"{text[:30]!r} is not a time of day such as 18:30") from None
 

@@ -247,6 +247,8 @@ def test_a_template_gives(render: Render, text: str, expected: Any) -> None:
         ("{{ strptime('x', '%Y') }}", "strptime got 'x'"),
         ("{{ as_timestamp('x') }}", "as_timestamp got 'x'"),
         ("{{ today_at('soon') }}", "'soon' is not a time of day"),
+        ("{{ today_at('18') }}", "'18' is not a time of day"),
+        ("{{ today_at('18:30:00:5') }}", "'18:30:00:5' is not a time of day"),
         ("{{ remap(1, 0, 1, 0, 1, edges='soft') }}", "not soft"),
         ("{{ 'a' | regex_search('(') }}", "is not a pattern"),
         ("{{ flatten('abc') }}", "flatten takes lists"),

@@ -114,6 +114,8 @@ def _by_name(service: str, what: str | None) -> str:
             return phrase("send a message")
         case "agent", "run":
             return phrase("ask the assistant")
+        case "persistent_notification", "create":
+            return phrase("show a notification")
         case "script", _:
             return phrase("run the script {name}", name=quoted(_words(name)))
     return phrase("{said}: {reason}", said=_words(name if what else domain), reason=what or _words(name))
@@ -138,6 +140,8 @@ def _said(service: str, data: Mapping[str, Any]) -> str | None:
             return phrase("send a message: {text}", text=text)
         case "agent.run" if text:
             return phrase("ask the assistant: {text}", text=text)
+        case "persistent_notification.create" if text:
+            return phrase("show a notification: {text}", text=text)
     return None
 
 
