@@ -73,7 +73,7 @@ class Authority(Struct, frozen=True):
         scopes: Expanded operator scopes.
         tool_policies: All must permit a tool; narrowing appends, so policies meet and never merge.
         owner: Whether the person is an owner of this home.
-        tainted: Whether an untrusted block is in the window of what runs.
+        tainted: Whether words from outside are in the conversation of what runs, or were in it since its last reset.
     """
 
     principal: str

@@ -134,7 +134,10 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         case "Status":
             if not results:
                 return Call("session_status")
-            return Say(reply("status", language, status=results[-1].output))
+            facts = read_json(results[-1].output)
+            time = f"{facts.get('time', '')}"[11:16]
+            words = {"version": facts.get("version"), "time": time, "zone": facts.get("time_zone")}
+            return Say(reply("status", language, **words, turns=facts.get("turns", 0)))
         case "ListStates":
             return _list_devices(results, language)
         case "GetState":
