@@ -43,7 +43,7 @@ async def test_an_app_is_connected_with_a_form(plain: PlainBrowser) -> None:
     assert plain.text("h1") == "Ferry"
     await plain.goto("/channels")
     assert plain.text("#c-ferry-default").startswith("Ferry ")
-    assert plain.text("#c-ferry-default").endswith(" connected Test")
+    assert plain.text("#c-ferry-default").endswith(" Connected Test")
 
 
 async def test_what_the_platform_refuses_is_said_where_it_was_typed_and_not_kept(

@@ -40,7 +40,7 @@ async def test_a_skill_is_installed_looked_at_enabled_and_removed(plain: PlainBr
     assert plain.text("#skill pre").endswith("Help <b>them</b>.")
 
     await plain.press("Enable")
-    assert "ready" in plain.text("#skill")
+    assert "Ready" in plain.text("#skill")
     await plain.press("Switch off")
     assert "switched off" in plain.text("#skill")
     await plain.press("Remove the skill")
@@ -113,7 +113,7 @@ async def test_the_bundled_skills_are_listed_and_switched_off_and_on(plain: Plai
     await plain.press("Enable")
 
     assert "switched off" in off
-    assert "ready" in plain.text("#skill")
+    assert "Ready" in plain.text("#skill")
 
 
 async def test_an_address_that_brings_no_skill_is_said_at_its_field_and_stays(plain: PlainBrowser) -> None:

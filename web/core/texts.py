@@ -18,7 +18,7 @@ INTEGRATION_STATES = {
 }
 CHANNEL_STATES = {
     "connecting": "connecting",
-    "connected": "connected",
+    "connected": "Connected",
     "disconnected": "not connected, trying again",
     "failed": "does not work",
 }
@@ -76,7 +76,7 @@ SKILL_STATES = {
     "broken": "cannot be read",
     "not_enabled": "not enabled",
     "missing": "lacks something",
-    "ready": "ready",
+    "ready": "Ready",
     "disabled": "switched off",
     "shadowed": "another comes first",
 }

@@ -136,8 +136,8 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
                 return Call("session_status")
             facts = read_json(results[-1].output)
             time = f"{facts.get('time', '')}"[11:16]
-            words = {"version": facts.get("version"), "time": time, "zone": facts.get("time_zone")}
-            return Say(reply("status", language, **words, turns=facts.get("turns", 0)))
+            words = {"version": facts.get("version"), "zone": facts.get("time_zone"), "turns": facts.get("turns", 0)}
+            return Say(reply("status", language, time=time, **{key: str(value) for key, value in words.items()}))
         case "ListStates":
             return _list_devices(results, language)
         case "GetState":
