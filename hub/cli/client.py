@@ -222,7 +222,7 @@ def listening(home: Path) -> Running:
         if time.monotonic() > deadline:
             raise CommandFailed(
                 f"The hub on {home} (process {running.pid}) has been starting for a while and does not listen yet. "
-                "Its log says why.",
+                "Its log says why: homarus logs.",
                 Exit.NOT_REACHABLE,
             )
         time.sleep(LOOK_AGAIN_S)

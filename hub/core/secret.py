@@ -114,7 +114,7 @@ class SecretMask:
         self._found = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
 
     def text(self, text: str) -> str:
-        """Return a text without the secrets that occur in it as words."""
+        """Return a text in which the secrets that occur as words are replaced."""
         if isinstance(text, SecretText):
             return MASK
         return text if self._found is None else self._found.sub(MASK, text)

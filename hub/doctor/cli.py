@@ -58,7 +58,7 @@ def _context(home: Path) -> CheckContext:
         except CommandFailed as failure:
             raise Unavailable(failure.message) from failure
         if not isinstance(payload, Mapping):
-            raise HubError(f"the hub sent a malformed answer to {method}")
+            raise HubError(f"expected a mapping from the hub's {method}; is it of another version? Restart it")
         return payload
 
     return CheckContext(Home(home), lambda: checked_home(home), needed_domains, ask)

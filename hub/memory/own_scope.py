@@ -7,7 +7,7 @@ from hub.memory.scope import NOBODY, MemoryScope
 
 
 def own_scope(authority: Authority) -> MemoryScope:
-    """Return the scope of a caller outside conversations.
+    """Return whose memory a caller outside conversations may read.
 
     An owner sees what is private, their own and what is shared; another person of this home their own and what is
     shared; callers without a person (a program with a token, a device) see nothing.

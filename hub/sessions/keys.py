@@ -98,7 +98,8 @@ class SessionKey(Struct, frozen=True):
             if value is not None:
                 _check_id(name, value)
         if self.named and (self.kind is not SessionKind.DIRECT or self.channel or not _is_name(self.id or "")):
-            raise InvalidRequest(f"{self.id!r:.80} is not a name for a conversation")
+            told = "printable, without spaces at its ends, empty parts or the words of session keys"
+            raise InvalidRequest(f"{self.id!r:.80} is not a name for a conversation; expected one that is {told}")
         for outer in self.within:
             _check_id("id", outer)
         if self.within and self.kind is not SessionKind.SUBAGENT:

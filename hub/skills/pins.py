@@ -33,7 +33,7 @@ class SkillPin(Struct, frozen=True, omit_defaults=True):
 
 
 class SkillPins:
-    """The pins by the id of the skill; all methods block.
+    """What the owner accepted of each skill, by its id: its files' hashes. All methods block.
 
     Args:
         folder: The folder of the file: `.storage`, which no tool reaches.

@@ -141,7 +141,12 @@ class RunMethods:
         trace = self._runner.trace(run.id) or await self._history.run_trace(run.id) or {}
         transcript, calls = await transcript_of(run, self._sessions), calls_of(trace)
         if transcript is None or number >= len(calls):
-            raise NotFound(f"what was sent in call {number} of the run is not kept", details={"runId": run.id[:100]})
+            known = (
+                f"there are {len(calls)} calls, from 0" if transcript is not None else "its conversation is not kept"
+            )
+            raise NotFound(
+                f"what was sent in call {number} of the run is not known: {known}", details={"runId": run.id[:100]}
+            )
         pieces = await self._history.run_pieces([each["piece"] for each in parts_of(trace)])
         shown = {
             "runId": run.id,

@@ -42,7 +42,7 @@ class Blueprint(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """Hash of the file."""
+        """The SHA-256 of its text, in hex."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property

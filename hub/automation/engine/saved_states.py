@@ -104,7 +104,7 @@ class KeptStates:
         return kept
 
     def changed(self, id: str) -> None:
-        """Schedule a write."""
+        """Mark the state of an automation as changed, and write all marked ones soon."""
         self._dirty.add(id)
         if not self._flushing:
             self._flushing = True

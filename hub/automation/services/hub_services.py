@@ -36,7 +36,7 @@ class HubControl(Struct, frozen=True):
 
 
 def register_hub(services: ServiceRegistry, control: HubControl) -> Unsubscribe:
-    """Register `hub.*`; returns what removes them."""
+    """Register the services `hub.*`, and return a function that removes them."""
 
     async def check(call: ServiceCall) -> Mapping[str, Any]:
         errors = await control.check()

@@ -92,7 +92,7 @@ class MemoryServices:
         self._clock = clock
 
     def register(self, services: ServiceRegistry) -> Unsubscribe:
-        """Register the services; returns what removes them. Models have the memory's tools instead."""
+        """Register the services, and return a function that removes them. Models have the memory's tools instead."""
         only, maybe, never = ResponseMode.ONLY, ResponseMode.OPTIONAL, AgentRule.NEVER
         removers = [
             services.register("memory", name, handler, schema, response, never, description=told)

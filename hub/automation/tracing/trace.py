@@ -90,7 +90,7 @@ class StepTrace:
         self.end()
 
     def as_dict(self, wall_offset: float, zone: tzinfo, mask: SecretMask = _NO_SECRETS) -> dict[str, Any]:
-        """Return the entry without the secrets of `mask`.
+        """Return the entry with the secrets of `mask` replaced.
 
         Args:
             wall_offset: The wall clock minus the monotonic one, in seconds.
@@ -220,7 +220,7 @@ class TraceWriter:
         self.variables = variables if variables is not None else self.variables
 
     def shown(self, value: Any) -> Any:
-        """Return a bounded plain copy of a value, without the secrets of what runs."""
+        """Return a bounded plain copy of a value; secrets of what runs are replaced."""
         return shown_value(value, self._config)
 
     def as_dict(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class SetupMethods:
         self._gateway = gateway
 
     def methods(self) -> list[Method]:
-        """Return the methods."""
+        """Return the methods that make and follow setup codes of phones."""
         return [
             Method("device.pair.setupCode", self._make, OWNER, _CODE, ADMIN),
             Method("device.pair.setupStatus", self._status, OWNER, _STATUS, ADMIN),

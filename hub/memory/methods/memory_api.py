@@ -90,7 +90,7 @@ class MemoryApi:
         return self._agents.default().id if wanted is None else self._agents.get(wanted).id
 
     def scope(self, call: MethodCall) -> MemoryScope:
-        """Return the scope of a caller."""
+        """Return whose memory a caller may read."""
         return own_scope(call.context.authority)
 
     def whose(self, call: MethodCall) -> MemoryScope:
