@@ -1,4 +1,4 @@
-"""A browser is told what its person chose while the dashboard is closed, and keeps a page for when the hub is away."""
+"""A browser hears what its person chose while the dashboard is closed, and keeps a page for when the hub is away."""
 
 from __future__ import annotations
 

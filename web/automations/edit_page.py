@@ -283,7 +283,7 @@ class AutomationEditPage:
                 return text
             said = self._list_page.said(sentence(grammar(as_written(item))), self._renderer.preferences(call).language)
             return with_changes(text, item, {**item, "alias": said[:ALIAS_LIMIT].rstrip()})
-        except (HubError, SchemaError):  # what is wrong is told by the check that follows
+        except (HubError, SchemaError):  # the check that follows says what is wrong
             return text
 
     async def _page(self, call: HttpCall, state: _EditorState, told: _Told) -> web.Response:

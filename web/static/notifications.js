@@ -1,4 +1,4 @@
-// What this browser is told while the dashboard is closed, and the dashboard as an app.
+// What this browser shows while the dashboard is closed, and the dashboard as an app.
 import { ask, choose, known } from "./push.js";
 import { t } from "./texts.js";
 import { done, toast } from "./ui.js";
