@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, Route, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import opened
+from tests.web.browser import is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
 
@@ -80,3 +82,37 @@ async def test_in_the_editor_of_an_automation_it_is_a_line_of_code(signed_in: Br
 
     await expect(page.get_by_text("Saved").first).to_be_visible()
     assert "{{ 2 < 1 }}" in (hub.home / "automations.yaml").read_text()
+
+
+async def test_the_line_of_code_leaves_no_dead_field_behind(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await signed_in.new_page()
+    held = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await page.route(re.compile(r"/codemirror[^/]*\.js"), hold)
+    await page.goto("/automations/so/edit")
+    await is_ready(page)
+    card = page.locator(".step-card").filter(has=page.locator("hm-template"))
+    await card.locator("summary").first.click()
+    plain = await card.locator("textarea[name='conditions.0.value_template']").element_handle()
+    assert plain is not None
+    await plain.fill("{{ 3 < 4 }}")
+
+    held.set()
+    line = card.get_by_role("textbox", name="Template", exact=True)
+    await expect(line).to_have_class(re.compile("cm-content"))
+    assert not await plain.evaluate("field => field.isConnected")
+    await expect(line).to_be_focused()
+    await page.get_by_label("Name", exact=True).first.focus()
+    await card.locator("label", has_text="Template").click()
+    await expect(line).to_be_focused()
+    await line.press_sequentially("{# even so #}")
+    await page.keyboard.press("Control+s")
+
+    await expect(page.locator("#edit-state")).to_have_text("Saved. The change is in force.")
+    written = (hub.home / "automations.yaml").read_text()
+    assert "{{ 3 < 4 }}" in written
+    assert "{# even so #}" in written

@@ -9,7 +9,9 @@ class TemplateField extends HTMLElement {
     this.box = this.querySelector("textarea");
     this.output = this.querySelector("output");
     this.asked = 0;
-    this.box.addEventListener("input", () => {
+    this.box.addEventListener("compositionstart", () => { this.composing = true; });
+    this.box.addEventListener("compositionend", () => { this.composing = false; });
+    this.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.show(), WAIT_MS);
     });
@@ -31,7 +33,7 @@ class TemplateField extends HTMLElement {
     this.output.parentElement.hidden = !told;
   }
 
-  /** Put a line of CodeMirror in the place of the field, which stays behind it and is sent. */
+  /** Put a line of CodeMirror in the place of the field. Nothing of the field stays that could be entered; what is sent is hidden. */
   async edit(nonce) {
     const { Decoration, EditorState, EditorView, StateField, basicSetup } = await import("./vendor/codemirror.js");
     const part = Decoration.mark({ class: "cm-part" });
@@ -42,6 +44,11 @@ class TemplateField extends HTMLElement {
       provide: (field) => EditorView.decorations.from(field),
     });
     const { box } = this;
+    if (this.composing) await new Promise((ended) => box.addEventListener("compositionend", ended, { once: true }));
+    if (!this.isConnected) return; // the page shows something else by now
+    const [label] = box.labels;
+    const told = Object.fromEntries(["aria-describedby", "aria-invalid"].filter((name) => box.hasAttribute(name)).map((name) => [name, box.getAttribute(name)]));
+    const sent = Object.assign(document.createElement("input"), { type: "hidden", name: box.name, id: box.id, value: box.value });
     const place = document.createElement("div");
     const view = new EditorView({
       parent: place,
@@ -50,7 +57,7 @@ class TemplateField extends HTMLElement {
         selection: { anchor: box.selectionStart },
         extensions: [
           EditorView.cspNonce.of(nonce), basicSetup, parts, EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ "aria-label": box.labels[0].textContent, ...(box.getAttribute("aria-describedby") && { "aria-describedby": box.getAttribute("aria-describedby") }) }),
+          EditorView.contentAttributes.of({ "aria-label": label.textContent, ...told }),
           EditorView.theme({
             "&": { border: "1px solid var(--line-strong)", borderRadius: "var(--r-s)", backgroundColor: "var(--surface)", color: "var(--text)" },
             ".cm-gutters": { display: "none" },
@@ -61,15 +68,16 @@ class TemplateField extends HTMLElement {
           }),
           EditorView.updateListener.of((change) => {
             if (!change.docChanged) return;
-            box.value = change.state.doc.toString();
-            box.dispatchEvent(new Event("input", { bubbles: true }));
+            sent.value = change.state.doc.toString();
+            sent.dispatchEvent(new Event("input", { bubbles: true }));
           }),
         ],
       }),
     });
     const entered = box === document.activeElement;
-    box.after(place);
-    box.hidden = true;
+    box.replaceWith(sent, place);
+    this.box = sent;
+    label.addEventListener("click", () => view.focus());
     if (entered) view.focus();
   }
 }
