@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
-EXTRAS = re.findall(r"^extras=\((.*)\)$", (CHECKOUT / "script/setup").read_text(), re.MULTILINE)[0].split()
+BASIC, EXTRAS = (
+    re.findall(rf"^{name}=\((.*)\)$", (CHECKOUT / "script/setup").read_text(), re.MULTILINE)[0].split()
+    for name in ("basic", "extras")
+)
 COPIED = (
     *("script/bench", "script/run", "script/setup", "script/setup-requirements.txt", "script/system-package"),
     "script/test",
@@ -94,7 +97,7 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-def test_the_first_run_makes_an_environment_and_installs_the_extras_of_the_documentation(machine: Machine) -> None:
+def test_the_first_run_makes_an_environment_and_installs_what_nearly_every_home_uses(machine: Machine) -> None:
     machine.install_python()
 
     calls = machine.setup()
@@ -102,8 +105,52 @@ def test_the_first_run_makes_an_environment_and_installs_the_extras_of_the_docum
     assert "python -m venv --clear --prompt homarus .venv" in calls
     assert "uv sync --locked" in calls[-1]
     assert "--no-build-isolation-package homarus" in calls[-1]
-    assert re.findall(r"--extra (\w+)", calls[-1]) == EXTRAS
+    assert re.findall(r"--extra (\w+)", calls[-1]) == BASIC
     assert "--group dev" not in calls[-1]
+
+
+def test_a_full_environment_has_the_extras_of_the_documentation_and_stays_full(machine: Machine) -> None:
+    machine.install_python()
+
+    assert re.findall(r"--extra (\w+)", machine.setup("--full")[-1]) == EXTRAS
+    assert machine.setup() == []
+    assert machine.setup("--same") == []
+
+
+def test_extras_are_added_to_what_is_there_and_kept(machine: Machine) -> None:
+    machine.install_python()
+    machine.setup("--minimal")
+
+    added = machine.setup("--add", "telegram", "web")
+    again = machine.setup("--add", "web")
+    more = machine.setup("--add", "matrix")
+    same = machine.setup("--same")
+    (machine.folder / "uv.lock").write_text("version = 2\n", encoding="utf-8")
+    newer = machine.setup("--same")
+
+    assert re.findall(r"--extra (\w+)", added[-1]) == ["telegram", "web"]
+    assert again == same == []
+    assert re.findall(r"--extra (\w+)", more[-1]) == ["telegram", "web", "matrix"]
+    assert re.findall(r"--extra (\w+)", newer[-1]) == ["telegram", "web", "matrix"]
+    assert "--extra" not in machine.setup("--minimal")[-1]
+
+
+def test_a_moved_checkout_keeps_the_extras_that_were_added(machine: Machine) -> None:
+    machine.install_python()
+    machine.setup("--add", "telegram")
+    moved = Machine(machine.folder.rename(machine.folder.with_name("moved")), machine.path, machine.log)
+
+    assert re.findall(r"--extra (\w+)", moved.setup("--same")[-1]) == ["telegram", *BASIC]
+
+
+@pytest.mark.parametrize("extras", [[], ["telegramm"], ["telegram", "te.*"]])
+def test_extras_that_do_not_exist_are_refused(machine: Machine, extras: list[str]) -> None:
+    machine.install_python()
+
+    done = machine.run("setup", "--add", *extras)
+
+    assert done.returncode == 2
+    assert machine.calls() == []
 
 
 def test_the_program_is_compiled_with_what_it_needs(machine: Machine) -> None:
@@ -168,7 +215,7 @@ def test_the_same_again_stays_minimal_when_the_lock_changes(machine: Machine) ->
 def test_the_same_on_a_new_checkout_is_the_default(machine: Machine) -> None:
     machine.install_python()
 
-    assert re.findall(r"--extra (\w+)", machine.setup("--same")[-1]) == EXTRAS
+    assert re.findall(r"--extra (\w+)", machine.setup("--same")[-1]) == BASIC
 
 
 def test_an_environment_for_tests_serves_the_hub_too(machine: Machine) -> None:
@@ -332,6 +379,15 @@ def test_run_hands_what_follows_the_dashes_to_start_as_it_is(machine: Machine) -
     assert machine.calls()[-1] == "homarus in /: <start> <--config> <my home> <--port> <0>"
 
 
+def test_run_can_install_everything_at_once(machine: Machine) -> None:
+    machine.install_python()
+
+    machine.run("run", "--full", "--", "--port", "0")
+
+    assert re.findall(r"--extra (\w+)", next(call for call in machine.calls() if "uv sync" in call)) == EXTRAS
+    assert machine.calls()[-1] == "homarus in /: <start> <--port> <0>"
+
+
 def test_run_keeps_a_minimal_environment(machine: Machine) -> None:
     machine.install_python()
     machine.setup("--minimal")
@@ -348,7 +404,7 @@ def test_run_refuses_what_does_not_follow_the_dashes(machine: Machine) -> None:
     done = machine.run("run", "--port", "0")
 
     assert done.returncode == 2
-    assert "Usage: script/run [-- ARGUMENTS]" in done.stderr
+    assert "Usage: script/run [--full] [-- ARGUMENTS]" in done.stderr
     assert machine.calls() == []
 
 

@@ -105,7 +105,9 @@ def run(arguments: list[str]) -> int:
             _print_error(error.format_message(), Exit.USAGE, {})
         return Exit.USAGE
     except ModuleNotFoundError as error:
-        told = f"A part of Homarus is missing: {error.name}. Install what it needs with script/setup, and try again."
+        told = (
+            f"A part of Homarus is missing: {error.name}. Install everything with script/setup --full, and try again."
+        )
         return _tell(told, Exit.FINDINGS, as_json=as_json, details={"module": error.name})
     except BrokenPipeError:
         # Whoever read the output has seen enough; the interpreter must not stumble over it again when it ends.

@@ -23,6 +23,7 @@ from hub.storage.schema import HISTORY_SCHEMA
 NAME_LENGTH_LIMIT = 100
 DISABLED_LIMIT = 200
 RELOAD_MODES = ("hot", "hybrid", "restart", "off")
+INSTALL_MODES = ("auto", "ask", "never")
 
 HUB_SCHEMA = Schema(
     {
@@ -51,6 +52,12 @@ HUB_SCHEMA = Schema(
         Optional("disabled", default=list, description="Integrations that are not set up, though they would be"): All(
             ensure_list(slug), Length(max=DISABLED_LIMIT)
         ),
+        Optional(
+            "install",
+            default="auto",
+            description="What the hub does when an integration needs packages that are not installed: it installs them "
+            "from its lock (auto), when you say so (ask), or not (never)",
+        ): In(INSTALL_MODES),
         Optional("packages", description="Pieces of configuration, by name, that are merged into the rest"): dict,
         Optional("history", default=dict, description="How long events, states and usage are kept"): HISTORY_SCHEMA,
     }

@@ -93,13 +93,15 @@ def _taken(home: Path) -> dict[str, str]:
 
 @verb(command)
 @_DOMAIN
-def reload(client: HubClient, domain: str) -> Answer:
+@click.option("--install", is_flag=True, help="Install the packages it needs, whatever `hub: install` says.")
+def reload(client: HubClient, domain: str, install: bool) -> Answer:
     """Read an integration's files again and set it up again. Exits 1 when it does not work then.
 
     Example:
       homarus integration reload doorbell
+      homarus integration reload telegram --install
     """
-    return _changed(client, "integration.reload", domain)
+    return _changed(client, "integration.reload", domain, install=install)
 
 
 @verb(command)
@@ -124,8 +126,8 @@ def disable(client: HubClient, domain: str) -> Answer:
     return _changed(client, "integration.disable", domain)
 
 
-def _changed(client: HubClient, method: str, domain: str) -> Answer:
-    found = client.call(method, {"domain": domain}, timeout_s=CALL_LIMIT_S)
+def _changed(client: HubClient, method: str, domain: str, **more: bool) -> Answer:
+    found = client.call(method, {"domain": domain, **more}, timeout_s=CALL_LIMIT_S)
     reason = f": {found['reason']}" if found["reason"] else ""
     code = Exit.FINDINGS if found["state"] in ("failed", "retrying") else Exit.OK
     return found, f"{domain} is {found['state']}{reason}.", code

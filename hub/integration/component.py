@@ -12,6 +12,7 @@ from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.integration.control import IntegrationControl
+from hub.integration.installing import Installer
 from hub.integration.manager import IntegrationManager, MakeHost
 from hub.sections import needed_domains
 
@@ -42,7 +43,14 @@ class IntegrationsComponent(Component):
     ) -> None:
         self._base = base
         self.manager = IntegrationManager(
-            make_host, base.catalog, base.repairs, base.bus, base.clock, tasks=base.tasks, schemas=base.schemas
+            make_host,
+            base.catalog,
+            base.repairs,
+            base.bus,
+            base.clock,
+            tasks=base.tasks,
+            installer=Installer(),
+            schemas=base.schemas,
         )
         self.control = IntegrationControl(base.config, base.schemas, self.manager, apply=apply, renew=renew_automations)
 

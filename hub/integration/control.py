@@ -86,10 +86,14 @@ class IntegrationControl:
         self._schemas.refresh(catalog)
         return catalog
 
-    async def reload(self, domain: str) -> dict[str, Any]:
+    async def reload(self, domain: str, *, install: bool = False) -> dict[str, Any]:
         """Read an integration's files again and set it up again; return its status.
 
         A new one, one that has failed and one whose code, schema or manifest changed are all loaded.
+
+        Args:
+            domain: The integration.
+            install: Whether the packages it needs may be installed, whatever `hub: install` says.
 
         Raises:
             NotFound: There is none of that domain.
@@ -110,7 +114,7 @@ class IntegrationControl:
             await self._manager.apply((), self._config.current)
             if self._manager.status(domain) is None:
                 raise InvalidRequest(f"{domain} is not in use: {_unused(catalog[domain])['reason']}")
-            await self._manager.reload(domain, self._config.current)
+            await self._manager.reload(domain, self._config.current, install=install)
             await self._renew(kinds)
             return self.get(domain)
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from hub.config.sections import SchemaProblem
 from hub.core.errors import LimitExceeded
+from hub.core.extras import SETUP
 from hub.doctor.check_context import CheckContext
-from hub.doctor.finding import Check, Finding, error
+from hub.doctor.finding import Check, Finding, error, warning
 from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement
+from hub.integration.in_use import install_mode
 from hub.integration.requirements import check_requirements
 from hub.integration.schemas import IntegrationSchemas
 from hub.storage.files import read_bounded
@@ -32,7 +34,11 @@ def _requirements(context: CheckContext) -> Iterator[Finding]:
         try:
             check_requirements(manifest)
         except MissingRequirement as problem:
-            yield error(f"The integration {problem.message.split('; run:')[0]}.", domain, problem.command)
+            what = f"The integration {problem.message.split('; run:')[0]}"
+            if manifest.extra and SETUP.is_file() and install_mode(context.config) == "auto":
+                yield warning(f"{what}; the hub installs it when it starts.", domain, problem.command)
+            else:
+                yield error(f"{what}.", domain, problem.command)
 
 
 def _custom(context: CheckContext) -> Iterator[Finding]:

@@ -27,3 +27,9 @@ def disabled(config: Config) -> set[str]:
     """Return the domains that `hub: disabled` names."""
     hub = config.get("hub")
     return set(hub.get("disabled", ())) if isinstance(hub, Mapping) else set()
+
+
+def install_mode(config: Config) -> str:
+    """Return what `hub: install` says about packages that are not installed: auto, ask or never."""
+    hub = config.get("hub")
+    return str(hub.get("install", "auto")) if isinstance(hub, Mapping) else "auto"

@@ -21,7 +21,8 @@ from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
 from hub.integration.importing import failure_text, forget, import_integration
-from hub.integration.in_use import disabled, in_use
+from hub.integration.in_use import disabled, in_use, install_mode
+from hub.integration.installing import Installer, InstallFailed
 from hub.integration.order import before, dependents, in_order
 from hub.integration.registrations import Registrations
 from hub.integration.requirements import check_requirements, missing_requirement
@@ -38,6 +39,7 @@ SETUP_LIMIT_S = 60.0
 UNLOAD_LIMIT_S = 8.0
 RETRY_FIRST_S = 5.0
 RETRY_LIMIT_S = 300.0
+INSTALL_RETRY_S = 300.0
 
 MakeHost = Callable[[str, Registrations], Any]
 """Makes what an integration is given, from its domain and the record of its registrations."""
@@ -53,8 +55,8 @@ class IntegrationManager:
         bus: Receives every change: `integration_changed` with domain, state and reason.
         clock: For time limits and pauses.
         tasks: Owner of set-ups and retries.
+        installer: Installs what integrations need; nothing is installed without it.
         schemas: Sections, which give one that is not configured its defaults; made from the catalog by default.
-        setup_limit_s: Seconds one set-up may take.
     """
 
     def __init__(
@@ -66,8 +68,8 @@ class IntegrationManager:
         clock: Clock,
         *,
         tasks: TaskOwner,
+        installer: Installer | None = None,
         schemas: IntegrationSchemas | None = None,
-        setup_limit_s: float = SETUP_LIMIT_S,
     ) -> None:
         self._make_host = make_host
         self._catalog = dict(catalog)
@@ -75,12 +77,13 @@ class IntegrationManager:
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
+        self._installer = installer
         self._schemas = schemas or IntegrationSchemas(self._catalog)
-        self._setup_limit_s = setup_limit_s
         self._limit = TimeLimit(clock, tasks)
         self._config: Config = empty_config()
         self._needed: set[str] = set()
         self._statuses: dict[str, Status] = {}
+        self._may_install: set[str] = set()
         self._changing = asyncio.Lock()
         self._stopped = False
 
@@ -117,7 +120,7 @@ class IntegrationManager:
         gone = {domain: self._catalog[domain] for domain in self._statuses if domain not in catalog}
         self._catalog = {**gone, **catalog}
 
-    async def reload(self, domain: str, config: Config | None = None) -> None:
+    async def reload(self, domain: str, config: Config | None = None, *, install: bool = False) -> None:
         """Unload an integration and set it up again, and with it those that depend on it.
 
         A custom one is imported again, so that its changed code runs.
@@ -125,6 +128,7 @@ class IntegrationManager:
         Args:
             domain: The integration.
             config: The configuration to use from now on; as before without it.
+            install: Whether what it needs may be installed, whatever `hub: install` says.
 
         Raises:
             NotFound: It is not in use.
@@ -133,6 +137,8 @@ class IntegrationManager:
             if domain not in self._statuses:
                 raise NotFound(f"the integration {domain} is not in use")
             self._config = config if config is not None else self._config
+            if install:
+                self._may_install.add(domain)
             if self._statuses[domain].state is not IntegrationState.DISABLED:
                 await self._again({domain})
 
@@ -227,7 +233,7 @@ class IntegrationManager:
             except NotReady as error:
                 self._retry_later(status, error.message, error.retry_after_s)
             except MissingRequirement as error:
-                self._fail(status, error.message, error.command)
+                self._install_or_fail(status, error)
             except HubError as error:
                 self._fail(status, error.message)
             except ModuleNotFoundError as error:
@@ -238,7 +244,7 @@ class IntegrationManager:
                 _log.exception("%s could not be set up", domain)
                 self._fail(status, failure_text(error, status.found))
             else:
-                status.attempts = 0
+                status.attempts, status.installed = 0, False
                 self._repairs.clear(SOURCE, domain)
                 self._set(status, IntegrationState.SET_UP, "")
         if status.state is IntegrationState.SET_UP:
@@ -255,7 +261,7 @@ class IntegrationManager:
                 raise HubError(
                     f"it needs {name}, which {'is disabled' if name in disabled(self._config) else 'does not exist'}"
                 )
-            if other.state is IntegrationState.RETRYING:
+            if other.state in (IntegrationState.RETRYING, IntegrationState.INSTALLING):
                 raise NotReady(f"it waits for {name}")
             if other.state is not IntegrationState.SET_UP:
                 raise HubError(f"it needs {name}, which is {other.state.value}: {other.reason}")
@@ -277,7 +283,7 @@ class IntegrationManager:
         status.host = self._make_host(domain, status.registrations)
         work = status.module.setup(status.host, status.config)
         try:
-            await self._limit.run(work, self._setup_limit_s, f"setting up {domain}")
+            await self._limit.run(work, SETUP_LIMIT_S, f"setting up {domain}")
         except BaseException:  # what it had registered until then must not stay behind
             await status.registrations.undo_all()
             raise
@@ -295,7 +301,37 @@ class IntegrationManager:
                 continue
         raise HubError(f"it must be configured; add {domain}: to the configuration")
 
-    def _retry_later(self, status: Status, reason: str, after_s: float | None) -> None:
+    def _install_or_fail(self, status: Status, missing: MissingRequirement) -> None:
+        """Install what is missing, or say how to, as `hub: install` says."""
+        manifest, installer, domain = status.found.manifest, self._installer, status.found.domain
+        extra = manifest.extra if manifest is not None else None
+        mode = "auto" if domain in self._may_install else install_mode(self._config)
+        if extra is None or installer is None or not installer.is_available or status.installed or self._stopped:
+            mode = "never"
+        if mode == "auto" and extra is not None and installer is not None:
+            self._set(status, IntegrationState.INSTALLING, phrase("The packages it needs are being installed."))
+            work = self._install(status, installer, extra, missing.command)
+            status.retry = self._tasks.spawn(work, name=f"install {extra}")
+        else:
+            fix = _install(domain) if mode == "ask" else None
+            self._fail(status, missing.message, missing.command, fix)
+
+    async def _install(self, status: Status, installer: Installer, extra: str, command: str) -> None:
+        def progress(line: str) -> None:
+            reason = phrase("The packages it needs are being installed: {line}", line=line)
+            self._set(status, IntegrationState.INSTALLING, reason)
+
+        try:
+            await installer.install(extra, progress)
+        except InstallFailed as error:
+            _log.warning("the packages of %s could not be installed: %s", status.found.domain, error.message)
+            told = f"the packages it needs could not be installed ({error.message}); by hand: {command}"
+            self._retry_later(status, told, INSTALL_RETRY_S, command)
+            return
+        status.installed = True
+        await self._set_up(status)
+
+    def _retry_later(self, status: Status, reason: str, after_s: float | None, command: str | None = None) -> None:
         if self._stopped:
             return
         pause_s = after_s if after_s is not None else min(RETRY_FIRST_S * 2**status.attempts, RETRY_LIMIT_S)
@@ -309,6 +345,7 @@ class IntegrationManager:
             phrase("{integration} is not ready yet", integration=_name(status)),
             text,
             severity=Severity.WARNING,
+            command=command,
             fix=_try_again(name),
         )
         if status.retry is not None and status.retry is not asyncio.current_task():
@@ -339,7 +376,7 @@ class IntegrationManager:
         async with status.lock:
             if status.state is IntegrationState.SET_UP:
                 await self._take_down(status)
-            status.attempts = 0
+            status.attempts, status.installed = 0, False
             forget(status.found)
             self._set(status, IntegrationState.UNLOADED, reason)
 
@@ -358,14 +395,16 @@ class IntegrationManager:
             await status.registrations.undo_all()
         status.host = status.registrations = None
 
-    def _fail(self, status: Status, reason: str, command: str | None = None) -> None:
+    def _fail(self, status: Status, reason: str, command: str | None = None, fix: RepairFix | None = None) -> None:
         domain = status.found.domain
         self._set(status, IntegrationState.FAILED, reason)
         location = None
         if domain in self._config.present:
             location = {**self._config.location((domain,)), "path": domain}
         title = phrase("{integration} could not be set up", integration=_name(status))
-        self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location, fix=_try_again(domain))
+        self._repairs.raise_(
+            SOURCE, domain, title, reason, command=command, location=location, fix=fix or _try_again(domain)
+        )
 
     def _set(self, status: Status, state: IntegrationState, reason: str) -> None:
         if status.state is state and status.reason == reason:
@@ -377,6 +416,10 @@ class IntegrationManager:
 
 def _try_again(domain: str) -> RepairFix:
     return RepairFix("integration.reload", {"domain": domain}, phrase("Try again"))
+
+
+def _install(domain: str) -> RepairFix:
+    return RepairFix("integration.reload", {"domain": domain, "install": True}, phrase("Install"))
 
 
 def _name(status: Status) -> str:

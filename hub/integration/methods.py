@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.schema import All, Length, Required, Schema, string
+from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.integration.control import IntegrationControl
 
 OWNER = "gateway"
-_ONE = Schema({Required("domain", description="The integration."): All(string, Length(min=1, max=64))})
+_DOMAIN = {Required("domain", description="The integration."): All(string, Length(min=1, max=64))}
+_ONE = Schema(_DOMAIN)
+
+_INSTALL = "Install the packages it needs, whatever hub: install says."
+_RELOAD = Schema({**_DOMAIN, Optional("install", default=False, description=_INSTALL): boolean})
 
 
 class IntegrationMethods:
@@ -27,7 +31,7 @@ class IntegrationMethods:
         """Return the methods."""
         return [
             Method("integration.list", self._list, OWNER, Schema({}), READ),
-            Method("integration.reload", self._reload, OWNER, _ONE, ADMIN, acts=True),
+            Method("integration.reload", self._reload, OWNER, _RELOAD, ADMIN, acts=True),
             Method("integration.enable", self._enable, OWNER, _ONE, ADMIN, acts=True),
             Method("integration.disable", self._disable, OWNER, _ONE, ADMIN, acts=True),
         ]
@@ -36,7 +40,7 @@ class IntegrationMethods:
         return {"integrations": self._control.list()}
 
     async def _reload(self, call: MethodCall) -> Mapping[str, Any]:
-        return await self._control.reload(call.params["domain"])
+        return await self._control.reload(call.params["domain"], install=call.params["install"])
 
     async def _enable(self, call: MethodCall) -> Mapping[str, Any]:
         return await self._control.enable(call.params["domain"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from hub.core import extras
 from hub.integration.errors import MissingRequirement
 from hub.integration.manifest import Manifest
 
@@ -31,8 +31,7 @@ def missing_requirement(manifest: Manifest, what: str) -> MissingRequirement:
 def install_command(manifest: Manifest, what: str = "") -> str:
     """Return the command that installs what an integration needs, for a checkout or an installed package."""
     if manifest.extra:
-        checkout = Path(__file__).resolve().parents[2] / "script" / "setup"
-        return "script/setup" if checkout.is_file() else f"uv pip install 'homarus[{manifest.extra}]'"
+        return extras.install_command(manifest.extra)
     packages = manifest.requirements or tuple(part.strip() for part in what.split(",") if part.strip())
     return "uv pip install " + " ".join(f"'{each}'" for each in packages)
 

@@ -17,6 +17,7 @@ class IntegrationState(StrEnum):
     """The state of an integration."""
 
     SET_UP = "set_up"
+    INSTALLING = "installing"
     RETRYING = "retrying"
     FAILED = "failed"
     DISABLED = "disabled"
@@ -36,7 +37,8 @@ class Status(Struct):
         host: The host of its latest `setup`.
         registrations: Its registrations with the hub.
         attempts: Failed attempts since it last worked.
-        retry: The task that will try again.
+        retry: The task that will try again, or installs what it needs.
+        installed: Whether that was just installed.
         lock: Held while it is set up or unloaded.
     """
 
@@ -50,6 +52,7 @@ class Status(Struct):
     registrations: Registrations | None = None
     attempts: int = 0
     retry: asyncio.Task[None] | None = None
+    installed: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def as_dict(self) -> dict[str, Any]:

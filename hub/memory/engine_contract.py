@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from hub.core.extras import install_command
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -227,8 +229,8 @@ def package(name: str, extra: str, instead: str) -> Iterator[None]:
         is_absent = isinstance(error, ModuleNotFoundError) and error.name == name
         why = "is not installed" if is_absent else f"cannot be loaded ({error})"
         raise EngineMissing(
-            f"{name} {why}. Install it with script/setup, or with: uv pip install 'homarus[{extra}]';"
-            f" or set {instead} under memory: in configuration.yaml, which needs nothing."
+            f"{name} {why}. Install it with: {install_command(extra)}; or set {instead} under memory: in"
+            " configuration.yaml, which needs nothing."
         ) from error
 
 

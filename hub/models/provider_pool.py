@@ -245,12 +245,8 @@ def credential_order(
 
 
 def _not_set_up(config: ProviderConfig, name: str) -> Unavailable:
-    fix = (
-        ""
-        if config.api in BUILT_IN_APIS
-        else " Install what it needs with script/setup, or with: uv pip install 'homarus[litellm]'"
-    )
+    why = "" if config.api in BUILT_IN_APIS else " `homarus status` says why; it may be being installed."
     return Unavailable(
-        f"The provider {config.name} needs the integration {name}, which is not set up.{fix}",
+        f"The provider {config.name} needs the integration {name}, which is not set up.{why}",
         details={"provider": config.name, "integration": name},
     )

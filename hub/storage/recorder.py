@@ -71,7 +71,7 @@ NOTED = frozenset(
     }
 )
 """Each is a row of the timeline."""
-UNTOLD = frozenset({"set_up", "retrying", "unloaded", "disabled"})
+UNTOLD = frozenset({"set_up", "installing", "retrying", "unloaded", "disabled"})
 """States of an integration that are no news."""
 NOT_DEVICES = frozenset({"automation", "script", "heartbeat", "sun", "weather", "event", "button", "scene", "camera"})
 """Domains whose states are no news by themselves: something else tells of them, or nobody did anything."""

@@ -20,6 +20,7 @@ from hub.core.events import Event, EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CUSTOM_FOLDER, find
+from hub.integration.installing import Installer
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
 from hub.integration.registrations import Registrations
 from hub.integration.schemas import IntegrationSchemas
@@ -55,6 +56,7 @@ class Kit:
         self.repairs = Repairs(self.bus)
         self.events: list[Event] = []
         self.bus.listen(EVENT_INTEGRATION_CHANGED, self.events.append)
+        self.installer = Installer(())
         self.manager: IntegrationManager = self.make()
 
     def add(self, domain: str, code: str = PLAIN, schema: str | None = None, **manifest: Any) -> None:
@@ -72,7 +74,14 @@ class Kit:
         catalog = {domain: found for domain, found in find(self.home).items() if found.custom}
         self.schemas = IntegrationSchemas(catalog)
         self.manager = IntegrationManager(
-            self._host, catalog, self.repairs, self.bus, self.clock, tasks=self.tasks, schemas=self.schemas
+            self._host,
+            catalog,
+            self.repairs,
+            self.bus,
+            self.clock,
+            tasks=self.tasks,
+            installer=self.installer,
+            schemas=self.schemas,
         )
         return self.manager
 

@@ -209,7 +209,7 @@ async def test_a_missing_package_is_named_with_the_command(kit: Kit) -> None:
 
     commands = {repair.id: repair.command for repair in kit.repairs.all()}
     assert commands == {
-        "extra": "script/setup",
+        "extra": "script/setup --add extra",
         "own": "uv pip install 'surely-not-installed>=1'",
         "late": "uv pip install 'surely_not_installed'",
     }

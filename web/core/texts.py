@@ -13,6 +13,7 @@ REQUIRED = "Required"
 INTEGRATION_STATES = {
     "set_up": "works",
     "failed": "does not work",
+    "installing": "is being installed",
     "retrying": "not ready, trying again",
     "disabled": "switched off",
 }

@@ -39,7 +39,7 @@ _ONE = {
 FIX = Schema(_ONE)
 IGNORE = Schema({**_ONE, Optional("ignored", default=""): string})
 WORKS = "set_up"
-TONES = {"set_up": "good", "failed": "danger", "retrying": "warn"}
+TONES = {"set_up": "good", "failed": "danger", "retrying": "warn", "installing": "warn"}
 CHANNEL_TONES = {"connected": "good", "failed": "danger"}
 
 Repairs = Callable[[], Sequence[tuple[Repair, bool]]]

@@ -11,6 +11,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option
+from hub.core.extras import install_command
 
 
 @click.command("tui", cls=CliCommand)
@@ -29,8 +30,7 @@ def command(session: str, home: Path, as_json: bool) -> None:
         from hub.messaging.cli.tui_app import HomarusTui
     except ModuleNotFoundError as error:
         raise CommandFailed(
-            f"The terminal interface needs the package {error.name}: run script/setup in a checkout, or "
-            "uv pip install 'homarus[tui]'.",
+            f"The terminal interface needs the package {error.name}; run: {install_command('tui')}",
             Exit.USAGE,
         ) from error
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from hub.core.errors import Unavailable
+from hub.core.extras import install_command
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from integrations.channels.matrix.answers import REQUEST_S, asked, is_signed_out, refusal
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from nio import AsyncClient
 
 DEVICE_NAME = "Homarus"
-INSTALL = "script/setup, or with: uv pip install 'homarus[matrix]'"
 _REFUSED = ("M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME")
 
 
@@ -71,7 +71,7 @@ def _client(account: MatrixAccount, keys: Path) -> AsyncClient:
     from integrations.channels.matrix.client import MatrixClient
 
     if account.encryption and not ENCRYPTION_ENABLED:
-        raise AccountRefused(f"encryption needs packages that are not installed; install them with {INSTALL}")
+        raise AccountRefused(f"encryption needs packages that are not installed; run: {install_command('matrix')}")
     if account.encryption:
         keys.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = AsyncClientConfig(

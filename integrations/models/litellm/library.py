@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeVar
 
 from hub.core.errors import Unavailable
+from hub.core.extras import install_command
 
 LOAD_LIMIT_S = 120.0
 STOP_LIMIT_S = 2.0
@@ -81,9 +82,7 @@ class LitellmLibrary:
         """
         if self._thread is None:
             if importlib.util.find_spec(PACKAGE) is None:
-                raise Unavailable(
-                    "litellm is not installed. Install it with script/setup, or with: uv pip install 'homarus[litellm]'"
-                )
+                raise Unavailable(f"litellm is not installed. Install it with: {install_command(PACKAGE)}")
             hub_loop = asyncio.get_running_loop()
             ready = self._ready = concurrent.futures.Future()
             ready.add_done_callback(lambda done: _tell(hub_loop, done, self._on_loaded))
@@ -97,8 +96,7 @@ class LitellmLibrary:
         except ImportError as error:
             self._thread = None
             raise Unavailable(
-                f"litellm cannot be imported ({error}). Install it again with script/setup, or with: "
-                "uv pip install 'homarus[litellm]'"
+                f"litellm cannot be imported ({error}). Install it again with: {install_command(PACKAGE)}"
             ) from error
 
     async def stream(self, start: Callable[[Any], AsyncIterator[T]]) -> AsyncIterator[T]:

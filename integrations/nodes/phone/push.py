@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
+from hub.core.extras import install_command
 from hub.core.schema import All, Coerce, In, Length, Match, Optional, Range, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.core.surfaces import ADMIN, WRITE, Method, MethodCall
@@ -265,7 +266,7 @@ def _libraries() -> tuple[Any, Any]:
         import py_vapid
         import pywebpush
     except ModuleNotFoundError as error:
-        raise Unavailable("web push needs a package that is missing: script/setup with the extra push") from error
+        raise Unavailable(f"web push needs a package that is missing; run: {install_command('push')}") from error
     return pywebpush, py_vapid
 
 

