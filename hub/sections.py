@@ -142,17 +142,19 @@ def all_sections(integrations: IntegrationSections | None = None) -> Sections:
 def needed_domains(
     config: Mapping[str, Any], catalog: Mapping[str, CatalogEntry], environment: Mapping[str, str] | None = None
 ) -> set[str]:
-    """Return the integrations that sections need implicitly: those for the APIs of model providers.
+    """Return the integrations that sections need implicitly: for the APIs of model providers, and for the memory.
 
     Args:
         config: The checked configuration.
         catalog: The integrations there are.
         environment: The environment variables with keys; the process's own by default.
     """
-    section = config.get("models")
-    if not isinstance(section, Mapping):
-        return set()
-    providers = read_providers(section, os.environ if environment is None else environment)
-    speakers = model_apis(catalog)
-    needed = (speakers.get(provider.api, speakers.get(LITELLM_API)) for provider in providers.values())
+    needed: set[str | None] = set()
+    if isinstance(section := config.get("models"), Mapping):
+        providers = read_providers(section, os.environ if environment is None else environment)
+        speakers = model_apis(catalog)
+        needed |= {speakers.get(provider.api, speakers.get(LITELLM_API)) for provider in providers.values()}
+    if isinstance(section := config.get("memory"), Mapping):
+        engines = {name for name, found in catalog.items() if found.manifest is not None and found.manifest.engine}
+        needed |= engines.intersection(memory.engine_names(section).values())
     return {domain for domain in needed if domain is not None}

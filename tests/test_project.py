@@ -188,8 +188,10 @@ def wheel(clone: Path, registry: dict[str, str]) -> Path:
 def test_pip_makes_the_same_wheel_of_a_clone(
     wheel: Path, clone: Path, registry: dict[str, str], tmp_path: Path
 ) -> None:
+    run(Path(sys.base_prefix) / "bin/python3", "-m", "venv", tmp_path / "env", cwd=tmp_path)
+    pip = (tmp_path / "env/bin/python", "-m", "pip")
     # Without --no-deps it would also collect the wheels of the dependencies, which are no part of this project.
-    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ".", cwd=clone, env=registry)
+    run(*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, ".", cwd=clone, env=registry)
 
     (made,) = tmp_path.glob("*.whl")
     assert zipfile.ZipFile(made).namelist() == zipfile.ZipFile(wheel).namelist()

@@ -330,6 +330,11 @@ class IntegrationManager:
             return
         status.installed = True
         await self._set_up(status)
+        if status.state is IntegrationState.SET_UP:
+            for domain, other in list(self._statuses.items()):
+                manifest = other.found.manifest
+                if manifest is not None and status.found.domain in manifest.after_dependencies:
+                    await self.reload(domain)  # it did without until now
 
     def _retry_later(self, status: Status, reason: str, after_s: float | None, command: str | None = None) -> None:
         if self._stopped:

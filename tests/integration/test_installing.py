@@ -57,19 +57,21 @@ def machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def radio(kit: Kit, machine: Machine) -> Kit:
-    """A home with an integration whose package is not installed, and one that depends on it."""
+    """A home with an integration whose package is not installed, one that depends on it, and one that uses it."""
     kit.installer = machine.installer
     kit.add("radio", "import radio_waves\n" + PLAIN, requirements=["radio-waves>=1"], extra="radio")
     kit.add("alarm", dependencies=["radio"])
+    kit.add("clock", after_dependencies=["radio"])
     return kit
 
 
 async def test_what_is_missing_is_installed_and_those_that_wait_follow(radio: Kit) -> None:
-    await radio.start(CONFIG + "alarm: {}\n")
-    assert radio.states() == {"radio": "installing", "alarm": "retrying"}
+    await radio.start(CONFIG + "alarm: {}\nclock: {}\n")
+    assert radio.states() == {"radio": "installing", "alarm": "retrying", "clock": "set_up"}
 
-    await until(lambda: radio.states() == {"radio": "set_up", "alarm": "set_up"})
+    await until(lambda: set(radio.states().values()) == {"set_up"})
 
+    await until(lambda: radio.done("setup") == ["clock", "radio", "alarm", "clock"])
     assert "The packages it needs are being installed: installing radio" in [
         str(event.data["reason"]) for event in radio.events
     ]

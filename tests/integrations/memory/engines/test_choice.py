@@ -81,9 +81,9 @@ def test_a_missing_package_is_told_with_the_command(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", MISSING, str(tmp_path)], capture_output=True, text=True, check=True)
 
     whoosh, chroma, loaded = ran.stdout.splitlines()
-    assert "uv pip install 'homarus[whoosh]'" in whoosh
+    assert "script/setup --add whoosh" in whoosh
     assert "keywords: fts5" in whoosh
-    assert "uv pip install 'homarus[chromadb]'" in chroma
+    assert "script/setup --add chromadb" in chroma
     assert "vectors: exact" in chroma
     assert loaded == "[]"
 
