@@ -71,7 +71,7 @@ async def test_the_result_of_a_template_is_shown_while_it_is_written(signed_in: 
 async def test_in_the_editor_of_an_automation_it_is_a_line_of_code(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations/so/edit")
     card = page.locator(".step-card").filter(has=page.locator("hm-template"))
-    await card.locator("summary").first.click()
+    await card.locator("> .line").click()
 
     await card.get_by_label("Template", exact=True).focus()
     await expect(card.locator(".cm-content")).to_be_focused()
@@ -80,7 +80,7 @@ async def test_in_the_editor_of_an_automation_it_is_a_line_of_code(signed_in: Br
     await expect(card.locator("hm-template output")).to_have_text("false")
     await page.get_by_role("button", name="Save", exact=True).click()
 
-    await expect(page.get_by_text("Saved").first).to_be_visible()
+    await expect(page.locator("#toasts")).to_contain_text("Saved")
     assert "{{ 2 < 1 }}" in (hub.home / "automations.yaml").read_text()
 
 
@@ -96,7 +96,7 @@ async def test_the_line_of_code_leaves_no_dead_field_behind(signed_in: BrowserCo
     await page.goto("/automations/so/edit")
     await is_ready(page)
     card = page.locator(".step-card").filter(has=page.locator("hm-template"))
-    await card.locator("summary").first.click()
+    await card.locator("> .line").click()
     plain = await card.locator("textarea[name='conditions.0.value_template']").element_handle()
     assert plain is not None
     await plain.fill("{{ 3 < 4 }}")

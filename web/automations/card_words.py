@@ -23,7 +23,7 @@ _CHECKS: Mapping[str, Callable[[Any], list[dict[str, Any]]]] = {
 
 
 def say(form: Form, item: Mapping[str, Any], in_words: Callable[[str], str], opened: str | None) -> None:
-    """Give each card its icon and its words, and open one and those around it.
+    """Give each card its icon and its words, and open one.
 
     Args:
         item: The input of the form.
@@ -37,7 +37,7 @@ def say(form: Form, item: Mapping[str, Any], in_words: Callable[[str], str], ope
             continue
         card.icon = icon_of_card(card.what, card.kind, _service(found))
         card.said = in_words(_clause(card, found)).rstrip(":：")
-        card.opened = f"{opened or ''}.".startswith(f"{card.path}.")
+        card.opened = card.path == opened
 
 
 def _service(item: Any) -> str:

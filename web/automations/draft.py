@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.config.edit import parse_value
 from hub.config.item_changes import with_changes
@@ -40,7 +41,8 @@ class AutomationDraft(Struct):
         shown: Texts of fields that mean nothing, by name; they are shown again.
         errors: Why they mean nothing, by name.
         focus: The path of the card to show next.
-        opened: The path of a card that is shown open: one just added or of another kind.
+        opened: The path of a card whose fields are shown: one just added or of another kind.
+        as_yaml: The paths of cards that are shown as YAML.
     """
 
     text: str
@@ -49,6 +51,7 @@ class AutomationDraft(Struct):
     errors: dict[str, str] = field(default_factory=dict)
     focus: str | None = None
     opened: str | None = None
+    as_yaml: frozenset[str] = frozenset()
 
 
 def read_item(text: str) -> dict[str, Any]:
@@ -76,8 +79,8 @@ def posted(text: str, fields: Fields, services: ServiceFields | None = None) -> 
     """
     old = read_item(text)
     new = copy.deepcopy(old)
-    draft = AutomationDraft(text, new)
-    form = form_of(old, services)
+    draft = AutomationDraft(text, new, as_yaml=frozenset(fields.get("as_yaml", ())))
+    form = form_of(old, services, draft.as_yaml)
     changed = _change_kinds(new, form, fields)
     draft.opened = next(iter(changed), None)
     for control in form.controls():
@@ -93,7 +96,8 @@ def perform(draft: AutomationDraft, command: str) -> AutomationDraft:
 
     Args:
         command: `add:PATH:WHAT:TILE` (see `kind_tiles`), `option:PATH`, `remove:PATH`, `copy:PATH`, `up:PATH`,
-            `down:PATH`, `move:PATH:PLACE` or `switch:PATH`.
+            `down:PATH`, `move:PATH:PLACE`, `switch:PATH`, or `as_yaml:PATH` and `as_form:PATH`, after which alone
+            cards stay YAML: all others may change their paths.
 
     Raises:
         InvalidRequest: There is no such button, or nothing at the path.
@@ -104,6 +108,9 @@ def perform(draft: AutomationDraft, command: str) -> AutomationDraft:
     if not keys:
         return draft
     item = copy.deepcopy(draft.item)
+    if what in ("as_yaml", "as_form"):
+        shown = draft.as_yaml | {name} if what == "as_yaml" else draft.as_yaml - {name}
+        return replace(draft, as_yaml=shown, focus=name, opened=name)
     if what in ("up", "down"):
         by = -1 if what == "up" else 1
         text = moved(draft.text, keys, by)

@@ -204,7 +204,8 @@ class AutomationEditPage:
         """Handle `test:PATH` and `run:PATH`: try one card; an action is run only once that was confirmed."""
         do, _, path = command.partition(":")
         draft = replace(state.draft, opened=path, focus=path)
-        card = next((each for each in form_of(draft.item, self._services).cards() if each.path == path), None)
+        cards = form_of(draft.item, self._services, draft.as_yaml).cards()
+        card = next((each for each in cards if each.path == path), None)
         if card is None or draft.errors:
             raise NotFound(f"there is nothing at {path[:80]}; load the page again")
         what = CONDITION if card.kind == "condition" else card.what
@@ -222,16 +223,16 @@ class AutomationEditPage:
 
     async def _state(self, call: HttpCall, state: _EditorState) -> web.StreamResponse:
         """Return, as JSON, the draft with what was typed: its text, its changes, and how its cards stand."""
-        item = state.draft.item
-        form = form_of(item, self._services)
+        item = read_item(state.draft.text) if state.mode == YAML else state.draft.item
+        form = form_of(item, self._services, state.draft.as_yaml)
         language = self._renderer.preferences(call).language
         say(form, item, lambda text: self._list_page.said(text, language), None)
         badges = await self._badges(form, item, state.id, language)
         cards = {each.path: {"said": each.alias or each.said, "badge": badges.get(each.path)} for each in form.cards()}
-        return json_response({"text": state.draft.text, "changes": await self._changes(state, item), "cards": cards})
+        return json_response({"text": state.draft.text, "changes": await self._changes(state), "cards": cards})
 
     async def _badges(self, form: Form, item: Mapping[str, Any], id: str, language: str) -> dict[str, Any]:
-        found = await self._states.of(form, item, await self._saved(id), id)
+        found = await self._states.of(form, item, read_item(await self._written(id)), id)
         words = catalogue(language)
         said = {card.path: card.said for card in form.cards()}
 
@@ -242,16 +243,21 @@ class AutomationEditPage:
 
         return {path: shown(path, badge) for path, badge in found.items()}
 
-    async def _saved(self, id: str) -> dict[str, Any]:
-        """Return an automation as it is in its file; nothing for a new one."""
+    async def _written(self, id: str) -> str:
+        """Return an automation as it is written in its file; nothing for a new one, and for one that is gone."""
         try:
-            return read_item((await self._editor.read_yaml(id)).text) if id else {}
+            return (await self._editor.read_yaml(id)).text if id else ""
         except HubError:
-            return {}
+            return ""
 
-    async def _changes(self, state: _EditorState, item: Mapping[str, Any]) -> int:
-        changes = count_changes(await self._saved(state.id), item)
-        return changes + len(state.draft.errors)
+    async def _changes(self, state: _EditorState) -> int:
+        """Return how many changes are not saved; a text that is not YAML is one."""
+        saved = await self._written(state.id)
+        try:
+            changes = count_changes(read_item(saved), read_item(state.draft.text)) + len(state.draft.errors)
+        except InvalidRequest:
+            return 1
+        return changes or int(bool(state.id) and state.draft.text != saved)  # one that is only a comment counts too
 
     async def _save(self, call: HttpCall, state: _EditorState) -> web.StreamResponse:
         text = self._named(call, state)
@@ -290,12 +296,12 @@ class AutomationEditPage:
         id, draft, mode, notice = state.id, state.draft, state.mode, told.notice
         problems = problems_of(draft.text) if told.problems is None else told.problems
         words = self._words(call)
-        form, badges, changes = None, {}, 0
+        form, badges = None, {}
         others = [each.as_dict(words) for each in problems if mode == YAML]
         if mode == FORM:
             try:
                 item = read_item(draft.text)
-                shown = form_of(item, self._services)
+                shown = form_of(item, self._services, draft.as_yaml)
             except InvalidRequest as error:
                 mode, notice = YAML, notice or error.message
                 others = [each.as_dict(words) for each in problems]
@@ -306,7 +312,6 @@ class AutomationEditPage:
                 language = self._renderer.preferences(call).language
                 say(shown, item, lambda text: self._list_page.said(text, language), draft.opened)
                 badges = await self._badges(shown, item, id, language)
-                changes = await self._changes(state, item)
                 form = shown.as_dict()
                 controls = {each["name"]: each for each in _controls(form)}
                 for control in controls.values():
@@ -324,7 +329,7 @@ class AutomationEditPage:
             "tried": told.tried,
             "drafted": told.drafted,
             "badges": badges,
-            "changes": changes,
+            "changes": await self._changes(state),
             "outcomes": OUTCOMES,
             "focus": draft.focus,
             "problems": others,

@@ -5,7 +5,7 @@ Every field and card is named by the path of its value, so that a posted form ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -77,7 +77,8 @@ class Card(Struct):
         more: Rarely used fields.
         movable: Whether it is an item of a list.
         said: Its action in words; empty when it is not complete.
-        opened: Whether it is open; a card with an error always is.
+        opened: Whether its fields are shown; those of a card with an error always are.
+        as_yaml: Whether it is shown as YAML although it has a form.
     """
 
     path: str
@@ -96,17 +97,12 @@ class Card(Struct):
     said: str = ""
     icon: str = ""
     opened: bool = False
+    as_yaml: bool = False
 
     @property
     def wrong(self) -> bool:
-        """Whether something in it has an error, or in a card below."""
-        return bool(
-            self.error
-            or any(each.error for each in (*self.fields, *self.more))
-            or any(each.error for each in self.lists)
-            or any(card.wrong for each in self.lists for card in each.cards)
-            or any(option.wrong for option in self.options or ())
-        )
+        """Whether it or one of its fields has an error."""
+        return bool(self.error or any(each.error for each in (*self.fields, *self.more)))
 
     def as_dict(self) -> dict[str, Any]:
         """The card as templates and JSON see it."""
@@ -128,7 +124,10 @@ class Card(Struct):
             "error": self.error,
             "said": self.said,
             "icon": self.icon,
+            "inside": sum(len(each.cards) for each in self.lists) + len(self.options or ()),
+            "wrong": self.wrong,
             "opened": self.opened or self.wrong,
+            "as_yaml": self.as_yaml,
         }
 
 
@@ -161,12 +160,13 @@ class Form(Struct):
             yield from _cards_of(each.cards)
 
 
-def form_of(item: Mapping[str, Any], services: ServiceFields | None = None) -> Form:
+def form_of(item: Mapping[str, Any], services: ServiceFields | None = None, as_yaml: Collection[str] = ()) -> Form:
     """Return the form of an automation as written.
 
     Args:
         item: Its plain data; tags such as `!secret` are `Tagged`.
         services: Makes the fields for the data of services; without it, the data is YAML.
+        as_yaml: Paths of cards that are shown as YAML.
     """
     known = settings()
     first: list[AnyControl] = [_setting(item, key) for key in FIRST_SETTINGS]
@@ -179,7 +179,7 @@ def form_of(item: Mapping[str, Any], services: ServiceFields | None = None) -> F
         first.append(control_of("use_blueprint.input", "input", {"description": "Values for its inputs."}, inputs))
         path = blueprint.get("path") if isinstance(blueprint, Mapping) else None
         return Form(first, more, [], str(path))
-    cards = _Cards(services)
+    cards = _Cards(services, as_yaml)
     lists = [cards.list_of(_top_key(item, what), what, item.get(_top_key(item, what)), 0) for what in LISTS]
     return Form(first, more, lists)
 
@@ -224,8 +224,9 @@ def _setting(item: Mapping[str, Any], key: str) -> Control:
 class _Cards:
     """Builds cards from data."""
 
-    def __init__(self, services: ServiceFields | None) -> None:
+    def __init__(self, services: ServiceFields | None, as_yaml: Collection[str]) -> None:
         self._services = services
+        self._as_yaml = as_yaml
 
     def list_of(self, path: str, what: str, value: Any, depth: int, title: str = "") -> CardList:
         found = CardList(path, what, title or path.rpartition(".")[2])
@@ -242,7 +243,8 @@ class _Cards:
     def _card(self, path: str, what: str, item: Any, depth: int, *, movable: bool = True) -> Card:
         kind = kind_of(what, item) if depth <= DEPTH_LIMIT else None
         card = Card(path, what, kind, movable=movable)
-        if kind is None:
+        card.as_yaml = kind is not None and path in self._as_yaml
+        if kind is None or card.as_yaml:
             card.fields.append(control_of(path, "yaml", {}, item))
             return card
         if isinstance(item, str):
@@ -344,8 +346,9 @@ class _Cards:
 
     def _option(self, path: str, item: Any, depth: int, *, movable: bool) -> Card:
         card = Card(path, "option", "option", movable=movable)
-        if not isinstance(item, Mapping):
-            card.kind = None
+        card.as_yaml = path in self._as_yaml
+        if not isinstance(item, Mapping) or card.as_yaml:
+            card.kind = card.kind if card.as_yaml else None
             card.fields.append(control_of(path, "yaml", {}, item))
             return card
         card.alias = str(item.get("alias") or "")

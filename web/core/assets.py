@@ -128,4 +128,4 @@ def _read(path: Path, accepted: set[str]) -> tuple[str | None, bytes]:
 def squeezed(sheet: bytes) -> bytes:
     """Return a style sheet without its comments and the space that only people need."""
     sheet = re.sub(rb"\s+", b" ", re.sub(rb"/\*.*?\*/", b"", sheet, flags=re.DOTALL))
-    return re.sub(rb":\s+", b":", re.sub(rb"\s*([{};,>])\s*", rb"\1", sheet)).replace(b";}", b"}")
+    return re.sub(rb":\s+", b":", re.sub(rb"\s*([{};,>/!])\s*", rb"\1", sheet)).replace(b";}", b"}")

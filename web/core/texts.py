@@ -431,6 +431,7 @@ SCRIPT_TEXTS = (
     "Undone.",
     "Done again.",
     "No changes.",
+    "Saved. The change is in force.",
     "hours",
     "h",
     "minutes",

@@ -1,6 +1,7 @@
 // The editor of an automation. Form and YAML are two views of one text, which the hub keeps in step; nothing reloads.
 import { live } from "./live.js";
 import { announce, t } from "./texts.js";
+import { toast } from "./ui.js";
 
 const MAIN = "#main";
 const SOON_MS = 400;
@@ -8,11 +9,14 @@ const LIVE_MS = 2_000;
 const KEPT_STEPS = 100;
 let turn = Promise.resolve(); // buttons act one after another: Ctrl+S right behind a button saves what the button did
 let busy = 0;
+const wide = matchMedia("(min-width: 1100px)"); // where there is room for a panel beside the list
 let view = null;
-let typed = false;
+let typed = false; // since the hub was last asked what it changes
+let changes = 0;
 let past = []; // texts to go back to, the newest last
 let future = [];
 let now = null; // the text as it is, with all that was typed
+let base = null; // and as it is saved
 
 const form = () => document.getElementById("automation-edit");
 const NONCE = form().dataset.nonce; // that of the page that was loaded; what is shown later in its place has others
@@ -33,10 +37,12 @@ function fields(command) {
 
 /** Ask the hub what the draft is with what was typed, and how its cards stand; the fields stay as they are. */
 async function look() {
-  if (!form() || form().dataset.as !== "form") return;
+  if (!form()) return;
+  typed = false;
   const answer = await fetch("/automations/edit", { method: "POST", body: fields("state"), headers: { Accept: "application/json" } }).catch(() => null);
   const found = answer?.ok && answer.headers.get("Content-Type").includes("json") ? await answer.json() : null;
-  if (!found || !form()) return;
+  if (!form()) return;
+  if (!found) { typed = true; return; }
   for (const card of document.querySelectorAll(".step-card")) {
     const { said, badge } = found.cards[card.dataset.path] ?? {};
     if (said) card.querySelector("[data-said]").textContent = said;
@@ -49,11 +55,18 @@ async function look() {
     card.querySelector("[data-badge]").replaceChildren(...(badge ? [chip] : []));
   }
   step(found.text);
+  changes = found.changes;
   const state = document.getElementById("edit-state");
-  if (!state.matches(".danger, .good") || found.changes) {
+  if (!state.matches(".danger, .good") || changes) {
     state.className = "grow small";
-    state.textContent = !found.changes ? t("No changes.") : found.changes === 1 ? t("1 change") : t("{count} changes", { count: found.changes });
+    state.textContent = !changes ? t("No changes.") : changes === 1 ? t("1 change") : t("{count} changes", { count: changes });
   }
+  showBar();
+}
+
+/** Show the bar while there is something to save, or something wrong. */
+function showBar() {
+  document.querySelector(".save-bar").hidden = !changes && !typed && !document.querySelector("#edit-state.danger");
 }
 
 /** Look again when it is quiet; in the turn of the buttons, so that nothing is shown that was true before. */
@@ -105,6 +118,10 @@ async function post(command, text) {
     if (answer.redirected) history.replaceState(null, "", answer.url);
     await show(page, command);
     if (text === undefined) step(form().elements.text.value);
+    if (/[?&]saved=/.test(answer.redirected && answer.url)) {
+      base = form().elements.text.value;
+      toast(t("Saved. The change is in force."));
+    }
   } catch {
     tell(t("The hub cannot be reached right now."));
   } finally {
@@ -115,32 +132,60 @@ async function post(command, text) {
 async function show(page, command) {
   const main = document.querySelector(MAIN);
   const top = main.scrollTop;
-  const open = new Set([...main.querySelectorAll(".step-card > details[open]")].map((each) => each.parentElement.dataset.path));
+  const panel = main.querySelector(".step-card > :popover-open");
+  const [open, down] = [panel?.parentElement.dataset.path, panel?.scrollTop];
+  const folded = new Set([...main.querySelectorAll(".step-card > details:not([open])")].map((each) => each.parentElement.dataset.path));
   view?.destroy();
   view = null;
   main.replaceChildren(...page.querySelector(MAIN).childNodes);
-  for (const card of main.querySelectorAll(".step-card")) if (open.has(card.dataset.path)) card.firstElementChild.open = true;
   document.title = page.title;
   main.scrollTop = command === "save" ? 0 : top;
-  start();
+  for (const fold of main.querySelectorAll(".step-card > details")) fold.open = !folded.has(fold.parentElement.dataset.path);
+  if (!await start() && open) showPanel(cardAt(open)?.querySelector(":scope > .sheet"), down);
   await Promise.all([...main.querySelectorAll("hm-pick, hm-duration")].map((each) => each.updateComplete)); // their fields
   const focus = form().dataset.focus;
-  const place = focus && [...document.querySelectorAll("[data-path]")].find((each) => each.dataset.path === focus);
+  const place = focus && cardAt(focus);
   const list = focus && document.getElementById(`f-${focus.replace(/[^\w-]/g, "-")}`);
-  const wrong = command === "save" && document.querySelector("[aria-invalid], .step-card > [role=alert]");
+  const wrong = command === "save" && document.querySelector("[aria-invalid=true], .step-card [role=alert]");
   if (wrong) wrong.focus?.() ?? wrong.scrollIntoView({ block: "center" });
   else if (document.getElementById("add-tiles")) chooseTile(document.getElementById("add-tiles"));
   else if (document.getElementById("run-card")) openDialog(document.getElementById("run-card"));
   else if (/^(up|down|move):/.test(command)) place?.querySelector(".grip").focus();
-  else if (command.startsWith("test:") || command.startsWith("run:")) place?.querySelector("summary").focus();
-  else if (place || list) (firstField(place) || place || list).focus();
+  else if (command.startsWith("test:") || command.startsWith("run:")) place?.querySelector("[value^='test:']").focus();
+  else if (place || list) {
+    place?.scrollIntoView({ block: "nearest" });
+    (firstField(place) || place || list).focus();
+  }
   else if (command === "form" || command === "yaml") document.querySelector("[data-switch]").focus();
   announce(document.getElementById("edit-state").textContent);
 }
 
-/** Return the first field of a card that was just opened. */
+const cardAt = (path) => [...document.querySelectorAll(".step-card")].find((each) => each.dataset.path === path);
+const panels = () => [...document.querySelectorAll(".step-card > .sheet")];
+
+/** Make the fields of each card a panel, and show that which the hub opened; return it. */
+function setUpPanels() {
+  const given = panels().filter((panel) => panel.popover === null);
+  placePanels();
+  showPanel(given[0]);
+  return given[0];
+}
+
+/** Panels stand beside the list where there is room; elsewhere they are sheets, which close at a touch beside them. */
+function placePanels() {
+  for (const panel of panels()) panel.popover = wide.matches ? "manual" : "auto";
+}
+
+function showPanel(panel, top = 0) {
+  if (!panel) return;
+  panel.showPopover();
+  for (const motion of panel.getAnimations()) motion.finish();
+  panel.scrollTop = top;
+}
+
+/** Return the first field of a card whose panel is open. */
 function firstField(card) {
-  const fields = card?.querySelectorAll("details[open] .form :is(input, select, textarea):not([type=hidden])") ?? [];
+  const fields = card?.querySelectorAll(":scope > .sheet .form :is(input, select, textarea):not([type=hidden])") ?? [];
   return [...fields].find((each) => each.checkVisibility());
 }
 
@@ -174,20 +219,30 @@ function tell(text) {
 }
 
 async function start() {
-  typed = form().dataset.changed === "yes";
+  typed = false;
+  changes = Number(form().dataset.count);
+  showBar();
+  const panel = setUpPanels();
   for (const each of document.querySelectorAll("[data-scripted], [data-plainly]")) each.hidden = each.dataset.plainly !== undefined;
   showSteps();
-  if (form().dataset.as !== "yaml") return;
+  if (form().dataset.as !== "yaml") return panel;
   const { yamlView } = await import("./yaml_view.js");
   const host = document.getElementById("yaml-editor");
   const area = document.getElementById("yaml-text");
-  if (!host || host.dataset.ready === "" || !area) return;
+  if (!host || host.dataset.ready === "" || !area) return null;
   view = yamlView({
     host, nonce: NONCE, text: area.value,
-    name: t("The automation as YAML"), check: problems, save: () => press("save"), changed: () => { typed = true; },
+    name: t("The automation as YAML"), check: problems, save: () => press("save"), changed: noteTyped,
   });
   area.hidden = true;
   host.dataset.ready = "";
+  return null;
+}
+
+function noteTyped() {
+  typed = true;
+  showBar();
+  lookSoon();
 }
 
 /** Ask the hub what is wrong with the text. */
@@ -213,7 +268,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   press(event.submitter?.value || "save");
 });
-document.addEventListener("input", (event) => { if (form()?.contains(event.target)) typed = true; });
+document.addEventListener("input", (event) => { if (form()?.contains(event.target) && form().dataset.as === "form") noteTyped(); });
 document.addEventListener("change", (event) => {
   if (!form()?.contains(event.target)) return;
   if (event.target.matches("[data-redraw]")) press("kind");
@@ -222,7 +277,27 @@ document.addEventListener("change", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-undo]");
   if (button) go(button.dataset.undo === "undo");
+  if (event.target.closest?.("[data-leave]")) typed = changes = false;
+  if (!event.target.closest?.("[data-discard]")) return;
+  event.preventDefault();
+  const text = form().elements.id.value ? base : "";
+  turn = turn.then(look).then(() => post("show", text)).then(() => step(text));
 });
+document.addEventListener("beforetoggle", (event) => {
+  if (event.newState !== "open" || !event.target.matches?.(".step-card > .sheet")) return;
+  for (const panel of panels()) if (panel !== event.target && panel.popover === "manual") panel.hidePopover();
+}, true);
+document.addEventListener("toggle", (event) => {
+  if (!event.target.matches?.(".step-card > .sheet")) return;
+  const row = event.target.parentElement.querySelector(":scope > .line");
+  if (event.newState === "open" && document.activeElement === row) event.target.focus();
+  else if (event.newState === "closed" && (event.target.contains(document.activeElement) || document.activeElement === document.body)) row.focus();
+}, true);
+document.addEventListener("keydown", (event) => {
+  const panel = event.key === "Escape" && !event.defaultPrevented && document.querySelector(".step-card > :popover-open");
+  if (panel?.popover === "manual" && !document.querySelector(":modal, .menu:popover-open")) panel.hidePopover();
+});
+wide.addEventListener("change", placePanels);
 live.on("cards", () => { if (document.visibilityState === "visible" && document.querySelector("[data-badge] .chip")) lookSoon(LIVE_MS); });
 
 // A card is dragged by its handle among its neighbours, and stays where it is let go.
@@ -252,7 +327,7 @@ document.addEventListener("pointerdown", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const card = event.target.closest?.(".step-card");
-  if (!card || !event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key) || !event.target.matches(".grip, summary, .step-card")) return;
+  if (!card || !event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key) || !event.target.matches(".grip, .step-card > .line, .step-card")) return;
   event.preventDefault();
   const up = event.key === "ArrowUp";
   if (up ? card.previousElementSibling : card.nextElementSibling) press(`${up ? "up" : "down"}:${card.dataset.path}`);
@@ -273,6 +348,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 if (!form().elements.id.value && matchMedia("(pointer: fine)").matches) document.getElementById("f-alias")?.focus();
-addEventListener("beforeunload", (event) => { if (typed && !busy) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if ((typed || changes) && !busy) event.preventDefault(); });
 start();
-now = form().elements.text.value;
+base = now = form().elements.text.value;

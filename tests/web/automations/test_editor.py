@@ -179,7 +179,7 @@ async def test_changes_are_counted_undone_and_moved_by_keyboard_and_mouse(
     await page.get_by_label("Name", exact=True).first.fill("Dry cellar")
     await page.get_by_label("Name", exact=True).first.blur()
     await expect(state).to_have_text("1 change")
-    await cards.nth(1).locator("summary").first.focus()
+    await cards.nth(1).locator("> .line").focus()
     await page.keyboard.press("Alt+ArrowUp")
     await expect(cards.first).to_contain_text("pump_off")
     await expect(cards.first.locator(".grip").first).to_be_focused()
@@ -260,6 +260,108 @@ async def test_an_automation_is_made_with_the_keyboard_alone(signed_in: BrowserC
     (made,) = hub.rpc("automation.list")["automations"]
     hub.rpc("automation.delete", {"id": made["id"]})
     assert made["alias"] == "By keyboard"
+
+
+async def test_the_fields_of_a_card_stand_beside_the_list(signed_in: BrowserContext, hub: HubProcess) -> None:
+    id = hub.rpc("automation.save", {"automation": CARDS})["id"]
+    page = await opened(signed_in, f"/automations/{id}/edit")
+    first, second = page.locator('[data-path="actions.0"]'), page.locator('[data-path="actions.1"]')
+    field = first.get_by_role("textbox", name="Event", exact=True)
+
+    await first.locator("> .line").focus()
+    await page.keyboard.press("Enter")
+    await expect(first.locator("> .sheet")).to_be_focused()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Tab")
+    await expect(field).to_be_focused()
+    row, panel = await first.bounding_box(), await first.locator("> .sheet").bounding_box()
+    assert row is not None
+    assert panel is not None
+    assert row["x"] + row["width"] <= panel["x"]
+
+    await second.get_by_text("pump_off").click()
+    await expect(second.get_by_role("textbox", name="Event", exact=True)).to_be_visible()
+    await expect(field).to_be_hidden()
+    await page.keyboard.press("Escape")
+    await expect(second.locator("> .sheet")).to_be_hidden()
+    await expect(second.locator("> .line")).to_be_focused()
+    hub.rpc("automation.delete", {"id": id})
+
+
+async def test_on_a_phone_the_fields_are_a_sheet_that_a_touch_beside_it_closes(
+    chromium: Chromium, cookies: StorageState, hub: HubProcess
+) -> None:
+    id = hub.rpc("automation.save", {"automation": CARDS})["id"]
+    page = await (await chromium.context(storage_state=cookies, **ON_A_PHONE)).new_page()
+    await page.goto(f"/automations/{id}/edit")
+    await is_ready(page)
+    card = page.locator('[data-path="triggers.0"]')
+
+    await card.locator("> .line").tap()
+    await expect(card.get_by_label("Event type", exact=True)).to_be_visible()
+    assert await misfits(page) == []
+    await page.touchscreen.tap(20, 20)
+    await expect(card.get_by_label("Event type", exact=True)).to_be_hidden()
+    hub.rpc("automation.delete", {"id": id})
+
+
+async def test_one_card_is_edited_as_yaml_and_back(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 400")
+    id = hub.rpc("automation.save", {"automation": CARDS})["id"]
+    page = await opened(signed_in, f"/automations/{id}/edit")
+    card, state = page.locator('[data-path="actions.0"]'), page.locator("#edit-state")
+    await card.get_by_text("pump_on").click()
+
+    await card.get_by_role("button", name="Edit as YAML").click()
+    text = card.get_by_role("textbox", name="YAML")
+    await expect(text).to_be_focused()
+    await expect(text).to_have_value("event: pump_on")
+    await text.fill("event: [")
+    await card.get_by_role("button", name="Edit as a form").click()
+    await expect(card.get_by_text("this is not valid YAML")).to_be_visible()
+    await expect(text).to_have_value("event: [")
+    await text.fill("event: pump_slow\nevent_data: {percent: 30}")
+    await expect(state).to_have_text("1 change")
+    await card.get_by_role("button", name="Edit as a form").click()
+    await expect(card.get_by_role("textbox", name="Event", exact=True)).to_have_value("pump_slow")
+    await page.keyboard.press("Control+s")
+    await saved(page)
+
+    written = hub.rpc("automation.yaml", {"id": id})["automation"]
+    hub.rpc("automation.delete", {"id": id})
+    assert written["actions"] == [{"event": "pump_slow", "event_data": {"percent": 30}}, {"event": "pump_off"}]
+
+
+async def test_the_save_bar_is_there_only_with_changes_and_what_is_discarded_can_be_undone(
+    signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    id = hub.rpc("automation.save", {"automation": CARDS})["id"]
+    page = await opened(signed_in, f"/automations/{id}/edit")
+    save, name = page.get_by_role("button", name="Save", exact=True), page.get_by_label("Name", exact=True).first
+    await expect(save).to_be_hidden()
+
+    await name.fill("Wet cellar")
+    await expect(page.get_by_text("1 change")).to_be_visible()
+    await page.get_by_role("link", name="Discard").click()
+    await expect(name).to_have_value("Cards")
+    await expect(save).to_be_hidden()
+    await page.get_by_role("button", name="Undo").click()
+    await expect(name).to_have_value("Wet cellar")
+    await save.click()
+    await expect(page.locator("#toasts")).to_contain_text("Saved. The change is in force.")
+    await expect(save).to_be_hidden()
+
+    await page.keyboard.press("Control+Shift+Y")
+    await page.wait_for_selector("#yaml-editor[data-ready]")
+    await expect(save).to_be_hidden()
+    await page.get_by_role("textbox", name="The automation as YAML").press_sequentially("# only a comment\n")
+    await expect(page.get_by_text("1 change")).to_be_visible()
+    await save.click()
+    await expect(save).to_be_hidden()
+    assert "# only a comment" in hub.rpc("automation.yaml", {"id": id})["yaml"]
+    hub.rpc("automation.delete", {"id": id})
 
 
 async def test_twelve_tabs_stay_live_at_once(signed_in: BrowserContext, hub: HubProcess) -> None:

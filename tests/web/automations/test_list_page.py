@@ -351,4 +351,4 @@ async def test_a_chinese_browser_is_answered_in_chinese(chromium: Chromium, cook
 
     await expect(row(page, "Lamp")).to_contain_text("完成")
     await page.goto("/automations/lamp/edit")
-    await expect(page.get_by_role("button", name="保存", exact=True)).to_be_visible()
+    await expect(page.get_by_role("button", name="以 YAML 编辑", exact=True)).to_be_visible()

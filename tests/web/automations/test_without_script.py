@@ -54,6 +54,18 @@ async def test_a_card_is_added_with_the_buttons_of_a_dialog(plain: PlainBrowser,
     assert "after: 08:00" in (hub.home / "automations.yaml").read_text().replace('"', "")
 
 
+async def test_one_card_is_edited_as_yaml(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/automations/porch/edit")
+
+    await plain.press("Edit as YAML", within='[data-path="actions.0"]')
+    assert "event:" in plain.value("YAML")
+    plain.fill("YAML", "delay: 5")
+    await plain.press("Edit as a form", within='[data-path="actions.0"]')
+    await plain.press("Save")
+
+    assert "delay: 5" in (hub.home / "automations.yaml").read_text()
+
+
 async def test_a_trace_is_a_list_of_steps(plain: PlainBrowser, hub: HubProcess) -> None:
     hub.rpc("event.fire", {"type": "doorbell_rang"})
     traces: list[dict[str, object]] = []
