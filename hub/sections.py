@@ -15,7 +15,7 @@ from hub.agent import schema as agent
 from hub.agent.budgets import schema as budgets
 from hub.automation.definition import schema as automation
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
-from hub.automation.editing.unknown_names import names_are_known
+from hub.automation.editing.unknown_names import check_names
 from hub.backup import schema as backup
 from hub.config import hub_section
 from hub.config.checked import Config
@@ -78,7 +78,7 @@ def cross_checks() -> dict[str, CrossCheck]:
     for module in (*_MODULES, automation):
         checks: Mapping[str, CrossCheck] = getattr(module, "CROSS_CHECKS", {})
         found.update(checks)
-    return {**found, **start_check.CROSS_CHECKS, "names in automations": names_are_known()}
+    return {**found, **start_check.CROSS_CHECKS, "names in automations": check_names()}
 
 
 def domains_in_use(config: Config, catalog: Mapping[str, CatalogEntry]) -> set[str]:
@@ -122,7 +122,7 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
 
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
-        "names in automations": kinds.in_use()(names_are_known(folders, in_use_here, places, is_open)),
+        "names in automations": kinds.in_use()(check_names(folders, in_use_here, places, is_open)),
         "places of bindings": bindings_can_match(places),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }

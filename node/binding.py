@@ -18,7 +18,7 @@ from .rules.command_line import (
     WrittenCommand,
     program_name,
     read_command,
-    refuse_unseen,
+    refuse_invisible,
 )
 from .rules.named_files import candidate_files
 from .rules.system_programs import is_system_program
@@ -95,7 +95,7 @@ def read_request(params: Mapping[str, Any]) -> WrittenCommand:
         ):
             raise NodeError("INVALID_PARAMS", f"command: expected a list of 1 to {WORDS_LIMIT} texts, or rawCommand")
         for word in words:
-            refuse_unseen("command", word)
+            refuse_invisible("command", word)
         return WrittenCommand(shlex.join(words), tuple(words))
     except CommandRefused as error:
         raise NodeError("INVALID_PARAMS", str(error)) from None

@@ -17,7 +17,7 @@ from typing import Any
 from .backends import backend_here
 from .connection import NodeConnection, NodeCredential
 from .doctor import NodeFinding, examine
-from .home import NodeHome, NodeProblem, NodeSettings, checked_url, read_setup_code
+from .home import NodeHome, NodeProblem, NodeSettings, check_url, read_setup_code
 from .identity import identity_of
 from .offers import all_offers, handlers_of
 from .service import MISUSED, install, service_file
@@ -166,7 +166,7 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
         url, credential = url or code.url, NodeCredential("bootstrapToken", code.token)
     elif token := options.token or ("" if kept.device_token else os.environ.get("HOMARUS_NODE_TOKEN", "")):
         credential = NodeCredential("token", token)
-    url = checked_url(url or kept.url) if url or kept.url else ""
+    url = check_url(url or kept.url) if url or kept.url else ""
     if not url:
         raise NodeProblem("which hub? homarus node run --pair CODE, or --url wss://hub.local:18789 --token TOKEN")
     shared = str(Path(options.share).expanduser().resolve()) if options.share else kept.shared

@@ -125,10 +125,10 @@ def read_setup_code(text: str) -> HubInvitation:
         ) from error
     if not isinstance(url, str) or not isinstance(token, str):
         raise NodeProblem("--pair: this setup code has no address or no token")
-    return HubInvitation(checked_url(url), token)
+    return HubInvitation(check_url(url), token)
 
 
-def checked_url(url: str) -> str:
+def check_url(url: str) -> str:
     """Return a gateway's address that a secret may be sent to.
 
     Raises:

@@ -17,7 +17,7 @@ from .exec_policy import ExecPolicy, RunVerdict, allow_always, exactly, policy_f
 from .home import NodeHome, NodeProblem
 from .parameters import Params, flag, number, text, texts
 from .rules.command_line import CommandRefused
-from .rules.environment import checked_environment
+from .rules.environment import check_environment
 
 RUN_LIMIT_MS = 1_800_000
 OUTPUT_LIMIT_BYTES = 200_000
@@ -156,7 +156,7 @@ def _environment(params: Params) -> dict[str, str]:
     if not isinstance(wanted, Mapping):
         raise NodeError("INVALID_PARAMS", "env: expected an object with texts as values")
     try:
-        checked = checked_environment(wanted)
+        checked = check_environment(wanted)
     except CommandRefused as error:
         raise NodeError("INVALID_PARAMS", str(error)) from None
     own = {name: os.environ[name] for name in _TAKEN if name in os.environ}

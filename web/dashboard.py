@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from hub.core.events import Event, Unsubscribe
-from hub.core.phrases import rewritten
+from hub.core.phrases import map_phrase
 from hub.core.repairs import EVENT_REPAIRS_CHANGED, Repair
 from hub.core.surfaces import ADMIN, HttpCall, HttpHandler, Route
 from hub.core.tasks import TaskOwner
@@ -194,7 +194,7 @@ class Dashboard:
         ]
         return [
             *routes,
-            *home_routes.finding_routes(LazyPages(self._load_find), LazyPages(self._load_pick)),
+            *home_routes.find_routes(LazyPages(self._load_find), LazyPages(self._load_pick)),
             *chat_routes.routes(
                 chat,
                 self._approvals,
@@ -331,7 +331,7 @@ class Dashboard:
         repairs, redact = self._hub.repairs, self._hub.redactor.redact
         return [
             (
-                replace(each, title=rewritten(each.title, redact), text=rewritten(each.text, redact)),
+                replace(each, title=map_phrase(each.title, redact), text=map_phrase(each.text, redact)),
                 repairs.is_ignored(each),
             )
             for each in repairs.all()

@@ -39,7 +39,7 @@ from hub.memory.front_matter import on_one_line
 from hub.memory.notebook import Change, Edit, MemoryFile, MemoryText, Notebook
 from hub.memory.places import SHARED_AREA, areas_of
 from hub.memory.scope import MemoryProvenance, MemoryScope
-from hub.memory.words import words_asked, words_of
+from hub.memory.words import query_words, words_of
 from integrations.memory.memory_tools import MemoryTools
 
 Entry = dict[str, Any]
@@ -95,7 +95,7 @@ class Diary:
         within_s: float | None = None,
     ) -> SearchAnswer:
         """Return the entries that share most words with a query, the newest first."""
-        asked = set(words_asked(query))
+        asked = set(query_words(query))
         wanted = (filters.person, filters.session, filters.kind, filters.trusted)
         found = []
         for hit in reversed(self._hits(agent_id, scope)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hub.agent.subagents.record import Subagent, SubagentState, named
+from hub.agent.subagents.record import Subagent, SubagentState, find_subagents
 from hub.agent.subagents.subagents import Subagents
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandReply, Commands
 from hub.messaging.texts import say
@@ -46,7 +46,7 @@ class SubagentCommands:
         target, _, text = call.rest.partition(" ") if call.word == "steer" else (call.rest, "", "")
         if not target:
             return self._say("what", command=f"/subagents {call.word}")
-        found = named(mine, target)
+        found = find_subagents(mine, target)
         if len(found) != 1:
             return self._say("several" if found else "unknown", name=target)
         match call.word:

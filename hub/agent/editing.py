@@ -22,7 +22,7 @@ Edits = dict[KeyPath, Any]
 Raw = Mapping[str, Any]
 
 
-def stated(raw: Raw) -> list[Mapping[str, Any]]:
+def configured_agents(raw: Raw) -> list[Mapping[str, Any]]:
     """Return the agents as written.
 
     Raises:
@@ -36,10 +36,10 @@ def stated(raw: Raw) -> list[Mapping[str, Any]]:
 
 def place_of(raw: Raw, id: str) -> int | None:
     """Return the place of an agent in the list; None when nothing is written about it."""
-    return next((place for place, each in enumerate(stated(raw)) if each.get("id") == id), None)
+    return next((place for place, each in enumerate(configured_agents(raw)) if each.get("id") == id), None)
 
 
-def added(raw: Raw, agents: Sequence[Agent], item: Mapping[str, Any]) -> Edits:
+def add_agent(raw: Raw, agents: Sequence[Agent], item: Mapping[str, Any]) -> Edits:
     """Return the edits that add an agent.
 
     Args:
@@ -50,7 +50,7 @@ def added(raw: Raw, agents: Sequence[Agent], item: Mapping[str, Any]) -> Edits:
     """
     if any(each.id == item["id"] for each in agents):
         raise Conflict(phrase("There is an agent {id} already.", id=item["id"]), details={"field": "id"})
-    present = stated(raw)
+    present = configured_agents(raw)
     if present:
         return {("agents", len(present)): dict(item)}
     default = next(each for each in agents if each.default)
@@ -70,14 +70,14 @@ def free_id(agents: Iterable[Agent], name: str) -> str:
     return next(id for id in (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3))) if id not in taken)
 
 
-def changed(raw: Raw, agents: Sequence[Agent], id: str, change: Mapping[str, Any]) -> Edits:
+def change_agent(raw: Raw, agents: Sequence[Agent], id: str, change: Mapping[str, Any]) -> Edits:
     """Return the edits that change an agent.
 
     Args:
         change: Its keys as `agents.update` takes them; `tools` are the new rules.
     """
     place = place_of(raw, id)
-    item = stated(raw)[place] if place is not None else {}
+    item = configured_agents(raw)[place] if place is not None else {}
     keys = {key: change[key] for key in PLAIN_KEYS if key in change}
     edits: Edits = {}
     agent = next((each for each in agents if each.id == id), None)
@@ -100,7 +100,7 @@ def changed(raw: Raw, agents: Sequence[Agent], id: str, change: Mapping[str, Any
     return edits
 
 
-def removed(raw: Raw, agent: Agent) -> tuple[Edits, int]:
+def remove_agent(raw: Raw, agent: Agent) -> tuple[Edits, int]:
     """Return the edits that remove an agent, its bindings and its budget; and how many bindings.
 
     Raises:
@@ -178,7 +178,7 @@ def _tool_edits(item: Mapping[str, Any], place: int, rules: Mapping[str, Any]) -
 def _made_default(raw: Raw, agents: Iterable[Agent], agent: Agent) -> Edits:
     """Return the edits of those that were the default: their workspaces stay where they are."""
     edits: Edits = {}
-    for place, each in enumerate(stated(raw)):
+    for place, each in enumerate(configured_agents(raw)):
         if each.get("default"):
             edits[("agents", place, "default")] = REMOVED
         was = next(known for known in agents if known.id == each.get("id"))

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.budgets.limits import LimitHit, RunLimits, RunSpent, limit_reached
-from hub.agent.budgets.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
+from hub.agent.budgets.repetition import CALLS_KEPT, Repetition, ToolCallMade, digest_call, repetition
 from hub.models.contract import (
     Block,
     ContextOverflow,
@@ -263,7 +263,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
         repeated: Repetition | None = None
         async with aclosing(_tools(ports, ours)) as ended:
             async for done in ended:
-                made.append(call_made(done.call, done.result, read_only=ports.read_only(done.call)))
+                made.append(digest_call(done.call, done.result, read_only=ports.read_only(done.call)))
                 repeated = repetition(made, limits.repeats)
                 yield done if repeated is None else _warned(done, repeated)
         if theirs:

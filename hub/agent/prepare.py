@@ -10,7 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
-from hub.agent.answer.answer_check import asked_form
+from hub.agent.answer.answer_check import form_instruction
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.ephemeral import ephemeral_transcript
 from hub.agent.conversation.window import estimate_text
@@ -133,7 +133,7 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
     facts = prompt_facts(parts, scene)
     hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
     if form is not None:
-        extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)
+        extra = "\n\n".join(each for each in (extra, form_instruction(form)) if each)
     if hooks is not None and AgentBootstrap.hook in hooks.wanted:
         facts = replace(facts, files=await _files(hooks, run, facts.files))
     if hooks is not None and BeforePromptBuild.hook in hooks.wanted:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.agent.conversation.conversation import PARTS, PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
+from hub.agent.conversation.conversation import PARTS, PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, message_data
 from hub.agent.conversation.side_note import note_channel
 from hub.agent.parts import RunDependencies
 from hub.agent.run import AgentRun
@@ -50,7 +50,7 @@ async def hear(parts: RunDependencies, run: AgentRun) -> None:
     came = provenance_of(authority, request.session_key, run.person)
     known = came.who if came.who.startswith(PROGRAMS) and not came.trusted else None
     quoted = request.quoted and not came.trusted and is_own(authority, request.session_key, run.person)
-    data = said_data(
+    data = message_data(
         channel=AUTOMATION if request.by_hub else request.channel,
         sender=request.sender_name or known,
         trusted=came.trusted,
@@ -97,7 +97,7 @@ async def hear_more(parts: RunDependencies, run: AgentRun, steered: SteeredMessa
     """Store what the user said during the run."""
     request = run.request
     came = provenance_of(request.context.authority, request.session_key, run.person)
-    data = said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
+    data = message_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
     if steered.run_id is not None:
         data[PARTS] = [steered.run_id]
     said = message_entry(
@@ -161,7 +161,7 @@ def _publish(parts: RunDependencies, run: AgentRun, entry: TranscriptEntry) -> N
 # -- making ------------------------------------------------------------------------------------------------------------
 
 
-def said_entry(
+def assistant_entry(
     parts: RunDependencies, run: AgentRun, message: Message, usage: Usage | None, data: Mapping[str, Any]
 ) -> TranscriptEntry:
     """Return the entry of a model's message; it is derived when words from outside came before it."""
@@ -195,7 +195,7 @@ def question_entry(parts: RunDependencies, run: AgentRun, text: str) -> Transcri
     return _entry(parts, run, Message(Role.USER, (TextBlock(text),)), HUB)
 
 
-def ended_entry(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> TranscriptEntry:
+def end_entry(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> TranscriptEntry:
     """Return the entry that says why a run gave no answer."""
     error = outcome.error or {}
     details = error.get("details") or {}

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agent
-from hub.agent.answer.answer_check import unfenced
+from hub.agent.answer.answer_check import strip_fence
 from hub.agent.budgets.ledger import Spender
 from hub.agent.budgets.limits import RunLimits, RunSpent
 from hub.agent.conversation.conversation import RunConversation
@@ -226,7 +226,7 @@ class AgentRun:
             self.request.run_id,
             self.request.session_key,
             outcome.status,
-            self.text if form is None else unfenced(self.text),
+            self.text if form is None else strip_fence(self.text),
             tuple(self.messages),
             self.spent.usage,
             outcome.stop,

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent import record
-from hub.agent.answer.answer_check import asked_again, problem_of
+from hub.agent.answer.answer_check import problem_of, retry_instruction
 from hub.agent.budgets.budgets import Spending
 from hub.agent.budgets.limits import LimitHit
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
@@ -26,7 +26,7 @@ from hub.agent.loop import DraftTurn, HandedOver, Limited, ToolEnded, TurnBegun,
 from hub.agent.parts import RunDependencies
 from hub.agent.run import AgentRun
 from hub.agent.run_request import EMPTY, RunOutcome, RunResult, RunStatus
-from hub.agent.tools.find_tools import redirected_call
+from hub.agent.tools.find_tools import resolve_call
 from hub.core.errors import HubError
 from hub.hooks.contract import LlmInput, LlmOutput
 from hub.models.contract import (
@@ -217,8 +217,8 @@ async def _ask_again(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -> 
     if (problem := problem_of(text, form)) is None:
         return False
     run.asked_again = True
-    said = record.said_entry(parts, run, turn.message, turn.usage, run.take_failed_models())
-    await record.store(parts, run, [said, record.question_entry(parts, run, asked_again(problem))])
+    said = record.assistant_entry(parts, run, turn.message, turn.usage, run.take_failed_models())
+    await record.store(parts, run, [said, record.question_entry(parts, run, retry_instruction(problem))])
     return True
 
 
@@ -237,7 +237,8 @@ def _answered(run: AgentRun, turn: DraftTurn) -> RunOutcome:
 async def _store_calls(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -> None:
     """Store the model's message with its tool calls, before any of them begins."""
     run.results.clear()
-    await record.store(parts, run, [record.said_entry(parts, run, turn.message, turn.usage, run.take_failed_models())])
+    entry = record.assistant_entry(parts, run, turn.message, turn.usage, run.take_failed_models())
+    await record.store(parts, run, [entry])
     theirs = {spec.name for spec in run.request.client_tools}
     run.open_calls = [call for call in turn.calls if call.name not in theirs]
     if not run.ephemeral:
@@ -256,9 +257,9 @@ def _last_entries(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) ->
         before = [run.fell_back] if run.fell_back is not None and run.fell_back["kind"] != "failover" else []
         if notices := [*run.notices, *before]:
             data["notices"] = notices
-        return [record.said_entry(parts, run, answer.message, answer.usage, data)]
+        return [record.assistant_entry(parts, run, answer.message, answer.usage, data)]
     closed = _closed_calls(parts, run, STOPPED_CALL)
-    return [*closed, *_partial(parts, run, outcome.status.value), record.ended_entry(parts, run, outcome)]
+    return [*closed, *_partial(parts, run, outcome.status.value), record.end_entry(parts, run, outcome)]
 
 
 def _closed_calls(parts: RunDependencies, run: AgentRun, why: str) -> list[TranscriptEntry]:
@@ -284,7 +285,7 @@ def _partial(parts: RunDependencies, run: AgentRun, status: str) -> list[Transcr
         _charge(parts, run, Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
         run.calls.append((run.model, usage))
         run.trace.used(usage)
-    return [record.said_entry(parts, run, message, usage, {"status": status})]
+    return [record.assistant_entry(parts, run, message, usage, {"status": status})]
 
 
 # -- what the loop acts through ----------------------------------------------------------------------------------------
@@ -338,12 +339,12 @@ class RunPorts:
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
         """See `Ports.parallel_safe`; an unknown tool counts as safe."""
-        tool = self._parts.tools.get(redirected_call(call).name)
+        tool = self._parts.tools.get(resolve_call(call).name)
         return tool is None or tool.annotations.parallel_safe
 
     def read_only(self, call: ToolCallBlock) -> bool:
         """See `Ports.read_only`."""
-        tool = self._parts.tools.get(redirected_call(call).name)
+        tool = self._parts.tools.get(resolve_call(call).name)
         return tool is None or tool.annotations.read_only
 
     def of_client(self, call: ToolCallBlock) -> bool:
@@ -400,7 +401,7 @@ class RunPorts:
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
         """See `Ports.invoke`; publishes the start and end of each call on the bus."""
-        meant = redirected_call(call)
+        meant = resolve_call(call)
         parts, run = self._parts, self._run
         authority = run.context.authority
         if run.tainted and not authority.tainted:

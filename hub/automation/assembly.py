@@ -48,7 +48,7 @@ from hub.automation.services.tools import register_tools
 from hub.automation.services.web import register_web
 from hub.automation.tracing.budgets import watch_limits
 from hub.automation.tracing.spending import SpendingLog
-from hub.automation.tracing.trace import shown_value
+from hub.automation.tracing.trace import plain_value
 from hub.automation.tracing.trace_store import TraceStore
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
@@ -379,7 +379,7 @@ class AutomationEngine:
     async def _approve(self, run: RunState) -> bool:
         details = {
             "automation": run.plan.owner_id,
-            "trigger": shown_value(run.trace.trigger, run.plan.secrets),
+            "trigger": plain_value(run.trace.trigger, run.plan.secrets),
             "actions": SecretMask(run.plan.actions).data,
         }
         what = run.trace.trigger.get("description")

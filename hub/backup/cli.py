@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.configured import checked_home, editor_of
+from hub.cli.configured import check_home, editor_of
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import command_on, home_option, json_option, print_json, print_table
@@ -252,7 +252,7 @@ def schedule(every: str | None, at: str | None, weekday: str | None, home: Path,
     if isinstance(home, RemoteHome):
         section = HubClient(home).call("backup.status")
     else:
-        section = checked_home(home).config.or_default("backup")
+        section = check_home(home).config.or_default("backup")
     told = section["schedule"]
     if as_json:
         print_json({"schedule": told, "keep": section["keep"]})
@@ -318,7 +318,7 @@ def _here(home: Path, act: Callable[[Backups], Awaitable[T]], *, folder: str | N
     from hub.storage.homedir import Home, restrict_umask
 
     restrict_umask()
-    config = checked_home(home).config  # of a home that is not there yet, nothing
+    config = check_home(home).config  # of a home that is not there yet, nothing
     hub, network = config.or_default("hub") or HUB_SCHEMA({}), config.or_default("network") or NETWORK_SCHEMA({})
     section = dict(config.or_default("backup") or BACKUP_SCHEMA({}))
     if folder is not None:

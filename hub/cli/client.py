@@ -92,7 +92,7 @@ class HubClient:
 
     def __init__(self, home: Path | RemoteHome) -> None:
         self._home = home
-        self._running = None if isinstance(home, RemoteHome) else listening(home)
+        self._running = None if isinstance(home, RemoteHome) else wait_for_hub(home)
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout_s: float = CALL_LIMIT_S) -> Any:
         """Call a gateway method and return its payload.
@@ -213,7 +213,7 @@ def _remote_connection(hub: RemoteHome, timeout_s: float) -> tuple[http.client.H
     return kind(hub.host, hub.port, timeout=timeout_s), credential
 
 
-def listening(home: Path) -> Running:
+def wait_for_hub(home: Path) -> Running:
     """Return the running hub of `home`, waiting while it starts."""
     deadline = time.monotonic() + START_LIMIT_S
     while (running := read_running(home)) is not None:

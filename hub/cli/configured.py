@@ -23,7 +23,7 @@ def sections_of(home: Path) -> Sections:
     return all_sections(schemas(find(home)))
 
 
-def checked_home(home: Path, overrides: Mapping[str, str] | None = None) -> Checked:
+def check_home(home: Path, overrides: Mapping[str, str] | None = None) -> Checked:
     """Check the configuration of a home directory; what is wrong, down to a missing directory, is in the result.
 
     Args:
@@ -39,6 +39,4 @@ def checked_home(home: Path, overrides: Mapping[str, str] | None = None) -> Chec
 
 def editor_of(home: Path) -> FilesEditor:
     """Return the editor of the configuration files of a home, for reading or while no hub runs."""
-    return FilesEditor(
-        Root(home), lambda texts: checked_home(home, texts), lambda: checked_home(home).config, time.time
-    )
+    return FilesEditor(Root(home), lambda texts: check_home(home, texts), lambda: check_home(home).config, time.time)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from hub import __version__
-from hub.cli.client import EVERYWHERE, SOCKET, listening, loopback_tls
+from hub.cli.client import EVERYWHERE, SOCKET, loopback_tls, wait_for_hub
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.remote import RemoteHome
 from hub.core.ids import new_id
@@ -129,7 +129,7 @@ def way(home: Path | RemoteHome, path: str) -> tuple[str, str | None, dict[str, 
     """
     if isinstance(home, RemoteHome):
         return f"{home}{path}", home.token.reveal(), {}, None
-    running = listening(home)
+    running = wait_for_hub(home)
     if (home / SOCKET).is_socket():
         return f"ws://localhost{path}", None, {}, home / SOCKET
     host = EVERYWHERE.get(running.host) or str(running.host)

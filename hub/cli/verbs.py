@@ -54,7 +54,7 @@ def verb(
     return register
 
 
-def one_named(
+def find_entry(
     entries: Iterable[Mapping[str, Any]], given: str, keys: tuple[str, ...], missing: str, see: str
 ) -> dict[str, Any]:
     """Return the entry of an id, or of the beginning of an id or a name.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hub.config.paths import KeyPath, format_path
-from hub.config.plain_data import at, nested, plain, same
+from hub.config.plain_data import at, nest, plain, same
 from hub.config.render import INDENT, block, entry, inline, is_block, item
 from hub.config.spans import SpanKind, SpanNode, child, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
@@ -35,7 +35,7 @@ class EditRefused(InvalidRequest):
 
 
 @contextmanager
-def naming_file(name: str) -> Iterator[None]:
+def prefix_errors(name: str) -> Iterator[None]:
     """Put the name of the file before the message of an edit that is refused."""
     try:
         yield
@@ -141,7 +141,7 @@ class _Edit:
         if root is None:
             if not isinstance(keys[0], str):
                 raise InvalidRequest(f"there is no list at {format_path(keys)}")
-            wanted = nested(keys, value)
+            wanted = nest(keys, value)
             return self._done(self._with_lines_at_end(block(wanted, 0)), wanted)
         self._refuse_aliases(root, keys)
         node = find(root, keys)
@@ -151,7 +151,7 @@ class _Edit:
         while (parent := find(root, keys[:depth])) is None:
             depth -= 1
         rest = keys[depth + 1 :]
-        added = nested(rest, value)
+        added = nest(rest, value)
         text = self._add(parent, keys[:depth], keys[depth], added)
         return self._done(text, self._wanted(keys[: depth + 1], added))
 

@@ -10,7 +10,7 @@ from zoneinfo import available_timezones
 from hub.config.errors import ConfigError
 from hub.config.marks import Mark, key_mark_of, mark_of, value_at
 from hub.config.paths import Key, KeyPath
-from hub.config.schema_walk import choices_in_words, expected_at, is_secret_at, keys_at, values_at
+from hub.config.schema_walk import choices_in_words, describe_expected, is_secret_at, keys_at, values_at
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import JsonSchema
 from hub.core.phrases import Phrase, phrase
@@ -75,7 +75,7 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
     data = value_at(root, prefix)
     message: str = error.msg
     if message == REQUIRED_MESSAGE:
-        wanted = expected_at(schema, inner, data)
+        wanted = describe_expected(schema, inner, data)
         lacks = phrase("{key} is missing here", key=inner[-1])
         if wanted:
             lacks = phrase("{key} is missing here; expected {wanted}", key=inner[-1], wanted=wanted)
@@ -100,7 +100,7 @@ def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, d
         text = value.reveal() if isinstance(value, Secret) else str(value)
         if message.startswith("expected ") and not _OF_A_TYPE.match(message) and not leaks(text, message):
             return message, ""  # what its own validator says: that a secret is expected would not help who gave one
-        return phrase("expected {wanted}", wanted=expected_at(schema, inner, data) or phrase("another value")), ""
+        return phrase("expected {wanted}", wanted=describe_expected(schema, inner, data) or phrase("another value")), ""
     choices = values_at(schema, inner, data)
     if choices and _is_choice(message):
         hint = did_you_mean(value, [str(each) for each in choices]) if isinstance(value, str) else ""
@@ -108,12 +108,14 @@ def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, d
     if message.startswith("expected an IANA time zone") and isinstance(value, str):
         return message, did_you_mean(value, available_timezones())
     if _OF_A_TYPE.match(message):
-        wanted = expected_at(schema, inner, data) or message.removeprefix("expected ").replace("dictionary", "mapping")
+        wanted = describe_expected(schema, inner, data) or message.removeprefix("expected ").replace(
+            "dictionary", "mapping"
+        )
         return _expected(wanted, value), ""
     if message.startswith("expected ") and ", got " not in message and not isinstance(value, (dict, list)):
         return _got(message, value), ""
     if message == "not a valid value":
-        wanted = expected_at(schema, inner, data)
+        wanted = describe_expected(schema, inner, data)
         return (_expected(wanted, value) if wanted else phrase("{value} is not valid here", value=show(value))), ""
     if message.startswith(("value must", "length of value", "does not match")):
         return _got(_of_the_library(message), value), ""

@@ -221,7 +221,7 @@ class FilesEditor:
                 data = self._data(file, missing=None)
                 before[file] = texts[file] = data.decode() if data is not None else ""
                 hashes[file] = content_hash(data) if data is not None else None
-            with edit.naming_file(file):
+            with edit.prefix_errors(file):
                 text = texts[file]
                 texts[file] = edit.remove(text, inner) if value is REMOVED else edit.set_value(text, inner, value)
         texts = {file: text for file, text in texts.items() if text != before[file]}
@@ -309,7 +309,7 @@ class FilesEditor:
         data = self._data(file, missing=None)
         text = data.decode() if data is not None else ""
         base = content_hash(data) if data is not None else None
-        with edit.naming_file(file):
+        with edit.prefix_errors(file):
             changed = change(text, inner)
         return self.write_file(file, changed, base, must_be_valid=must_be_valid)
 

@@ -10,7 +10,7 @@ from hub.config.paths import KeyPath
 from hub.core.phrases import phrase
 
 
-def merged_value(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPath, errors: list[ConfigError]) -> Any:
+def merge_values(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPath, errors: list[ConfigError]) -> Any:
     """Return two values as one: lists joined, mappings key by key; what is set twice keeps its first value.
 
     Neither is changed.
@@ -26,7 +26,7 @@ def merged_value(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPa
         return extra
     if isinstance(base, ConfigList) or isinstance(extra, ConfigList):
         if isinstance(base, (ConfigList, ConfigMapping)) and isinstance(extra, (ConfigList, ConfigMapping)):
-            return joined(base, extra)
+            return join_lists(base, extra)
     elif isinstance(base, ConfigMapping) and isinstance(extra, ConfigMapping):
         return _merged_mapping(base, extra, keys, errors)
     if base == extra:
@@ -50,13 +50,13 @@ def _merged_mapping(
     for key, value in extra.items():
         at = extra.key_marks[key]
         if key in found:
-            found[key] = merged_value(found[key], value, found.key_marks[key], at, (*keys, key), errors)
+            found[key] = merge_values(found[key], value, found.key_marks[key], at, (*keys, key), errors)
         else:
             found.put(key, value, at, extra.value_marks[key])
     return found
 
 
-def joined(base: ConfigList | ConfigMapping, extra: ConfigList | ConfigMapping) -> ConfigList:
+def join_lists(base: ConfigList | ConfigMapping, extra: ConfigList | ConfigMapping) -> ConfigList:
     """Return the items of both as one list; a mapping counts as one item."""
     found = ConfigList(base.mark)
     for part in (base, extra):

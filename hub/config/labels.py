@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from hub.config.errors import ConfigError
-from hub.config.join import merged_value
+from hub.config.join import merge_values
 from hub.config.marks import ConfigList, ConfigMapping
 from hub.config.paths import KeyPath
 
@@ -33,7 +33,7 @@ def join_labelled(data: ConfigMapping, keys: KeyPath, errors: list[ConfigError])
         section = match[1] if match else name
         value, at = _with_lone_items(section, data[name]), data.key_marks[name]
         if section in found:
-            value = merged_value(found[section], value, found.key_marks[section], at, (*keys, name), errors)
+            value = merge_values(found[section], value, found.key_marks[section], at, (*keys, name), errors)
             found[section] = value
             continue
         found.put(section, value, at, data.value_marks[name])

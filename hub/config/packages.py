@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.config.errors import ConfigError
-from hub.config.join import merged_value, shell_of
+from hub.config.join import merge_values, shell_of
 from hub.config.labels import join_labelled
 from hub.config.marks import BROKEN, ConfigMapping, Mark
 from hub.config.paths import KeyPath
@@ -60,4 +60,4 @@ def _merge_package(merged: ConfigMapping, package: Any, mark: Mark, keys: KeyPat
         if section not in merged:
             merged.put(section, value, at, package.value_marks[section])
             continue
-        merged[section] = merged_value(merged[section], value, merged.key_marks[section], at, (*keys, section), errors)
+        merged[section] = merge_values(merged[section], value, merged.key_marks[section], at, (*keys, section), errors)

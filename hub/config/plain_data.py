@@ -10,7 +10,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.secret import Secret
 
 
-def nested(keys: KeyPath, value: Any) -> Any:
+def nest(keys: KeyPath, value: Any) -> Any:
     """Return the value at a path of mappings and lists."""
     for key in reversed(keys):
         if isinstance(key, int):

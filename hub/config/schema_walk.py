@@ -87,7 +87,7 @@ def is_secret_at(schema: JsonSchema, keys: KeyPath) -> bool:
     return any(each.get("writeOnly") for each in schemas_at(schema, keys))
 
 
-def expected_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:
+def describe_expected(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:
     """Return a description of the value expected at `keys`; empty if unknown."""
     words: list[str] = []
     for each in schemas_at(schema, keys, data):

@@ -11,7 +11,7 @@ from hub.config.explain import explain, keys_of, leaks
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, mark_of, plain, value_at
 from hub.config.paths import KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
-from hub.config.schema_walk import expected_at
+from hub.config.schema_walk import describe_expected
 from hub.config.sections import Section
 from hub.core.json_schema import JsonSchema, to_json_schema
 from hub.core.phrases import phrase
@@ -130,7 +130,7 @@ class SectionCheck:
         if keys in revealed:
             source = value_at(self._root, (*prefix, *inner))
             name = source.source if isinstance(source, Secret) and source.source else phrase("the secret")
-            wanted = expected_at(schema, keys)
+            wanted = describe_expected(schema, keys)
             message = phrase("the value of {name} is not valid here", name=name)
             if wanted:
                 message = phrase("the value of {name} is not valid here; expected {wanted}", name=name, wanted=wanted)

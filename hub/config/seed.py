@@ -9,7 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hub.config.files import ROOT_FILE, SECRETS_FILE
-from hub.core.bundled import bundled
+from hub.core.bundled import find_bundled
 from hub.core.errors import NotFound
 from hub.storage.files import write_atomic
 
@@ -25,7 +25,7 @@ def starter_folder() -> Path:
     Raises:
         NotFound: It is in neither.
     """
-    if (folder := bundled("config", ROOT_FILE)) is None:
+    if (folder := find_bundled("config", ROOT_FILE)) is None:
         raise NotFound("the starter configuration is not there; the installation is not complete")
     return folder
 

@@ -23,7 +23,7 @@ from hub.config.history import FILE as BY_HAND
 from hub.config.last_good import LastGood
 from hub.config.marks import value_at
 from hub.config.sections import Sections
-from hub.config.suggest import meant_word, nearest
+from hub.config.suggest import nearest, suggested_word
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import RepairFix, Repairs, Severity
@@ -391,7 +391,7 @@ def _is_worse(old: Config, new: Config, shown: frozenset[str]) -> bool:
 
 def _correction(error: ConfigError, raw: Mapping[str, Any]) -> RepairFix | None:
     """Return the change that mends a misspelt key or value, where one of that kind was meant."""
-    word = meant_word(error.hint)
+    word = suggested_word(error.hint)
     if word is None or not error.keys:
         return None
     key = str(error.keys[-1])

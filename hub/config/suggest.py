@@ -22,7 +22,7 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
     return plain[found[0]] if found else None
 
 
-def meant_word(hint: str) -> str | None:
+def suggested_word(hint: str) -> str | None:
     """Return the word that a hint of `did_you_mean` offers, or None."""
     if isinstance(hint, Phrase) and hint.template == MEANT:
         return str(hint.values["word"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def bundled(name: str, marker: str) -> Path | None:
+def find_bundled(name: str, marker: str) -> Path | None:
     """Return such a folder: next to `hub` in a checkout, inside it in an installed package.
 
     Args:

@@ -13,7 +13,7 @@ def match_language(tag: str, known: Iterable[str]) -> str | None:
     return next((each for each in known if each.lower().split("-")[0] == wanted), None)
 
 
-def asked_language(header: str | None, known: Sequence[str], default: str) -> str:
+def preferred_language(header: str | None, known: Sequence[str], default: str) -> str:
     """Return the supported language that a browser asks for, else that of `default`, else English.
 
     Args:

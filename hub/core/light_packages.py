@@ -69,7 +69,7 @@ async def load_package(name: str) -> None:
         await asyncio.to_thread(load, package)
 
 
-def load_used(prefix: str) -> None:
+def import_used(prefix: str) -> None:
     """Import in full the packages that the modules below a prefix use."""
     for name, module in tuple(sys.modules.items()):
         if name.startswith(prefix):

@@ -28,7 +28,7 @@ class Phrase(str):
         return made
 
     def as_data(self) -> dict[str, Any]:
-        """Return the template and the values as plain data; `restored` reads it."""
+        """Return the template and the values as plain data; `phrase_from_data` reads it."""
         return {"text": self.template, "values": {key: _data(value) for key, value in self.values.items()}}
 
 
@@ -42,14 +42,14 @@ def in_series(parts: Sequence[str]) -> str:
     return reduce(lambda one, other: phrase("{one}; {other}", one=one, other=other), parts) if parts else ""
 
 
-def restored(plain: str, data: object) -> str:
+def phrase_from_data(plain: str, data: object) -> str:
     """Return the phrase in `data` of `as_data`, or `plain` if it holds none."""
     if not isinstance(data, Mapping) or not isinstance(values := data.get("values"), Mapping):
         return plain
     return Phrase(plain, str(data.get("text")), {str(key): _restored(value) for key, value in values.items()})
 
 
-def rewritten(text: str, change: Callable[[str], str]) -> str:
+def map_phrase(text: str, change: Callable[[str], str]) -> str:
     """Return a text or a phrase with `change` applied to its values, such as a redaction."""
     if not isinstance(text, Phrase):
         return change(text)
@@ -59,7 +59,7 @@ def rewritten(text: str, change: Callable[[str], str]) -> str:
 def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_rewritten(each, change) for each in value]
-    return rewritten(value if isinstance(value, str) else str(value), change)
+    return map_phrase(value if isinstance(value, str) else str(value), change)
 
 
 def _plain(value: Any) -> str:
@@ -74,7 +74,7 @@ def _data(value: Any) -> Any:
 
 def _restored(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return restored(str(value.get("plain", "")), value)
+        return phrase_from_data(str(value.get("plain", "")), value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_restored(each) for each in value]
     return str(value)

@@ -47,7 +47,7 @@ def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
 
 
 def _context(home: Path) -> CheckContext:
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
     from hub.doctor.check_context import CheckContext
     from hub.sections import needed_domains
     from hub.storage.homedir import Home
@@ -61,7 +61,7 @@ def _context(home: Path) -> CheckContext:
             raise HubError(f"expected a mapping from the hub's {method}; is it of another version? Restart it")
         return payload
 
-    return CheckContext(Home(home), lambda: checked_home(home), needed_domains, ask)
+    return CheckContext(Home(home), lambda: check_home(home), needed_domains, ask)
 
 
 def _tell(home: Path, report: DoctorReport, *, fix: bool) -> None:

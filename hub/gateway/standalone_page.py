@@ -12,7 +12,7 @@ from string import Template
 from aiohttp import web
 
 from hub.core.errors import NotFound
-from hub.core.languages import asked_language
+from hub.core.languages import preferred_language
 from hub.core.surfaces import HttpCall
 
 
@@ -41,7 +41,7 @@ class StandalonePage:
             policy: The content security policy, by directive.
             fields: Values for the page; they are escaped.
         """
-        chosen = asked_language(call.request.headers.get("Accept-Language"), tuple(self._texts), language)
+        chosen = preferred_language(call.request.headers.get("Accept-Language"), tuple(self._texts), language)
         texts = self._texts[chosen]
         fields = {"language": chosen, "texts": json.dumps(texts), **texts, **fields}
         body = self._template.substitute({name: html.escape(value) for name, value in fields.items()})

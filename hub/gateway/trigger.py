@@ -7,9 +7,9 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text
-from hub.automation.definition.phrases import listed, quoted
+from hub.automation.definition.phrases import join_words, quote
 from hub.automation.definition.values import is_template
-from hub.automation.triggers.arming import limited, reporting
+from hub.automation.triggers.arming import render_limited, report_errors
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -57,7 +57,7 @@ def _signature(value: Any) -> dict[str, Any]:
         raise Invalid(
             phrase(
                 "expected {names}, or a mapping with header, got {value}",
-                names=listed(sorted(FORMS), "or"),
+                names=join_words(sorted(FORMS), "or"),
                 value=show(value),
             )
         )
@@ -120,7 +120,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     if webhooks is None:
         raise Unavailable("webhooks cannot be received here")
     hook = Webhook(
-        id=str(limited(config["webhook_id"], host)),
+        id=str(render_limited(config["webhook_id"], host)),
         owner=host.automation_id,
         methods=tuple(config["allowed_methods"]),
         local_only=config["local_only"],
@@ -136,7 +136,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    name = quoted(config["webhook_id"])
+    name = quote(config["webhook_id"])
     if config["local_only"]:
         said = phrase("when the webhook {webhook} is called from this machine", webhook=name)
     else:
@@ -169,7 +169,7 @@ KINDS = {
                 "max_per_minute", default=ACCEPTED_PER_MINUTE, description="Maximum number of calls accepted."
             ): All(integer, Range(min=1, max=6_000)),
         },
-        arm=reporting(_arm),
+        arm=report_errors(_arm),
         explain=_explain,
         description="A web request came in.",
         rule=_rule,

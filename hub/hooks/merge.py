@@ -16,7 +16,7 @@ TEXT_LIMIT = 100_000
 """Characters of a text that a handler returns."""
 
 
-def merged(payload: P, answer: Any) -> P:
+def merge(payload: P, answer: Any) -> P:
     """Return the payload with what a handler returned; None changes nothing.
 
     Raises:

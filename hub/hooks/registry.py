@@ -13,7 +13,7 @@ from msgspec import Struct
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
 from hub.core.tasks import TaskOwner
 from hub.hooks.contract import HOOKS, TIMEOUT_S, HookHandler, HookKind, HookPayload
-from hub.hooks.merge import merged
+from hub.hooks.merge import merge
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class Hooks:
         """
         for hook in self._hooks.get(payload.hook, ()):
             try:
-                payload = merged(payload, await _called(hook, payload))
+                payload = merge(payload, await _called(hook, payload))
             except Exception as error:  # whatever a handler raises
                 _name(hook, error)
                 if payload.guard:
@@ -146,7 +146,7 @@ class Hooks:
                     if inspect.iscoroutine(answer):
                         answer.close()
                     raise InvalidRequest("it returned an awaitable; its handler must be a plain function")
-                payload = merged(payload, answer)
+                payload = merge(payload, answer)
             except Exception as error:  # whatever a handler raises
                 _name(hook, error)
             if getattr(payload, "block", ""):

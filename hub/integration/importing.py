@@ -10,7 +10,7 @@ import sys
 import traceback
 from types import ModuleType
 
-from hub.core.light_packages import load_used
+from hub.core.light_packages import import_used
 from hub.integration.catalog import CUSTOM_FOLDER, CatalogEntry
 from hub.integration.errors import SetupFailed
 from hub.integration.requirements import missing_requirement
@@ -32,7 +32,7 @@ def import_integration(found: CatalogEntry) -> ModuleType:
         raise SetupFailed(f"{found.domain} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # a failing integration must not stop the others
         raise SetupFailed(f"{found.domain} cannot be imported: {failure_text(error, found)}") from error
-    load_used(found.package)
+    import_used(found.package)
     if not inspect.iscoroutinefunction(getattr(module, "setup", None)):
         raise SetupFailed(f"{found.domain}/__init__.py has no `async def setup`")
     if hasattr(module, "unload") and not inspect.iscoroutinefunction(module.unload):

@@ -18,12 +18,12 @@ def in_use(config: Config, catalog: Mapping[str, CatalogEntry], needed: Iterable
         needed: Domains that other sections need.
     """
     defaults = {domain for domain, found in catalog.items() if found.manifest and found.manifest.default}
-    off = disabled(config)
+    off = disabled_domains(config)
     chosen = (defaults | (config.present & catalog.keys()) | set(needed)) - off
     return with_dependencies(chosen, catalog) - off
 
 
-def disabled(config: Config) -> set[str]:
+def disabled_domains(config: Config) -> set[str]:
     """Return the domains that `hub: disabled` names."""
     hub = config.get("hub")
     return set(hub.get("disabled", ())) if isinstance(hub, Mapping) else set()

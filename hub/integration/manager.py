@@ -21,7 +21,7 @@ from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
 from hub.integration.importing import failure_text, forget, import_integration
-from hub.integration.in_use import disabled, in_use, install_mode
+from hub.integration.in_use import disabled_domains, in_use, install_mode
 from hub.integration.installing import Installer, InstallFailed
 from hub.integration.order import before, dependents, in_order
 from hub.integration.registrations import Registrations
@@ -179,11 +179,11 @@ class IntegrationManager:
         return in_use(self._config, self._catalog, self._needed)
 
     def _note_disabled(self) -> None:
-        for domain in disabled(self._config) & self._catalog.keys():
+        for domain in disabled_domains(self._config) & self._catalog.keys():
             status = self._statuses.setdefault(domain, Status(self._catalog[domain]))
             self._set(status, IntegrationState.DISABLED, phrase("listed under hub: disabled"))
             self._repairs.clear(SOURCE, domain)
-        unknown = sorted(disabled(self._config) - self._catalog.keys())
+        unknown = sorted(disabled_domains(self._config) - self._catalog.keys())
         if not unknown:
             self._repairs.clear(SOURCE, DISABLED)
             return
@@ -258,9 +258,8 @@ class IntegrationManager:
         for name in found.manifest.dependencies:
             other = self._statuses.get(name)
             if other is None:
-                raise HubError(
-                    f"it needs {name}, which {'is disabled' if name in disabled(self._config) else 'does not exist'}"
-                )
+                why = "is disabled" if name in disabled_domains(self._config) else "does not exist"
+                raise HubError(f"it needs {name}, which {why}")
             if other.state in (IntegrationState.RETRYING, IntegrationState.INSTALLING):
                 raise NotReady(f"it waits for {name}")
             if other.state is not IntegrationState.SET_UP:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hub.core.bundled import bundled
+from hub.core.bundled import find_bundled
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.slugs import slugify
 from hub.integration.manifest import MANIFEST
@@ -78,7 +78,7 @@ def examples_folder() -> Path:
     Raises:
         NotFound: It is in neither.
     """
-    if (folder := bundled("examples", f"{KIOSK}/{MANIFEST}")) is None:
+    if (folder := find_bundled("examples", f"{KIOSK}/{MANIFEST}")) is None:
         raise NotFound("the examples are not there; the installation is not complete")
     return folder
 

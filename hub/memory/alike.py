@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hub.memory.dates import marks_in, named_in
+from hub.memory.dates import extract_dates, marks_in
 from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.words import SYMBOLS, fold, stem, words_of
 
@@ -119,7 +119,7 @@ def fact_key(text: str) -> str:
 def gist_of(text: str) -> Gist:
     """Return the compared parts of a text."""
     plain = fold(text)
-    undated, _ = named_in(text)
+    undated, _ = extract_dates(text)
     rest = _WEEKDAY.sub(" ", undated)
     numbers = frozenset(_number(match[0]) for match in _NUMBER.finditer(fold(rest)))
     names = frozenset(_names_in(text))

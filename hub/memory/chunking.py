@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.memory.dates import marks_of_day, search_marks
-from hub.memory.front_matter import FrontMatter, front_matter, says_untrusted
+from hub.memory.front_matter import FrontMatter, front_matter, is_marked_untrusted
 from hub.memory.markdown import Passage, whole_items
 from hub.memory.outline import HEADING_LIMIT, OutlineRun, outline
 from hub.memory.packing import TOKEN_WEIGHT, PackedCut, Piece, atoms_of, pack, weight_of
@@ -132,7 +132,7 @@ class _Whole(Struct, frozen=True):
     def prose(self, run: OutlineRun, piece: Piece) -> Chunk:
         dated = next((day for heading in reversed(run.headings) if (day := _day_of(heading))), None)
         made = self._chunk(run, piece.start_line, piece.end_line, piece.text, self.day or dated)
-        return replace(made, trusted=False) if says_untrusted(piece.text) else made
+        return replace(made, trusted=False) if is_marked_untrusted(piece.text) else made
 
     def entry(self, run: OutlineRun, entry: Passage, text: str) -> Chunk:
         made = self._chunk(run, entry.start_line, entry.end_line, text, _as_date(entry.day or "") or self.day)

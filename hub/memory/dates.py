@@ -74,7 +74,7 @@ def search_marks(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def named_in(text: str) -> tuple[str, list[frozenset[str]]]:
+def extract_dates(text: str) -> tuple[str, list[frozenset[str]]]:
     """Return a text without its dates, and for each date the marks of which one must match.
 
     What is not a day of any calendar stays in the text: asking for the 31st of February is not asking for nothing.

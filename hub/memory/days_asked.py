@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from hub.memory.dates import MONTH, month_number, named_in, number_of
+from hub.memory.dates import MONTH, extract_dates, month_number, number_of
 from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.traditional import simplified
 
@@ -41,14 +41,14 @@ _YEARS = {"前": -2, "去": -1, "今": 0, "明": 1}
 _WEEKEND = 5
 
 
-def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
+def extract_days(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
     """Return a query without its dates, and for each date the marks of which one must match.
 
     Args:
         query: The question.
         today: The day on which it is asked.
     """
-    rest, wanted = named_in(simplified(query))
+    rest, wanted = extract_dates(simplified(query))
     for match in _AGO.finditer(rest):
         wanted.append(frozenset(_ago(match, today)))
     rest = _AGO.sub(" ", rest)

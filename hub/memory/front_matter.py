@@ -79,10 +79,10 @@ def holds_outside_words(text: str) -> bool:
 
     A memory file says so itself: of one entry in the line that tells its source, of all of it in front matter.
     """
-    return says_untrusted(text) or not front_matter(text)[0].trusted
+    return is_marked_untrusted(text) or not front_matter(text)[0].trusted
 
 
-def says_untrusted(text: str) -> bool:
+def is_marked_untrusted(text: str) -> bool:
     """Whether a text marks words from outside, in whatever form a formatter or a person left that line."""
     return _MARK in text
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.memory.contract import MemoryEntry, MemoryKind
-from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, on_one_line, says_untrusted
+from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, is_marked_untrusted, on_one_line
 
 PASSAGE_LIMIT = 700
 """Characters of a passage; longer paragraphs are cut at their lines."""
@@ -155,7 +155,7 @@ def struck(text: str, wanted: Iterable[Passage], day: date) -> str:
     return "\n".join(lines)
 
 
-def noted_also(item: str, days: Iterable[str]) -> str:
+def with_further_days(item: str, days: Iterable[str]) -> str:
     """Return an entry as Markdown, with further days of the same note in its source.
 
     Args:
@@ -312,7 +312,7 @@ def _cut(lines: list[str], at: int, heading: str, *, is_item: bool) -> list[Pass
             begin, size = number, 0
         size += len(line) + 1
     pieces.append(_piece(lines, begin, len(lines), at, heading, is_item))
-    if says_untrusted("\n".join(lines)):
+    if is_marked_untrusted("\n".join(lines)):
         return [replace(piece, trusted=False) for piece in pieces]
     return pieces
 

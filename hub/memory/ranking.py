@@ -178,7 +178,7 @@ def snippet(text: str, words: Mapping[str, float], limit: int = SNIPPET_LIMIT) -
 
     Args:
         text: The passage.
-        words: The words of the query, as of `hub.memory.words.words_asked`, and the weight of each.
+        words: The words of the query, as of `hub.memory.words.query_words`, and the weight of each.
         limit: Characters at most.
     """
     if len(text) <= limit:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hub.memory.dates import marks_in
 from hub.memory.engine_contract import KeywordDocument
-from hub.memory.words import words_of, words_searched
+from hub.memory.words import search_words, words_of
 
 MAX_QUERY_TERMS = 128
 """Of a longer query the first words count."""
@@ -39,9 +39,9 @@ def terms_of(document: KeywordDocument) -> Terms:
     )
 
 
-def terms_asked(query: str) -> list[str]:
+def query_terms(query: str) -> list[str]:
     """Return the words of a query, each once, and its dates; marks (`@2026-05`) are allowed."""
     query = query[:MAX_QUERY_CHARACTERS]
     marks = [*_MARK.findall(query), *marks_in(query)]
-    words = words_searched(_MARK.sub(" ", query))
+    words = search_words(_MARK.sub(" ", query))
     return list(dict.fromkeys([*marks, *words]))[:MAX_QUERY_TERMS]

@@ -63,7 +63,7 @@ def words_of(text: str) -> list[str]:
     """Return the search words of a text: stems, and single characters and pairs of Chinese."""
     if text.isascii():
         plain = text.lower()
-        return [*filter(None, map(_stem_of, _ASCII_WORD.findall(plain))), *otherwise_written(plain)]
+        return [*filter(None, map(_stem_of, _ASCII_WORD.findall(plain))), *word_variants(plain)]
     found: list[str] = []
     for part, is_run in _parts(text):
         if is_run:
@@ -71,11 +71,11 @@ def words_of(text: str) -> list[str]:
             found.extend(_pairs(part))
         else:
             found.extend(filter(None, map(_stem_of, _WORD.findall(part))))
-            found.extend(otherwise_written(part))
+            found.extend(word_variants(part))
     return found
 
 
-def otherwise_written(folded: str) -> list[str]:
+def word_variants(folded: str) -> list[str]:
     """Return further search words of a text: the ends of long numbers, and codes (E-15) as one word."""
     found = []
     for match in _LONG_NUMBER.finditer(folded):
@@ -86,7 +86,7 @@ def otherwise_written(folded: str) -> list[str]:
     return found
 
 
-def words_asked(query: str) -> list[str]:
+def query_words(query: str) -> list[str]:
     """Return the words of a query, each once: without question words, Chinese in pairs where possible."""
     if query.isascii():
         return list(dict.fromkeys(filter(None, map(_stem_of, _WORD.findall(query.lower())))))
@@ -100,7 +100,7 @@ def words_asked(query: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def words_searched(query: str) -> list[str]:
+def search_words(query: str) -> list[str]:
     """Return the words of which some are to be found: those that are asked for, codes as one word, the ends of
     long numbers, then single Chinese characters.
 
@@ -109,7 +109,7 @@ def words_searched(query: str) -> list[str]:
     folded = fold(query)
     parts = [part for run in _RUN.findall(folded) for part in _CHINESE_ASIDES.split(run)]
     characters = (each for part in parts for each in part if each not in _COMMON_CHARACTERS)
-    return list(dict.fromkeys([*words_asked(query), *otherwise_written(folded), *characters]))
+    return list(dict.fromkeys([*query_words(query), *word_variants(folded), *characters]))
 
 
 def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, str]]:
@@ -167,7 +167,7 @@ def _pairs(run: str) -> list[str]:
 
 
 SMALL_TALK = frozenset(
-    words_asked(
+    query_words(
         "hi hello hey hiya howdy yo good morning afternoon evening night bye goodbye later soon welcome sorry thanks "
         "thank thx cheers ok okay k yes yeah yep yup no nope nah sure fine great nice cool perfect super wow lol haha "
         "hmm oh ah well right exactly really maybe stop wait go on continue more again next why test ping "
@@ -178,6 +178,6 @@ SMALL_TALK = frozenset(
 """Words that name nothing: greetings and thanks need no recall and no note."""
 
 
-def naming_words(text: str) -> list[str]:
+def significant_words(text: str) -> list[str]:
     """Return the words of a text that name something, folded as in memory; none for small talk."""
-    return [word for word in words_asked(text) if word not in SMALL_TALK]
+    return [word for word in query_words(text) if word not in SMALL_TALK]

@@ -11,8 +11,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed, quoted
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import join_words, quote
+from hub.automation.triggers.arming import report_errors
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -72,7 +72,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return phrase("when someone says {sentences}", sentences=listed(map(quoted, config["command"]), "or"))
+    return phrase("when someone says {sentences}", sentences=join_words(map(quote, config["command"]), "or"))
 
 
 KINDS = {
@@ -86,7 +86,7 @@ KINDS = {
                 "language", default=DEFAULT_LANGUAGE, description="Language of the sentences: en, de, zh-CN, …"
             ): All(string, Matching(_LANGUAGE, msg="expected a language such as en")),
         },
-        arm=reporting(_arm),
+        arm=report_errors(_arm),
         explain=_explain,
         description="Someone said a sentence.",
     )

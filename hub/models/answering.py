@@ -10,7 +10,7 @@ from hub.models.candidates import is_named
 from hub.models.registry import ModelRegistry
 
 
-async def answering(
+async def answering_model(
     models: ModelRegistry, ref: str | None, credentials: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Any]:
     """Return the `ref` of the model that is asked first, and the `reason`.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hub.core.errors import NotFound
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
-from hub.models.selection import has_model, not_listed
+from hub.models.selection import has_model, unlisted_message
 
 
-async def chosen(models: ModelRegistry, ref: str) -> Resolved:
+async def choose_model(models: ModelRegistry, ref: str) -> Resolved:
     """Return the model of a reference, see `ModelRegistry.resolve`.
 
     A provider is asked for its list only where neither configuration nor catalogue names the model.
@@ -23,5 +23,5 @@ async def chosen(models: ModelRegistry, ref: str) -> Resolved:
     if not has_model(known, model_id):
         listed = await models.listed(name)
         if listed and not has_model(listed, model_id):
-            raise NotFound(not_listed(name, model_id, {*known, *listed}), details={"listed": True})
+            raise NotFound(unlisted_message(name, model_id, {*known, *listed}), details={"listed": True})
     return resolved

@@ -15,8 +15,8 @@ from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, 
 from hub.messaging.limit_texts import notice_text
 from hub.messaging.queue.queue_policy import QueueMode, parse_queue_directive
 from hub.messaging.texts import say
-from hub.models.answering import answering
-from hub.models.choosing import chosen
+from hub.models.answering import answering_model
+from hub.models.choosing import choose_model
 from hub.models.registry import ModelRegistry
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -143,7 +143,7 @@ class SettingCommands:
             session = needs.sessions.get(call.session_key)
             ref = (session and session.model) or agent.model
             lines = [say("model.current", language, model=(await needs.models.resolve(ref)).name)]
-            if notice := (await answering(needs.models, ref, agent.credentials)).get("notice"):
+            if notice := (await answering_model(needs.models, ref, agent.credentials)).get("notice"):
                 lines.append(notice_text(notice, language))
             return CommandReply("\n".join(lines), _menu(await self._refs()))
         if wanted in (DEFAULT, "auto"):
@@ -152,7 +152,7 @@ class SettingCommands:
             configured = await needs.models.resolve(agent.model)
             return say("model.set", language, model=configured.ref)
         try:
-            resolved = await chosen(needs.models, wanted)
+            resolved = await choose_model(needs.models, wanted)
         except NotFound as error:
             if "listed" in error.details:
                 raise
@@ -167,7 +167,7 @@ class SettingCommands:
         await needs.sessions.ensure(call.session_key)
         await needs.sessions.patch(call.session_key, model=wanted)
         lines = [say("model.set", language, model=resolved.name)]
-        if notice := (await answering(needs.models, wanted, agent.credentials)).get("notice"):
+        if notice := (await answering_model(needs.models, wanted, agent.credentials)).get("notice"):
             lines.append(notice_text(notice, language))
         return "\n".join(lines)
 

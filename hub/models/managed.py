@@ -28,7 +28,7 @@ from hub.models.contract import (
 )
 from hub.models.health import Health
 from hub.models.speech import CanSpeak, SpeechRequest
-from hub.models.thinking import lower_level, refuses_thinking
+from hub.models.thinking import is_thinking_refusal, lower_level
 from hub.models.transcription import CanTranscribe
 
 _log = logging.getLogger(__name__)
@@ -90,17 +90,17 @@ class ManagedProvider:
                     async for event in events:
                         begun = True
                         if type(event) is UsageEvent:
-                            yield UsageEvent(priced(event.usage, info))
+                            yield UsageEvent(with_cost(event.usage, info))
                             continue
                         if type(event) is ToolCallEvent:
-                            yield ToolCallEvent(bounded_call(event.call))
+                            yield ToolCallEvent(bound_call(event.call))
                             continue
                         if type(event) is StopEvent:
                             self.health.succeeded(request.model)
                         yield event
                     return
                 except FormatError as error:
-                    if begun or fitted.thinking is None or not refuses_thinking(error.message):
+                    if begun or fitted.thinking is None or not is_thinking_refusal(error.message):
                         raise
                     fitted = self._lowered(fitted, fitted.thinking, error)
                 finally:
@@ -198,7 +198,7 @@ class ManagedProvider:
             self._idle(self)
 
 
-def bounded_call(call: ToolCallBlock) -> ToolCallBlock:
+def bound_call(call: ToolCallBlock) -> ToolCallBlock:
     """Return a tool call with bounded arguments: too deep ones count as malformed."""
     waiting: list[tuple[Any, int]] = [(call.arguments, 1)]
     while waiting:
@@ -212,7 +212,7 @@ def bounded_call(call: ToolCallBlock) -> ToolCallBlock:
     return call
 
 
-def priced(usage: Usage, info: ModelInfo) -> Usage:
+def with_cost(usage: Usage, info: ModelInfo) -> Usage:
     """Return the usage with its cost: by known prices, else as reported by the provider."""
     cost_usd = info.cost_usd(usage)
     return usage if cost_usd is None else replace(usage, cost_usd=cost_usd)

@@ -154,7 +154,7 @@ def read_providers(
     return found
 
 
-def with_stored(
+def with_stored_credentials(
     providers: Mapping[str, ProviderConfig], stored: Iterable[StoredCredential], environment: Mapping[str, str]
 ) -> dict[str, ProviderConfig]:
     """Return the providers with the credentials added while the hub ran.

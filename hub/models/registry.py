@@ -25,7 +25,7 @@ from hub.models.infos import ModelInfos
 from hub.models.managed import ManagedProvider
 from hub.models.oauth_endpoints import PRESETS as OAUTH_PRESETS, OAuthEndpoint
 from hub.models.ollama import OllamaProbe
-from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers, with_stored
+from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers, with_stored_credentials
 from hub.models.provider_pool import Factory, ProviderPool
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
@@ -311,7 +311,7 @@ class ModelRegistry:
 
     def _read(self) -> dict[str, ProviderConfig]:
         providers = read_providers(self._section, self._environment, self._of_apis)
-        return with_stored(providers, self._tokens.all() if self._tokens else (), self._environment)
+        return with_stored_credentials(providers, self._tokens.all() if self._tokens else (), self._environment)
 
     def _named(self, ref: str | None) -> Choice | None:
         default: str = self._section["default"]

@@ -112,7 +112,7 @@ def doubts(section: Mapping[str, Any], integrations: Iterable[str] = ()) -> Call
         if choice is None or config is None or choice.model_id is None or config.vendor is not None:
             return None
         named = [each.id for each in config.models]
-        return not_listed(config.name, choice.model_id, named) if named and choice.model_id not in named else None
+        return unlisted_message(config.name, choice.model_id, named) if named and choice.model_id not in named else None
 
     return doubt
 
@@ -139,7 +139,7 @@ def has_model(listed: Collection[str], model_id: str) -> bool:
     )
 
 
-def not_listed(provider: str, model_id: str, listed: Iterable[str]) -> str:
+def unlisted_message(provider: str, model_id: str, listed: Iterable[str]) -> str:
     """Return the sentence that a provider lacks a model, with similarly spelt ones."""
     names = sorted(listed)
     near = get_close_matches(model_id, names, n=3) or names[:3]

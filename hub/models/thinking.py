@@ -31,7 +31,7 @@ _BACK = re.compile(r"reasoning_content|thinking block", re.IGNORECASE)
 """Refusals of earlier thinking in the conversation, which are about something else."""
 
 
-def refuses_thinking(message: str) -> bool:
+def is_thinking_refusal(message: str) -> bool:
     """Whether a refusal is about the thinking level."""
     return bool(_ABOUT.search(message) and _REFUSED.search(message) and not _BACK.search(message))
 

@@ -15,7 +15,7 @@ from hub.nodes.commands import matches
 from hub.nodes.registry import NodeRegistry
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
-from hub.tools.quoting import cleaned, cleaned_schema
+from hub.tools.quoting import clean_schema, clean_text
 from hub.tools.registry import ToolRegistry
 
 GROUP = "nodes"
@@ -86,7 +86,7 @@ class OfferedTools:
 
     def _tool(self, node_id: str, title: str, command: str, offered: Mapping[str, Any]) -> Tool:
         name = "node_" + slugify(f"{title} {offered['name']}")
-        said = cleaned(offered["description"], TEXT_LIMIT)
+        said = clean_text(offered["description"], TEXT_LIMIT)
         mcp = offered.get("mcp")
 
         async def run(call: ToolCall) -> ToolResult:
@@ -103,7 +103,7 @@ class OfferedTools:
 
         return Tool(
             name[:NAME_LIMIT],
-            f"Offered by the node {cleaned(title, NAME_LIMIT)}, in its words: {said}",
+            f"Offered by the node {clean_text(title, NAME_LIMIT)}, in its words: {said}",
             from_json_schema(_schema(offered)),
             run,
             GROUP,
@@ -122,4 +122,4 @@ def _schema(offered: Mapping[str, Any]) -> dict[str, Any]:
     schema = offered.get("parameters") or {"type": "object"}
     if len(json.dumps(schema, default=str)) > SCHEMA_LIMIT_BYTES:
         raise InvalidRequest(f"its schema has more than {SCHEMA_LIMIT_BYTES} bytes")
-    return dict(cleaned_schema(schema))
+    return dict(clean_schema(schema))

@@ -137,7 +137,7 @@ def _write(connection: SqlConnection, row: tuple[str, str]) -> None:
     )
 
 
-def as_listed(
+def node_data(
     record: NodeRecord, effective: Iterable[str], extra: Mapping[str, Any], *, connected: bool
 ) -> dict[str, Any]:
     """Return a node as the protocol lists it.

@@ -18,7 +18,7 @@ from hub.core.tasks import TaskOwner
 from hub.nodes.commands import CommandRules
 from hub.nodes.contract import Disconnect, Node, NodeTransport
 from hub.nodes.failures import BACKGROUND, CONNECTION, NOT_READY, NodeRefused, NodeTimedOut
-from hub.nodes.records import NodeRecord, as_listed
+from hub.nodes.records import NodeRecord, node_data
 from hub.nodes.surfaces import NodeSurfaces, shown
 from hub.nodes.work import COMMAND, NodeWork, PendingWork
 
@@ -122,7 +122,7 @@ class NodeRegistry:
     def listed(self, record: NodeRecord) -> dict[str, Any]:
         """Return a node as the protocol lists it, whether it is connected or not."""
         id = record.id
-        return as_listed(record, self.commands(id), self.extra.get(id, {}), connected=id in self._nodes)
+        return node_data(record, self.commands(id), self.extra.get(id, {}), connected=id in self._nodes)
 
     async def invoke(
         self,

@@ -251,7 +251,7 @@ class Egress:
         """Return an answer, or the request of its redirect; `private`: whether the target may be private."""
         async with self._answered(request, private=private) as response:
             if response.status in _REDIRECTS and "Location" in response.headers:
-                return redirected(request, response.status, response.headers["Location"])
+                return redirect_request(request, response.status, response.headers["Location"])
             return await _taken(response, limit_bytes)
 
     @asynccontextmanager
@@ -317,7 +317,7 @@ def may_be_private(first: URL, target: URL, named: Collection[str]) -> bool:
     return place_of(target) == place_of(first) and place_of(first) in named
 
 
-def redirected(request: EgressRequest, status: int, location: str) -> EgressRequest:
+def redirect_request(request: EgressRequest, status: int, location: str) -> EgressRequest:
     """Return the request a redirect asks for."""
     from yarl import URL
 

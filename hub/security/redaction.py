@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any
 from urllib.parse import quote
 
-from hub.core.phrases import rewritten
+from hub.core.phrases import map_phrase
 from hub.core.secret import MASK, SECRET_LENGTH_MIN, SHOWN_AS_MASK, Secret
 from hub.security.secret_patterns import SECRET_PATTERNS
 
@@ -119,7 +119,7 @@ class Redactor:
         if isinstance(data, SHOWN_AS_MASK):
             return MASK
         if isinstance(data, str):
-            return rewritten(data, self.redact)
+            return map_phrase(data, self.redact)
         if data is None or isinstance(data, (bool, int, float)):
             return data
         if depth >= DEPTH_LIMIT:

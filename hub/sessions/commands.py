@@ -21,7 +21,7 @@ from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.limit_texts import notice_text
 from hub.messaging.texts import say
-from hub.models.answering import answering
+from hub.models.answering import answering_model
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OFFLINE
 from hub.security.people import People
@@ -148,7 +148,7 @@ class SessionCommands:
         runs = [run for run in needs.runner.active() if run.session_key == call.session_key]
         chosen = [f"{name} {value}" for name in SETTINGS[1:] if (value := getattr(session, name)) is not None]
         transcript = await needs.sessions.open_transcript(session)
-        answers = await answering(needs.models, session.model or agent.model, agent.credentials)
+        answers = await answering_model(needs.models, session.model or agent.model, agent.credentials)
         lines = say(
             "status.lines",
             language,

@@ -65,7 +65,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
                 break  # its end is still to be written
             if at == 0:
                 key = key_in(line)
-            elif not is_incognito(key) and (entry := said_in(line)) is not None and (words := _words(entry)):
+            elif not is_incognito(key) and (entry := message_in(line)) is not None and (words := _words(entry)):
                 said.append((IndexedLine(path.stem, entry.ts_ms, at, len(line)), words))
             at += len(line)
         if at == begin:
@@ -74,7 +74,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
         return SaidSoFar(transcript, tuple(said), from_start=known is None)
 
 
-def said_in(line: bytes) -> TranscriptEntry | None:
+def message_in(line: bytes) -> TranscriptEntry | None:
     """Return the entry in a line, if it is a person's or a model's message."""
     try:
         entry = TranscriptEntry.from_dict(orjson.loads(line))

@@ -14,8 +14,8 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.events import Event
-from hub.memory.words import places_of, words_asked, words_of
-from hub.sessions.said import read_said, said_in
+from hub.memory.words import places_of, query_words, words_of
+from hub.sessions.said import message_in, read_said
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage import said_index
@@ -143,7 +143,7 @@ class TranscriptSearch:
             InvalidRequest: The query has no word that is looked for.
             Unavailable: The index is not open, or is being built again.
         """
-        words = words_searched(query)
+        words = search_terms(query)
         if self._db is None or (self._changed and not self._all_changed):
             with suppress(HubError, OSError):  # `follow` says so; what was indexed before is found
                 await self.catch_up()
@@ -214,7 +214,7 @@ class TranscriptSearch:
         db = Database(self._path, SAID_MIGRATIONS, synchronous="NORMAL", disposable=True)
         try:
             await db.open()
-            self._known = {each.session_id: each for each in await db.read(said_index.indexed)}
+            self._known = {each.session_id: each for each in await db.read(said_index.indexed_transcripts)}
         except BaseException as error:
             self._off = str(error)
             await db.close()
@@ -254,7 +254,7 @@ class TranscriptSearch:
         path = self._home.sessions(known.agent_id) / f"{line.session_id}.jsonl"
         entry = None
         with suppress(OSError):
-            entry = said_in(_piece(path, line))
+            entry = message_in(_piece(path, line))
         if entry is None or entry.message is None:
             return None
         return FoundMessage(
@@ -269,13 +269,13 @@ class TranscriptSearch:
         )
 
 
-def words_searched(query: str) -> tuple[str, ...]:
+def search_terms(query: str) -> tuple[str, ...]:
     """Return the distinct words of a query.
 
     Raises:
         InvalidRequest: There is none.
     """
-    words = words_asked(query[:QUERY_LIMIT]) or words_of(query[:QUERY_LIMIT])
+    words = query_words(query[:QUERY_LIMIT]) or words_of(query[:QUERY_LIMIT])
     if not words:
         raise InvalidRequest("query: name a word that is not as common as `the` or `what`, and no sign alone")
     return tuple(words[:QUERY_WORDS_LIMIT])

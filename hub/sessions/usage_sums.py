@@ -15,7 +15,7 @@ NOTHING = "-"
 Row = Mapping[str, Any]
 
 
-def summed(rows: Iterable[Row], by: str) -> list[dict[str, Any]]:
+def sum_usage(rows: Iterable[Row], by: str) -> list[dict[str, Any]]:
     """Return sums of rows of `HistoryStore.usage_by_day`.
 
     Args:

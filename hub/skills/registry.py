@@ -18,7 +18,7 @@ from hub.skills.listing import skill_listing
 from hub.skills.pins import SkillPins
 from hub.skills.places import SkillPlace, find_skills
 from hub.skills.schema import PROMPT_LIMIT
-from hub.skills.skill import FoundSkill, JudgedSkill, judge, permitted
+from hub.skills.skill import FoundSkill, JudgedSkill, filter_allowed, judge
 from hub.skills.skill_file import SkillFile
 
 _log = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ class SkillRegistry:
     async def usable(self, agent_id: str, *allowed: Sequence[str] | None) -> dict[str, FoundSkill]:
         """Return the usable skills of an agent, by name."""
         await self.refresh()
-        return {each.skill.name: each.skill for each in permitted(self.judged(agent_id), *allowed)}
+        return {each.skill.name: each.skill for each in filter_allowed(self.judged(agent_id), *allowed)}
 
     def in_conversation(self, session_key: str) -> SkillSnapshot | None:
         """Return the skills that a conversation was last given."""
@@ -189,7 +189,7 @@ class SkillRegistry:
     def _snapshot(
         self, agent_id: str, settings: SkillSettings, allowed: Sequence[Sequence[str] | None]
     ) -> SkillSnapshot:
-        ready = permitted(self.judged(agent_id), *allowed)
+        ready = filter_allowed(self.judged(agent_id), *allowed)
         skills = {each.skill.name: each.skill for each in ready}
         files = [each.file for each in skills.values() if each.file is not None]
         has_variable = self._facts().has_variable

@@ -158,7 +158,7 @@ def _trust(
     return SkillState.NOT_ENABLED, "look at it and enable it"
 
 
-def permitted(judged: Sequence[JudgedSkill], *allowed: Sequence[str] | None) -> list[JudgedSkill]:
+def filter_allowed(judged: Sequence[JudgedSkill], *allowed: Sequence[str] | None) -> list[JudgedSkill]:
     """Return the ready skills that are on every list of names; None means no list."""
     lists = [frozenset(names) for names in allowed if names is not None]
     return [each for each in judged if each.ready and all(each.skill.name in names for names in lists)]

@@ -62,7 +62,7 @@ class IndexedTranscript(Struct, frozen=True):
     end_bytes: int
 
 
-def indexed(connection: SqlConnection) -> list[IndexedTranscript]:
+def indexed_transcripts(connection: SqlConnection) -> list[IndexedTranscript]:
     """Return the indexed transcripts."""
     rows = connection.execute("SELECT session_id, agent_id, key, inode, end_bytes FROM transcripts")
     return [IndexedTranscript(*row) for row in rows]

@@ -9,8 +9,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed, quoted
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import join_words, quote
+from hub.automation.triggers.arming import report_errors
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -54,13 +54,13 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    what = quoted(config["path"]) if config["path"] else phrase("a file of the home directory")
+    what = quote(config["path"]) if config["path"] else phrase("a file of the home directory")
     if "pattern" in config:
-        what = phrase("{file} like {pattern}", file=what, pattern=listed(map(quoted, config["pattern"]), "or"))
+        what = phrase("{file} like {pattern}", file=what, pattern=join_words(map(quote, config["pattern"]), "or"))
     if config["recursive"]:
         what = phrase("{file} or below it", file=what)
     return phrase(
-        "when {file} is {changes}", file=what, changes=listed(map(_CHANGE_WORDS.__getitem__, config["on"]), "or")
+        "when {file} is {changes}", file=what, changes=join_words(map(_CHANGE_WORDS.__getitem__, config["on"]), "or")
     )
 
 
@@ -81,7 +81,7 @@ KINDS = {
                 "pattern", description="Only matching names, such as *.md; a pattern with / matches paths."
             ): match_text,
         },
-        arm=reporting(_arm),
+        arm=report_errors(_arm),
         explain=_explain,
         description="A file changed.",
     )

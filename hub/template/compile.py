@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hub.template.contract import TemplateFailed
 from hub.template.environment import TemplateSandbox
-from hub.template.refused import REFUSED_TAGS, unknown
+from hub.template.refused import REFUSED_TAGS, unknown_message
 
 CODE_NAME = "<template of the hub>"
 """The file name of compiled templates: by it a line of theirs is found in a traceback."""
@@ -98,10 +98,10 @@ def _complaints(
         match node:
             case nodes.Filter():
                 if node.name.startswith("_") or node.name not in sandbox.filters:
-                    yield node.lineno, unknown("filter", node.name, _public(sandbox.filters))
+                    yield node.lineno, unknown_message("filter", node.name, _public(sandbox.filters))
                 yield from _named_in_arguments(sandbox, node)
             case nodes.Test() if node.name not in sandbox.tests:
-                yield node.lineno, unknown("test", node.name, sandbox.tests)
+                yield node.lineno, unknown_message("test", node.name, sandbox.tests)
             case nodes.Name() if node.ctx != "load":
                 declared.add(node.name)
             case nodes.Macro():
@@ -117,7 +117,7 @@ def _complaints(
     known = {*sandbox.globals, *functions, *_BY_ITSELF, *declared}
     for function in called:
         if function.name not in known:
-            yield function.lineno, unknown("function", function.name, [*sandbox.globals, *functions])
+            yield function.lineno, unknown_message("function", function.name, [*sandbox.globals, *functions])
 
 
 def _named_in_arguments(sandbox: TemplateSandbox, node: nodes.Filter) -> Iterator[tuple[int, str]]:
@@ -125,11 +125,11 @@ def _named_in_arguments(sandbox: TemplateSandbox, node: nodes.Filter) -> Iterato
     if node.name in _TAKES_A_FILTER and node.args and isinstance(node.args[0], nodes.Const):
         name = str(node.args[0].value)
         if name not in sandbox.filters or name.startswith("_"):
-            yield node.lineno, unknown("filter", name, _public(sandbox.filters))
+            yield node.lineno, unknown_message("filter", name, _public(sandbox.filters))
     place = _TAKES_A_TEST.get(node.name, len(node.args))
     for argument in node.args[place : place + 1]:
         if isinstance(argument, nodes.Const) and str(argument.value) not in sandbox.tests:
-            yield node.lineno, unknown("test", str(argument.value), sandbox.tests)
+            yield node.lineno, unknown_message("test", str(argument.value), sandbox.tests)
 
 
 def _too_many_parts(sandbox: TemplateSandbox) -> str:

@@ -24,7 +24,7 @@ REFUSED_TAGS: Mapping[str, str] = {
 }
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown_message(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the sentence that a filter, test or function does not exist, with the reason and a suggestion."""
     if reason := REFUSED.get(name):
         return f"the {kind} {name} of Home Assistant is not available: {reason}"

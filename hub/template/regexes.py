@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hub.template.searching import PATTERN_CHARS, compiled
+from hub.template.searching import PATTERN_CHARS, compile_pattern
 from hub.template.work import BoundReached, Work
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Regexes:
         if not isinstance(find, str):
             raise ValueError("a pattern is a text")
         text, work = self._text(value), self._work()
-        pattern = compiled(find, ignorecase=bool(ignorecase))
+        pattern = compile_pattern(find, ignorecase=bool(ignorecase))
         work.step(1 + len(text) // 16)
         work.check()
         try:

@@ -31,7 +31,7 @@ _BRACE = re.compile(r"(\\N\{[^}]*\}|\\.|\{\d*,?\d*\})|\{", re.DOTALL)
 
 
 @lru_cache(maxsize=256)
-def compiled(find: str, *, ignorecase: bool = False) -> Pattern[str]:
+def compile_pattern(find: str, *, ignorecase: bool = False) -> Pattern[str]:
     """Return a pattern with the semantics of Python's `re`.
 
     Raises:
@@ -71,7 +71,7 @@ class PatternSearch:
 
     def __init__(self, find: str, *, ignorecase: bool = False) -> None:
         try:
-            self._pattern = compiled(find, ignorecase=ignorecase)
+            self._pattern = compile_pattern(find, ignorecase=ignorecase)
         except ValueError as error:
             raise Invalid(str(error)) from error
         self._find = find

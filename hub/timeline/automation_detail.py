@@ -10,7 +10,7 @@ from hub.automation.conditions.logic import explain_condition
 from hub.automation.definition.explain import explain_step
 from hub.automation.tracing.trace import PHRASE
 from hub.core.errors import HubError
-from hub.core.phrases import phrase, restored
+from hub.core.phrases import phrase, phrase_from_data
 from hub.timeline.detail import Condition, Detail, Lane, Step
 from hub.timeline.happening import Cause, Happening, Outcome
 
@@ -123,7 +123,7 @@ def _step(path: str, entry: Plain, at_ms: float, config: Plain) -> Step:
         round(at_ms),
         "condition" if is_test else "action",
         _explained(found, is_test=is_test) or path,
-        restored(str(result["reason"]), result.get(f"reason{PHRASE}")) if result.get("reason") else error,
+        phrase_from_data(str(result["reason"]), result.get(f"reason{PHRASE}")) if result.get("reason") else error,
         duration_ms=entry.get("duration_ms"),
         tone="bad" if error or holds is False else None,
         data={
@@ -146,7 +146,7 @@ def _conditions(steps: Mapping[str, Sequence[Plain]], config: Plain) -> Iterator
         yield Condition(
             path,
             result.get("holds"),
-            None if reason is None else restored(reason, result.get(f"reason{PHRASE}")),
+            None if reason is None else phrase_from_data(reason, result.get(f"reason{PHRASE}")),
             _explained(_found(config, path), is_test=True),
             {key: value for key, value in result.items() if key not in _NOT_VALUES},
         )

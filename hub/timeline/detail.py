@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.timeline.happening import Cause, Happening, worded
+from hub.timeline.happening import Cause, Happening, text_field
 
 
 class Step(Struct, frozen=True):
@@ -38,8 +38,8 @@ class Step(Struct, frozen=True):
             "at": self.at_ms,
             "kind": self.kind,
             "icon": self.icon,
-            **worded("title", self.title),
-            **worded("detail", self.detail),
+            **text_field("title", self.title),
+            **text_field("detail", self.detail),
             "durationMs": self.duration_ms,
             "tokens": self.tokens,
             "costUsd": self.cost_usd,
@@ -61,7 +61,7 @@ class Lane(Struct, frozen=True):
     def as_dict(self, begin_ms: float) -> dict[str, Any]:
         """Return it as a client sees it; `startMs` counts from the begin of the axis."""
         return {
-            **worded("label", self.label),
+            **text_field("label", self.label),
             "kind": self.kind,
             "startMs": round(self.at_ms - begin_ms, 1),
             "durationMs": round(self.duration_ms, 1),
@@ -82,7 +82,7 @@ class Condition(Struct, frozen=True):
     def as_dict(self) -> dict[str, Any]:
         """Return it as a client sees it."""
         shown = {"path": self.path, "holds": self.holds, "values": dict(self.values)}
-        return {**shown, **worded("title", self.title), **worded("reason", self.reason)}
+        return {**shown, **text_field("title", self.title), **text_field("reason", self.reason)}
 
 
 class Detail(Struct):
@@ -121,7 +121,7 @@ class Detail(Struct):
             "why": {
                 "causedBy": [each.as_dict() for each in by],
                 "caused": [each.as_dict() for each in caused],
-                **worded("reason", row.reason),
+                **text_field("reason", row.reason),
                 "reasonCode": row.reason_code,
                 "conditions": [each.as_dict() for each in asked],
             },

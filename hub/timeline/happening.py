@@ -73,7 +73,7 @@ class Cause(Struct, frozen=True):
         shown = {
             "id": self.id,
             "kind": self.kind.value,
-            **worded("title", self.title),
+            **text_field("title", self.title),
             "name": self.name,
             "state": self.state,
             "entityId": self.entity_id,
@@ -135,9 +135,9 @@ class Happening(Struct, frozen=True):
             "id": self.id,
             "at": self.at_ms,
             "kind": self.kind.value,
-            **worded("title", self.title),
+            **text_field("title", self.title),
             "outcome": self.outcome.value,
-            **worded("reason", self.reason),
+            **text_field("reason", self.reason),
             "reasonCode": self.reason_code,
             "who": who,
             "principal": self.principal,
@@ -162,7 +162,7 @@ class Happening(Struct, frozen=True):
         return "\n".join(parts).casefold()
 
 
-def worded(name: str, text: str | None) -> dict[str, Any]:
+def text_field(name: str, text: str | None) -> dict[str, Any]:
     """Return a text as a field; for a phrase, also its parts for translation."""
     if not isinstance(text, Phrase) or not text.template:
         return {name: text}

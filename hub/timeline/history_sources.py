@@ -112,7 +112,7 @@ def changes(connection: SqlConnection, span: Span) -> list[Change]:
     return [_change(row) for row in connection.execute(_CHANGES + rest, values).fetchall()]
 
 
-def skipped(connection: SqlConnection, span: Span) -> list[Skipped]:
+def skipped_triggers(connection: SqlConnection, span: Span) -> list[Skipped]:
     """Return triggers that fired while nothing ran."""
     rest, values = span.where("id", "time_ms")
     found = connection.execute(_SKIPPED + rest, values).fetchall()

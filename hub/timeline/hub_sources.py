@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.sql import SqlConnection
-from hub.tools.approval import seen
+from hub.tools.approval import visible_line
 
 _TEXT = re.compile(r'"text":"((?:[^"\\]|\\.)*)')
 _CHAT_TYPE = re.compile(r'"chat_type":"(\w+)"')
@@ -194,7 +194,7 @@ def approvals(connection: SqlConnection, span: Span) -> list[FoundApproval]:
     return found
 
 
-def asked_in(connection: SqlConnection, run_ids: Sequence[str]) -> dict[str, list[tuple[str, str, str]]]:
+def approvals_by_run(connection: SqlConnection, run_ids: Sequence[str]) -> dict[str, list[tuple[str, str, str]]]:
     """Return id, title and state of the approvals that runs asked for, by run."""
     found: dict[str, list[tuple[str, str, str]]] = {}
     query = "SELECT id, kind, title, details, run_id, state FROM approvals WHERE run_id IN ({marks}) ORDER BY position"
@@ -211,8 +211,8 @@ def approval_subject(kind: str, title: str, details: Mapping[str, Any]) -> str:
     if isinstance(command, list):
         command = shlex.join(map(str, command))
     if isinstance(command, str) and command.strip():
-        return seen(command)[:200]
-    return seen(str(details.get("question") or title))[:200] or kind
+        return visible_line(command)[:200]
+    return visible_line(str(details.get("question") or title))[:200] or kind
 
 
 def rows_with(connection: SqlConnection, query: str, values: Iterable[str]) -> list[Any]:

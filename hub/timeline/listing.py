@@ -288,7 +288,7 @@ class Timeline:
         known, asked = await self.db.read(
             lambda connection: (
                 hub_sources.runs_of(connection, refer - {*ids}),
-                hub_sources.asked_in(connection, ids),
+                hub_sources.approvals_by_run(connection, ids),
             )
         )
         known |= {run.id: run for run in runs}
@@ -340,7 +340,7 @@ def _of_history(
 ) -> dict[str, Sequence[Any]]:
     read: dict[str, Callable[[SqlConnection, Span], Sequence[Any]]] = {
         EVENTS: history_sources.events,
-        SKIPPED: history_sources.skipped,
+        SKIPPED: history_sources.skipped_triggers,
         CHANGES: history_sources.changes,
     }
     found = {source: read[source](connection, span) for source, span in spans.items() if source in read}

@@ -143,7 +143,7 @@ class OneHappening:
             return automation_detail(row, trace, [each for each in row.causes if each.kind is Kind.CONVERSATION])
 
     async def _skipped(self, id: str, authority: Authority) -> Detail | None:
-        found = await self._at(history_sources.skipped, id)
+        found = await self._at(history_sources.skipped_triggers, id)
         if found is None:
             return None
         with self._kinds.in_use():

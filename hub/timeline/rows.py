@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from hub.automation.tracing.timeline_data import AUTOMATION
 from hub.automation.tracing.trace import PHRASE
-from hub.core.phrases import phrase, restored
+from hub.core.phrases import phrase, phrase_from_data
 from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import FELL_BACK, Cause, Happening, Kind, Outcome, first_line
 from hub.timeline.history_sources import TRIGGERED, BegunRun, Change, HubEvent, RelatedRecords, Skipped
 from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, ReceivedMessage, approval_subject
-from hub.timeline.words import changed, event_title
+from hub.timeline.words import device_change, event_title
 
 EFFECTS_SHOWN = 6
 _RUN_STATES = {
@@ -225,7 +225,7 @@ def skipped_row(found: Skipped) -> Happening:
         kind=kind,
         title=title,
         outcome=Outcome.NOT_RUN,
-        reason=restored(str(data.get("text") or ""), data.get(f"text{PHRASE}")) or None,
+        reason=phrase_from_data(str(data.get("text") or ""), data.get(f"text{PHRASE}")) or None,
         reason_code=found.reason,
         automation_id=found.automation_id,
         causes=causes,
@@ -372,7 +372,7 @@ def _run_cause(run: FoundRun, beside: RowContext, *, answered: bool = False) -> 
 
 def _effect(change: Change, *, is_self: bool = False) -> Cause:
     domain = change.entity_id.partition(".")[0]
-    title = changed(change.name, domain, change.device_class, change.before, change.state)
+    title = device_change(change.name, domain, change.device_class, change.before, change.state)
     return Cause(
         Kind.DEVICE, title, f"device.{change.position}", change.name, change.state, change.entity_id, is_self=is_self
     )

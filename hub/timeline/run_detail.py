@@ -10,7 +10,7 @@ from hub.security.people import People
 from hub.timeline.detail import Detail, Lane, Step
 from hub.timeline.happening import Happening, Outcome, first_line
 from hub.timeline.hub_sources import data_of
-from hub.timeline.words import about_call, listed, tool_kind, tool_used
+from hub.timeline.words import about_call, join_values, tool_kind, tool_sentence
 
 Plain = Mapping[str, Any]
 SENT_BAD = frozenset({"dead", "unknown", "stopped"})
@@ -109,7 +109,7 @@ def _model(step: Plain) -> Step:
     if step.get("error"):
         title: str = phrase("The model did not answer")
     elif calls:
-        title = phrase("The model decided to use {tools}", tools=listed([*dict.fromkeys(calls)]))
+        title = phrase("The model decided to use {tools}", tools=join_values([*dict.fromkeys(calls)]))
     elif step.get("durationMs") is None and not step.get("text"):
         title = phrase("The model is at work")
     else:
@@ -142,7 +142,7 @@ def _tool(step: Plain) -> Step:
     name, arguments = step["name"] or "", data_of(step.get("input"))
     approval = step.get("approval")
     refused = approval is not None and approval["state"] in ("denied", "expired", "cancelled")
-    title = tool_used(name, arguments)
+    title = tool_sentence(name, arguments)
     if refused:
         title = phrase("Not done: {what}", what=about_call(arguments) or name)
     detail = (approval or {}).get("reason") if refused else first_line(step.get("output") or "")

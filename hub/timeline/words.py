@@ -11,7 +11,7 @@ _SWITCHED = frozenset({"light", "switch", "fan", "input_boolean", "siren", "humi
 _OPENED = frozenset({"door", "garage_door", "window", "opening"})
 
 
-def changed(name: str, domain: str, device_class: str | None, before: str, state: str) -> Phrase:
+def device_change(name: str, domain: str, device_class: str | None, before: str, state: str) -> Phrase:
     """Return what happened to a device.
 
     Args:
@@ -65,7 +65,7 @@ def event_title(type: str, data: Mapping[str, Any]) -> Phrase:
     return phrase("{name} asked to write on {channel}", name=data.get("identity"), channel=data.get("channel"))
 
 
-def listed(values: Sequence[Any]) -> str:
+def join_values(values: Sequence[Any]) -> str:
     """Return values as one text."""
     return ", ".join(str(each) for each in values)
 
@@ -73,7 +73,7 @@ def listed(values: Sequence[Any]) -> str:
 # --- steps of a run ---
 
 
-def tool_used(name: str, arguments: Mapping[str, Any]) -> Phrase:
+def tool_sentence(name: str, arguments: Mapping[str, Any]) -> Phrase:
     """Return the sentence for a tool call."""
     about = about_call(arguments)
     if not about:

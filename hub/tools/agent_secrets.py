@@ -165,7 +165,7 @@ def secret_ask(call: ToolCall, name: str, why: str, dashboard: str, timeout_s: f
     )
 
 
-def asked_for(question: Approval) -> tuple[Holder, str] | None:
+def requested_secret(question: Approval) -> tuple[Holder, str] | None:
     """Return the holder and name of the secret that a question asks for; None if it asks for words."""
     name = question.details.get(SECRET)
     if name is None:

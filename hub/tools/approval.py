@@ -145,7 +145,7 @@ class Approval:
             "title": self.title,
             "text": self.text,
             "details": dict(self.details),
-            "shown": shown(self.details),
+            "shown": details_text(self.details),
             "state": self.state.value,
             "requestedBy": self.requested_by.principal,
             "sessionKey": self.session_key,
@@ -179,7 +179,7 @@ def binding_of(kind: str, details: Mapping[str, Any], principal: str) -> str:
         return sha256(json.dumps(exact, sort_keys=True).encode()).hexdigest()
 
 
-def shown(details: Mapping[str, Any]) -> str:
+def details_text(details: Mapping[str, Any]) -> str:
     """Return details for people: indented JSON without invisible or reordering characters.
 
     A line break within a value stays an escape, so that no value can look like another key. A diff follows, in which
@@ -197,7 +197,7 @@ def visible(text: str) -> str:
     return "".join(_seen(symbol) for symbol in text)
 
 
-def seen(text: str) -> str:
+def visible_line(text: str) -> str:
     """Return one line of text without invisible or reordering characters."""
     return visible(" ".join(text.split()))
 

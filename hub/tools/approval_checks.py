@@ -18,7 +18,7 @@ ID = re.compile(r"[A-Za-z0-9:_.-]{8,128}")
 _KIND = re.compile(r"[a-z][a-z_]{0,31}")
 
 
-def checked(ask: Ask, redactor: Redactor) -> tuple[dict[str, Any], str]:
+def details_and_binding(ask: Ask, redactor: Redactor) -> tuple[dict[str, Any], str]:
     """Return the displayed details, and the binding of an answer.
 
     Raises:

@@ -91,7 +91,7 @@ class ApprovalStore:
         return (await self._db.read(lambda connection: _select(connection, where, key, LISTED_LIMIT)))[::-1]
 
 
-def settled(approval: Approval, state: ApprovalState, now_ms: int, by: str | None, reason: str) -> Approval:
+def settled_approval(approval: Approval, state: ApprovalState, now_ms: int, by: str | None, reason: str) -> Approval:
     """Return a pending approval as it ended."""
     return replace(approval, state=state, decided_ms=now_ms, decided_by=by, reason=reason)
 

@@ -18,18 +18,18 @@ from hub.core.context import Context, system_context
 from hub.core.errors import Conflict, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.core.phrases import rewritten
+from hub.core.phrases import map_phrase
 from hub.core.tasks import TaskOwner
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
-from hub.tools.approval import QUESTION, Approval, ApprovalDecision, ApprovalState, Ask, KeepSecret, seen
-from hub.tools.approval_checks import ID, checked
+from hub.tools.approval import QUESTION, Approval, ApprovalDecision, ApprovalState, Ask, KeepSecret, visible_line
+from hub.tools.approval_checks import ID, details_and_binding
 from hub.tools.approval_rights import refuse_for_good, refuse_own, refuse_to_answer, refuse_to_answer_question
-from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
+from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled_approval
 from hub.tools.approval_waiting import WaitingApproval
-from hub.tools.questions import chosen
+from hub.tools.questions import match_choice
 
 EVENT_APPROVAL_REQUESTED = "approval_requested"
 EVENT_APPROVAL_RESOLVED = "approval_resolved"
@@ -103,7 +103,7 @@ class Approvals:
         """
         if not self._is_open:
             raise Unavailable("no one can be asked while the hub starts or stops")
-        details, binding = checked(ask, self._redactor)
+        details, binding = details_and_binding(ask, self._redactor)
         waiting = self._waiting.get(ask.id or "")
         if waiting is None and ask.id is not None:
             decision = await self._decision_of(ask.id, binding)
@@ -201,7 +201,7 @@ class Approvals:
         if text is None:
             return await self._answer(waiting, ApprovalState.DENIED, context)
         if keep is None:
-            text = chosen(waiting.approval, text)
+            text = match_choice(waiting.approval, text)
         else:
             self._refuse_ended(waiting)
             await keep(waiting.approval)
@@ -243,8 +243,8 @@ class Approvals:
             id=ask.id or new_id(),
             code=self._new_code(),
             kind=ask.kind,
-            title=_cut(seen(self._redactor.redact(ask.title)), TITLE_LIMIT),
-            text=rewritten(ask.text, lambda part: _cut(seen(self._redactor.redact(part)), TEXT_LIMIT)),
+            title=_cut(visible_line(self._redactor.redact(ask.title)), TITLE_LIMIT),
+            text=map_phrase(ask.text, lambda part: _cut(visible_line(self._redactor.redact(part)), TEXT_LIMIT)),
             details=details,
             binding=binding,
             requested_by=context.authority,
@@ -325,7 +325,9 @@ class Approvals:
     ) -> Approval:
         self._refuse_ended(waiting)
         waiting.answered = True
-        answered = replace(settled(waiting.approval, state, self._now_ms(), context.authority.principal, ""), **also)
+        answered = replace(
+            settled_approval(waiting.approval, state, self._now_ms(), context.authority.principal, ""), **also
+        )
         if answer is not None:
             answered = replace(answered, answer=answer, answered_by=context.authority)
         writing = self._tasks.spawn(self._settle(waiting, answered, context), name=f"answer {answered.id}")
@@ -357,7 +359,7 @@ class Approvals:
             self._drop(waiting, ApprovalDecision(False, ApprovalState.CANCELLED, None, "the answer could not be kept"))
             raise
         if not kept:
-            answered = settled(waiting.approval, ApprovalState.CANCELLED, self._now_ms(), None, CHANGED)
+            answered = settled_approval(waiting.approval, ApprovalState.CANCELLED, self._now_ms(), None, CHANGED)
         self._ended(waiting, answered, context)
         return answered
 
@@ -365,7 +367,7 @@ class Approvals:
         """Refuse a request at once, without waiting for the disk: if that is lost, it still counts as no."""
         if self._waiting.get(waiting.approval.id) is not waiting or waiting.answered:
             return
-        ended = settled(waiting.approval, state, self._now_ms(), None, reason)
+        ended = settled_approval(waiting.approval, state, self._now_ms(), None, reason)
         self._store.post_settled(ended)
         self._ended(waiting, ended, system_context())
 

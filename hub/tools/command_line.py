@@ -11,16 +11,16 @@ from node.rules.command_line import (
     look_alikes,
     runs_others,
 )
-from node.rules.named_files import candidate_files, entered, run_arguments, run_words
+from node.rules.named_files import candidate_files, entered_folders, run_arguments, run_words
 
 __all__ = [
     "COMMAND_CHARS",
     "WrittenCommand",
     "candidate_files",
-    "entered",
+    "entered_folders",
     "look_alikes",
     "read_command",
-    "refuse_unseen",
+    "refuse_invisible",
     "run_arguments",
     "run_words",
     "runs_others",
@@ -39,13 +39,13 @@ def read_command(text: str) -> WrittenCommand:
         raise InvalidRequest(str(error)) from None
 
 
-def refuse_unseen(what: str, text: str) -> None:
+def refuse_invisible(what: str, text: str) -> None:
     """Refuse text with control, format or private characters but tab and line feed.
 
     Raises:
         InvalidRequest: It has one.
     """
     try:
-        command_line.refuse_unseen(what, text)
+        command_line.refuse_invisible(what, text)
     except CommandRefused as error:
         raise InvalidRequest(str(error)) from None

@@ -23,7 +23,7 @@ from hub.models.contract import Image, ToolCallBlock
 from hub.tools.approval_questions import tool_question, why_not
 from hub.tools.contract import Tool, ToolCall, ToolResult, ToolUpdate, no_update
 from hub.tools.kept_results import READ_RESULT
-from hub.tools.policy import belongs_here, listed, needs_approval, refusal
+from hub.tools.policy import belongs_here, is_listed, needs_approval, refusal
 from hub.tools.quoting import quote_untrusted
 from hub.tools.registry import ToolRegistry
 from hub.tools.schema import MEDIA_LIMIT_BYTES
@@ -227,7 +227,7 @@ def _may_read_on(registry: ToolRegistry, request: ToolCallRequest) -> bool:
     reader = registry.get(READ_RESULT)
     if reader is None or request.name == READ_RESULT:
         return False
-    return listed(reader, request.context.authority, request.policies, registry.rules)
+    return is_listed(reader, request.context.authority, request.policies, registry.rules)
 
 
 async def _be_approved(
@@ -271,7 +271,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
 
 def _unknown(registry: ToolRegistry, request: ToolCallRequest) -> ToolResult:
     authority, rules = request.context.authority, registry.rules
-    names = [tool.name for tool in registry.all() if listed(tool, authority, request.policies, rules)]
+    names = [tool.name for tool in registry.all() if is_listed(tool, authority, request.policies, rules)]
     close = difflib.get_close_matches(request.name[:100], names, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names) or 'none'}"
     return _failed("NOT_FOUND", f"there is no tool {request.name[:100]!r}; {hint}")

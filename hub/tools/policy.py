@@ -115,7 +115,7 @@ def belongs_here(authority: Authority) -> bool:
     return authority.owner or authority.person is not None or authority.has("operator.write")
 
 
-def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> bool:
+def is_listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> bool:
     """Whether a tool is shown to an authority at all.
 
     Taint does not count: it changes within a session, and the list is in the stable head of the prompt.

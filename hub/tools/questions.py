@@ -36,7 +36,7 @@ def choices_of(question: Approval) -> tuple[str, ...]:
     return tuple(question.details.get("choices", ()))
 
 
-def chosen(question: Approval, text: str) -> str:
+def match_choice(question: Approval, text: str) -> str:
     """Return an answer: the choice it names, by words or number, or else the words themselves.
 
     Raises:

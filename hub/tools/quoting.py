@@ -45,7 +45,7 @@ def harmless(text: str) -> str:
     return _LOOK_ALIKE.sub(_apart, text)
 
 
-def cleaned(text: str, limit: int) -> str:
+def clean_text(text: str, limit: int) -> str:
     """Return words of an external program without hidden characters or anything like our markers."""
     kept = "".join(
         " " if unicodedata.category(each) in _HIDDEN and each != "\n" else each for each in text[: limit * 2]
@@ -55,13 +55,13 @@ def cleaned(text: str, limit: int) -> str:
     return whole if len(whole) <= limit else f"{whole[:limit]}…"
 
 
-def cleaned_schema(value: Any, *, text: bool = False) -> Any:
+def clean_schema(value: Any, *, text: bool = False) -> Any:
     """Return a JSON Schema of an external program with its descriptions cleaned."""
     if isinstance(value, str):
-        return cleaned(value, NOTE_LIMIT) if text else value
+        return clean_text(value, NOTE_LIMIT) if text else value
     if isinstance(value, Mapping):
-        return {name: cleaned_schema(each, text=name in _TEXTS) for name, each in value.items()}
-    return [cleaned_schema(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return {name: clean_schema(each, text=name in _TEXTS) for name, each in value.items()}
+    return [clean_schema(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _apart(run: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from hub.core.events import EventBus
 from hub.core.secret import Secret
 from hub.tools.approval import AskOwner
 from hub.tools.contract import FREE, AroundCalls, Confinement, Tool, ToolCall
-from hub.tools.policy import ToolRules, belongs_here, listed, refusal
+from hub.tools.policy import ToolRules, belongs_here, is_listed, refusal
 from hub.tools.profiles import TOOL_ALIASES
 
 EVENT_TOOLS_CHANGED = "tools_changed"
@@ -96,13 +96,13 @@ class ToolRegistry:
             policy: Further policies, all of which must permit a tool.
         """
         policies = (policy,) if isinstance(policy, ToolPolicy) else tuple(policy)
-        # All that `listed` looks at, besides the tools; the same few ask again and again.
+        # All that `is_listed` looks at, besides the tools; the same few ask again and again.
         key = (authority.owner, belongs_here(authority), authority.tool_policies, policies)
         found = self._available.get(key)
         if found is None:
             if len(self._available) >= AVAILABLE_KEPT:
                 self._available.clear()
-            shown = [tool for tool in self._tools.values() if listed(tool, authority, policies, self.rules)]
+            shown = [tool for tool in self._tools.values() if is_listed(tool, authority, policies, self.rules)]
             found = self._available[key] = tuple(sorted(shown, key=lambda tool: (tool.group, tool.name)))
         return list(found)
 

@@ -16,7 +16,7 @@ Named = Sequence[tuple[str, str]]
 """Tools as (name, group)."""
 
 
-def left_on(tools: Named, rules: Mapping[str, Any]) -> set[str]:
+def enabled_tools(tools: Named, rules: Mapping[str, Any]) -> set[str]:
     """Return the names of the tools that rules leave on.
 
     Args:
@@ -26,7 +26,7 @@ def left_on(tools: Named, rules: Mapping[str, Any]) -> set[str]:
     return {name for name, group in tools if all(each.permits(name, group) for each in policies)}
 
 
-def switched(tools: Named, rules: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
+def switch_tools(tools: Named, rules: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
     """Return rules with tools switched on or off; those for other tools stay.
 
     Args:

@@ -16,7 +16,7 @@ MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, 
 
 
 @contextmanager
-def left_out_if_malformed(what: str) -> Iterator[None]:
+def skip_if_malformed(what: str) -> Iterator[None]:
     """Skip an event that is malformed, since waiting for it would block all that follow."""
     try:
         yield
@@ -24,7 +24,7 @@ def left_out_if_malformed(what: str) -> Iterator[None]:
         _log.warning("%s is not as expected and is left out: %r", what, error)
 
 
-async def offered(receive: Receiver, inbound: Inbound) -> Receipt | None:
+async def offer(receive: Receiver, inbound: Inbound) -> Receipt | None:
     """Return the receipt for a stored message or event; None if the hub does not accept it.
 
     Raises:

@@ -60,7 +60,7 @@ async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: 
         pause_s = min(pause_s * 2, BACKOFF_LIMIT_S)
 
 
-async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clock) -> T | None:
+async def retry_until_stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clock) -> T | None:
     """Return the result of `work`, retrying until the hub can store it; None if the hub refuses it.
 
     For platforms that do not deliver unstored messages again.
@@ -112,8 +112,8 @@ class Reconnector(ABC):
         await keep_connected(connect, self._receive, self._clock)
 
     async def stored(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Return the result of `work`, retrying until the hub can store it; see `stored`."""
-        return await stored(work, self._receive, self._clock)
+        """Return the result of `work`, retrying until the hub can store it; see `retry_until_stored`."""
+        return await retry_until_stored(work, self._receive, self._clock)
 
 
 class SocketWatch:

@@ -121,7 +121,7 @@ def host_statistics() -> Answer:
     return found
 
 
-async def taken(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float = 0) -> Answer:
+async def picture_command(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float = 0) -> Answer:
     """Return a command that returns the picture which a program writes to a file.
 
     Args:
@@ -142,7 +142,7 @@ async def taken(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float
             raise NodeError("UNAVAILABLE", f"{argv('')[0]} made no picture: {error.strerror}") from error
 
 
-def printed(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[..., Awaitable[Answer]]:
+def output_command(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[..., Awaitable[Answer]]:
     """Return a command that returns `{text}` with a program's output; `words` are the command lines with options."""
 
     async def do(params: Mapping[str, Any], program: str) -> Answer:
@@ -151,7 +151,7 @@ def printed(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[.
     return do
 
 
-def given_text(
+def input_command(
     words: Mapping[str, list[str]] = MappingProxyType({}), timeout_s: float = PROGRAM_LIMIT_S
 ) -> Callable[..., Awaitable[Answer]]:
     """Return a command that passes the parameter `text` to a program's standard input."""

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import SPEECH_LIMIT_S, Answer, Offer, given_text, printed, status_offers, taken
+from .contract import SPEECH_LIMIT_S, Answer, Offer, input_command, output_command, picture_command, status_offers
 
 DEVICES = Path("/sys/class/video4linux")
 POWER = Path("/sys/class/power_supply")
@@ -47,9 +47,9 @@ class LinuxBackend:
             Offer("camera.list", self._cameras),
             Offer("camera.snap", self._snap, _CAMERA, "install ffmpeg"),
             Offer("location.get", self._place, ("gpspipe",), "install gpsd-clients, with a GPS receiver"),
-            Offer("clipboard.read", printed(_PASTE), tuple(_PASTE), "install wl-clipboard or xclip"),
-            Offer("clipboard.write", given_text(_COPY), tuple(_COPY), "install wl-clipboard or xclip"),
-            Offer("system.say", given_text(_SAY, SPEECH_LIMIT_S), tuple(_SAY), "install espeak-ng"),
+            Offer("clipboard.read", output_command(_PASTE), tuple(_PASTE), "install wl-clipboard or xclip"),
+            Offer("clipboard.write", input_command(_COPY), tuple(_COPY), "install wl-clipboard or xclip"),
+            Offer("system.say", input_command(_SAY, SPEECH_LIMIT_S), tuple(_SAY), "install espeak-ng"),
         ]
 
     async def battery(self) -> Answer | None:
@@ -69,7 +69,7 @@ class LinuxBackend:
             "scrot": lambda path: ["scrot", path],
             "import": lambda path: ["import", "-window", "root", path],
         }
-        return await taken(options[program], ".png")
+        return await picture_command(options[program], ".png")
 
     async def _cameras(self, params: Mapping[str, Any]) -> Answer:
         return {"devices": await asyncio.to_thread(_cameras)}
@@ -95,7 +95,7 @@ class LinuxBackend:
             "fswebcam": lambda path: ["fswebcam", "-q", "-d", device, "--jpeg", str(round(95 * quality)), path],
             "rpicam-still": lambda path: ["rpicam-still", "-n", "--width", str(width), "-o", path],
         }
-        return await taken(options[program], ".jpg", delay_s=number(params, "delayMs", 0, 0, 10_000) / 1000)
+        return await picture_command(options[program], ".jpg", delay_s=number(params, "delayMs", 0, 0, 10_000) / 1000)
 
     async def _place(self, params: Mapping[str, Any], program: str) -> Answer:
         limit_s = number(params, "timeoutMs", 20_000, 1_000, PLACE_LIMIT_S * 1_000) / 1_000

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import SPEECH_LIMIT_S, Answer, Offer, given_text, printed, status_offers, taken
+from .contract import SPEECH_LIMIT_S, Answer, Offer, input_command, output_command, picture_command, status_offers
 
 # Titles and texts are arguments of the script, never a part of it.
 _NOTIFY = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
@@ -37,9 +37,9 @@ class MacBackend:
             Offer("camera.list", self._cameras, ("imagesnap",), _IMAGESNAP),
             Offer("camera.snap", self._snap, ("imagesnap",), _IMAGESNAP, _CAMERA_GRANT),
             Offer("location.get", self._place, ("CoreLocationCLI",), _LOCATION, _LOCATION_GRANT),
-            Offer("clipboard.read", printed(), ("pbpaste",)),
-            Offer("clipboard.write", given_text(), ("pbcopy",)),
-            Offer("system.say", given_text(_SAY, SPEECH_LIMIT_S), ("say",)),
+            Offer("clipboard.read", output_command(), ("pbpaste",)),
+            Offer("clipboard.write", input_command(), ("pbcopy",)),
+            Offer("system.say", input_command(_SAY, SPEECH_LIMIT_S), ("say",)),
         ]
 
     async def battery(self) -> Answer | None:
@@ -58,7 +58,7 @@ class MacBackend:
 
     async def _screen(self, params: Mapping[str, Any], program: str) -> Answer:
         display = int(number(params, "screenIndex", 0, 0, 15)) + 1
-        return await taken(lambda path: [program, "-x", "-t", "jpg", "-D", str(display), path], ".jpg")
+        return await picture_command(lambda path: [program, "-x", "-t", "jpg", "-D", str(display), path], ".jpg")
 
     async def _cameras(self, params: Mapping[str, Any], program: str) -> Answer:
         said = (await output_of([program, "-l"])).decode(errors="replace")
@@ -72,7 +72,7 @@ class MacBackend:
             raise NodeError("CAMERA_UNAVAILABLE", f"there is no camera {device!r}; camera.list names those here")
         warm_s = 1.5 + number(params, "delayMs", 0, 0, 10_000) / 1000
         chosen = ["-d", device] if device else []
-        return await taken(lambda path: [program, "-q", "-w", f"{warm_s:g}", *chosen, path], ".jpg")
+        return await picture_command(lambda path: [program, "-q", "-w", f"{warm_s:g}", *chosen, path], ".jpg")
 
     async def _place(self, params: Mapping[str, Any], program: str) -> Answer:
         limit_s = number(params, "timeoutMs", 20_000, 1_000, 60_000) / 1_000

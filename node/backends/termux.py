@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import SPEECH_LIMIT_S, Answer, Offer, given_text, printed, status_offers, taken
+from .contract import SPEECH_LIMIT_S, Answer, Offer, input_command, output_command, picture_command, status_offers
 
 INSTALL = "install the app Termux:API from where Termux is from, then: pkg install termux-api"
 
@@ -27,9 +27,9 @@ class TermuxBackend:
             Offer("camera.list", self._cameras, ("termux-camera-info",), INSTALL),
             Offer("camera.snap", self._snap, ("termux-camera-photo",), INSTALL, "Camera, for Termux:API"),
             Offer("location.get", self._place, ("termux-location",), INSTALL, "Location, for Termux:API"),
-            Offer("clipboard.read", printed(), ("termux-clipboard-get",), INSTALL),
-            Offer("clipboard.write", given_text(), ("termux-clipboard-set",), INSTALL),
-            Offer("system.say", given_text(timeout_s=SPEECH_LIMIT_S), ("termux-tts-speak",), INSTALL),
+            Offer("clipboard.read", output_command(), ("termux-clipboard-get",), INSTALL),
+            Offer("clipboard.write", input_command(), ("termux-clipboard-set",), INSTALL),
+            Offer("system.say", input_command(timeout_s=SPEECH_LIMIT_S), ("termux-tts-speak",), INSTALL),
         ]
 
     async def battery(self) -> Answer | None:
@@ -65,7 +65,7 @@ class TermuxBackend:
         if not fitting:
             raise NodeError("CAMERA_UNAVAILABLE", f"there is no camera {wanted!r}; camera.list names those here")
         delay_s = number(params, "delayMs", 0, 0, 10_000) / 1000
-        return await taken(lambda path: [program, "-c", fitting[0], path], ".jpg", delay_s=delay_s)
+        return await picture_command(lambda path: [program, "-c", fitting[0], path], ".jpg", delay_s=delay_s)
 
     async def _place(self, params: Mapping[str, Any], program: str) -> Answer:
         provider = "gps" if params.get("desiredAccuracy") == "precise" else "network"

@@ -191,7 +191,7 @@ def read_command(text: str) -> WrittenCommand:
         raise CommandRefused("command: it is empty")
     if len(text) > COMMAND_CHARS:
         raise CommandRefused(f"command: it has {len(text)} characters; at most {COMMAND_CHARS} can be shown and run")
-    refuse_unseen("command", text)
+    refuse_invisible("command", text)
     if not _ARGV.fullmatch(text):
         return WrittenCommand(text)
     raw = _WORDS.findall(text)
@@ -201,7 +201,7 @@ def read_command(text: str) -> WrittenCommand:
     return WrittenCommand(text, words)
 
 
-def refuse_unseen(what: str, text: str) -> None:
+def refuse_invisible(what: str, text: str) -> None:
     """Refuse text with control, format or private characters but tab and line feed.
 
     Raises:

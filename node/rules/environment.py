@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .command_line import CommandRefused, refuse_unseen
+from .command_line import CommandRefused, refuse_invisible
 
 VALUE_CHARS = 1_000
 _MAY_BE_SET = re.compile(r"LANG|LC_[A-Z]{1,20}|TZ|TERM|COLUMNS|LINES|NO_COLOR|CI")
 
 
-def checked_environment(wanted: Mapping[str, object]) -> dict[str, str]:
+def check_environment(wanted: Mapping[str, object]) -> dict[str, str]:
     """Return the variables that a command sets.
 
     Raises:
@@ -25,6 +25,6 @@ def checked_environment(wanted: Mapping[str, object]) -> dict[str, str]:
             )
         if not isinstance(value, str) or len(value) > VALUE_CHARS:
             raise CommandRefused(f"env: the value of {name} is not text of at most {VALUE_CHARS} characters")
-        refuse_unseen(f"env: {name}", value)
+        refuse_invisible(f"env: {name}", value)
         found[name] = value
     return found

@@ -58,10 +58,10 @@ def candidate_files(command: WrittenCommand) -> list[str]:
             found += (f"{each.replace('.', '/')}{end}" for end in _MODULE_ENDS if at and words[at - 1] == "-m")
             found += (f"{each}{end}" for end in _MODULE_ENDS if at and program_name(words[at - 1]) in ("node", "bun"))
     named = dict.fromkeys(each for each in found if each and not each.startswith("-"))
-    return list(dict.fromkeys(posixpath.join(place, each) for place in entered(command) for each in named))
+    return list(dict.fromkeys(posixpath.join(place, each) for place in entered_folders(command) for each in named))
 
 
-def entered(command: WrittenCommand) -> list[str]:
+def entered_folders(command: WrittenCommand) -> list[str]:
     """Return the folders that a command runs in: the first, which is "", and those that it enters."""
     places, last = [""], ""
     for folder in _ENTERS.findall("\n".join(command.words) if command.words else command.text)[:FOLDERS_LIMIT]:

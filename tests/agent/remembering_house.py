@@ -12,7 +12,7 @@ from hub.core.errors import HubError, NotFound, Unavailable
 from hub.memory.contract import NO_FILTERS, Filters, Hit, Memory, SearchAnswer
 from hub.memory.notebook import Change, MemoryFile, MemoryText
 from hub.memory.scope import MemoryProvenance, MemoryScope
-from hub.memory.words import words_asked, words_of
+from hub.memory.words import query_words, words_of
 from hub.sessions.keys import direct_key, group_key
 from tests.agent.house import AgentHouse
 
@@ -63,7 +63,7 @@ class PlainMemory:
             raise self.fails
         if self.delay is not None:
             await self.delay.wait()
-        asked = set(words_asked(query))
+        asked = set(query_words(query))
         hits = [
             Hit(path, number, number, line, self.score, trusted=line not in self.untrusted, text_score=1.0)
             for area in _areas(scope)

@@ -9,7 +9,7 @@ import pytest
 
 from hub.backup.doctor import BACKUPS
 from hub.backup.swap import commit
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.doctor.check_context import CheckContext
 from hub.storage.homedir import Home
 
@@ -23,7 +23,7 @@ def said(home: Home, section: str, kept: dict[str, object] | None = None) -> lis
     home.configuration.write_text(f"backup: {{{section}}}\n")
     if kept is not None:
         (home.storage / "backup.json").write_text(json.dumps(kept))
-    context = CheckContext(home, lambda: checked_home(home.path), lambda config, catalog: set(), lambda method: {})
+    context = CheckContext(home, lambda: check_home(home.path), lambda config, catalog: set(), lambda method: {})
     return [each.what for each in BACKUPS.look(context)]
 
 

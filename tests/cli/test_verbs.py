@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.cli.exits import CommandFailed
-from hub.cli.verbs import one_named
+from hub.cli.verbs import find_entry
 
 PHONES: list[dict[str, Any]] = [
     {"id": "aa1", "request_id": "r1", "name": "Anna's phone"},
@@ -20,10 +20,10 @@ PHONES: list[dict[str, Any]] = [
     ("given", "id"), [("aa1", "aa1"), ("r1", "aa1"), ("aa2", "aa2"), ("b", "b"), ("anna's PHONE", "aa1")]
 )
 def test_it_is_found(given: str, id: str) -> None:
-    assert one_named(PHONES, given, ("id", "request_id"), "there is no", "nodes list")["id"] == id
+    assert find_entry(PHONES, given, ("id", "request_id"), "there is no", "nodes list")["id"] == id
 
 
 @pytest.mark.parametrize(("given", "told"), [("aa", "these could be meant: aa1, aa2"), ("r", "there is no r. See: x")])
 def test_several_or_none_are_not_guessed(given: str, told: str) -> None:
     with pytest.raises(CommandFailed, match=told):
-        one_named(PHONES, given, ("id", "request_id"), "there is no", "x")
+        find_entry(PHONES, given, ("id", "request_id"), "there is no", "x")

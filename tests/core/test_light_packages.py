@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from hub.core.light_packages import LightPackage, load_package, load_used, make_light
+from hub.core.light_packages import LightPackage, import_used, load_package, make_light
 
 INIT = """
 import threading
@@ -86,10 +86,10 @@ async def test_it_is_imported_in_a_thread_before_the_event_loop_uses_it(sample: 
 
 def test_those_that_the_modules_of_an_integration_name_are_imported_with_it(sample: ModuleType) -> None:
     import_module("light_sample.part")
-    load_used("light_sample.part")
+    import_used("light_sample.part")
     assert isinstance(sample, LightPackage)
 
     sys.modules["light_sample.part"].__dict__["light_sample"] = sample
-    load_used("light_sample.part")
+    import_used("light_sample.part")
 
     assert type(sample) is ModuleType

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.config.seed import seed
 from tests.cli.terminal import command_at, every_command
 from tests.docs.pages import CHECKOUT, DOCS, DRAWING, drawn, generated, renewed
@@ -125,7 +125,7 @@ def test_an_example_of_a_configuration_is_valid(tmp_path: Path, place: str, text
         certificate(tmp_path, cert_name, key_name)
     (tmp_path / "configuration.yaml").write_text(text, encoding="utf-8")
 
-    checked = checked_home(tmp_path)
+    checked = check_home(tmp_path)
 
     warnings = [str(each) for each in checked.warnings if not UNKNOWN.search(each.message)]
     assert [*(str(each) for each in checked.errors), *warnings] == []
@@ -174,7 +174,7 @@ def test_the_lines_of_the_readme_work_where_it_says_that_they_go(tmp_path: Path)
     with (tmp_path / "automations.yaml").open("a") as file:
         file.write(morning)
 
-    checked = checked_home(tmp_path)
+    checked = check_home(tmp_path)
 
     assert (checked.errors, checked.warnings) == ([], [])
     assert [each["alias"] for each in checked.config.raw["automation"]] == ["Heartbeat", "Good morning"]

@@ -104,12 +104,12 @@ def wait_for(condition: Callable[[], bool], limit_s: float = 20.0) -> bool:
 
 
 def test_the_doctor_finds_nothing_wrong_with_it(hub: HubProcess) -> None:
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
     from hub.doctor.check_context import CheckContext
     from hub.sections import needed_domains
     from hub.storage.homedir import Home
 
-    patient = CheckContext(Home(hub.home), lambda: checked_home(hub.home), needed_domains, nobody)
+    patient = CheckContext(Home(hub.home), lambda: check_home(hub.home), needed_domains, nobody)
 
     assert list(CUSTOM.look(patient)) == []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.config.seed import seed
 from hub.core.errors import Unavailable
 from hub.doctor.check_context import CheckContext
@@ -37,4 +37,4 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture
 def see(home: Home) -> See:
     """Look at the home afresh."""
-    return lambda: CheckContext(home, lambda: checked_home(home.path), needed_domains, nobody)
+    return lambda: CheckContext(home, lambda: check_home(home.path), needed_domains, nobody)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.core.errors import Unavailable
 from hub.core.repairs import Severity
 from hub.doctor.check_context import CheckContext
@@ -62,7 +62,7 @@ def test_every_check_has_a_name_of_its_own() -> None:
 
 
 def test_without_a_home_it_says_how_to_make_one(tmp_path: Path) -> None:
-    patient = CheckContext(Home(tmp_path / "none"), lambda: checked_home(tmp_path / "none"), needed_domains, nobody)
+    patient = CheckContext(Home(tmp_path / "none"), lambda: check_home(tmp_path / "none"), needed_domains, nobody)
 
     report = examine(patient, CHECKS)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.doctor.check_context import CheckContext
 from hub.sandbox.doctor import SANDBOXES
 from hub.sections import needed_domains
@@ -22,7 +22,7 @@ def test_a_hub_that_can_make_no_sandbox_is_a_finding(home: Home, engine: str | N
 
     lock = InstanceLock(home.path)
     lock.acquire()
-    found = list(SANDBOXES.look(CheckContext(home, lambda: checked_home(home.path), needed_domains, ask)))
+    found = list(SANDBOXES.look(CheckContext(home, lambda: check_home(home.path), needed_domains, ask)))
     lock.release()
 
     assert len(found) == findings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.agent.conversation.conversation import said_data
+from hub.agent.conversation.conversation import message_data
 from hub.agent.conversation.side_note import side_note
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
@@ -10,7 +10,7 @@ from hub.sessions.methods.session_shapes import message_payload, preview
 
 NOTE = side_note("r-memory", "Recalled", 1_000, channel="memory")
 WORDS = message_entry(
-    user_message("When was it?"), 1_000, data=said_data(channel="telegram", sender="Me", trusted=True)
+    user_message("When was it?"), 1_000, data=message_data(channel="telegram", sender="Me", trusted=True)
 )
 
 

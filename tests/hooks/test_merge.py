@@ -12,7 +12,7 @@ from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest
 from hub.core.tasks import TaskOwner
 from hub.hooks.contract import HOOKS, BeforePromptBuild, BeforeToolCall, HookKind, HookPayload
-from hub.hooks.merge import TEXT_LIMIT, merged
+from hub.hooks.merge import TEXT_LIMIT, merge
 from hub.hooks.registry import Hook, Hooks
 
 CONTEXT = Context(SYSTEM)
@@ -33,14 +33,14 @@ def prompt(append: str = "") -> BeforePromptBuild:
 def test_none_and_an_empty_mapping_change_nothing() -> None:
     payload = call(path="a")
 
-    assert merged(payload, None) is payload
-    assert merged(payload, {}) is payload
+    assert merge(payload, None) is payload
+    assert merge(payload, {}) is payload
 
 
 def test_a_text_is_joined_and_arguments_are_replaced() -> None:
-    assert merged(prompt("one"), {"append": "two"}).append == "one\n\ntwo"
-    assert merged(prompt("one"), {"append": ""}).append == "one"
-    assert merged(call(path="a"), {"arguments": {"limit": 1}}).arguments == {"limit": 1}
+    assert merge(prompt("one"), {"append": "two"}).append == "one\n\ntwo"
+    assert merge(prompt("one"), {"append": ""}).append == "one"
+    assert merge(call(path="a"), {"arguments": {"limit": 1}}).arguments == {"limit": 1}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_text_is_joined_and_arguments_are_replaced() -> None:
 )
 def test_what_a_handler_may_not_change_is_named(answer: Any, complaint: str) -> None:
     with pytest.raises(InvalidRequest, match=complaint):
-        merged(call(), answer)
+        merge(call(), answer)
 
 
 def test_what_may_be_changed_is_a_field_of_its_payload() -> None:

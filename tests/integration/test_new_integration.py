@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hub.cli.app import run
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.integration.scaffold import PIECES, examples_folder
 from hub.testing import running_hub
 from tests.cli.terminal import Terminal
@@ -37,7 +37,7 @@ def written(home: Path, *pieces: str) -> Path:
 def test_what_is_written_is_valid_and_set_up(tmp_path: Path, pieces: list[str]) -> None:
     folder = written(tmp_path, *pieces)
 
-    checked = checked_home(tmp_path)
+    checked = check_home(tmp_path)
     with running_hub(folder, {"front_desk": {}}) as hub:
         listed = {each["domain"]: each for each in hub.call("integration.list")["integrations"]}
         doctor = hub.homarus("doctor", "--json")

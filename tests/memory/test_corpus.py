@@ -10,7 +10,7 @@ import pytest
 
 from hub.memory.chunking import Chunk, chunk
 from hub.memory.contract import NO_FILTERS
-from hub.memory.words import words_asked
+from hub.memory.words import query_words
 from integrations.memory.notes.index.embeddings.local import missing_packages
 from integrations.memory.notes.job import Job, Source
 from tests.lengths import LONG
@@ -54,8 +54,8 @@ def test_every_harder_question_has_its_answer_in_the_longer_history_and_says_it_
 
     for each in (*questions(HARD), *questions(HARD_HELD_OUT)):
         assert all(text.count(answer) == 1 for answer in each.answers), each
-        asked = set(words_asked(each.text))
-        assert all(len(asked & set(words_asked(answer))) <= len(asked) / 3 for answer in each.answers), each
+        asked = set(query_words(each.text))
+        assert all(len(asked & set(query_words(answer))) <= len(asked) / 3 for answer in each.answers), each
 
 
 def test_half_of_the_questions_are_english_and_half_are_chinese() -> None:

@@ -11,9 +11,9 @@ from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.markdown import (
     format_entry,
     insert_under,
-    noted_also,
     passages,
     struck,
+    with_further_days,
     without_lines,
     without_sources,
 )
@@ -227,11 +227,11 @@ def test_a_text_of_which_no_line_is_a_source_has_no_entries(text: str) -> None:
 
 
 def test_an_entry_names_further_days_on_which_it_was_noted() -> None:
-    item = noted_also(written("The bins go out"), ["2026-05-01", "2026-05-12", "2026-04-02"])
+    item = with_further_days(written("The bins go out"), ["2026-05-01", "2026-05-12", "2026-04-02"])
 
-    more = noted_also(item, ["2026-05-03", "2026-05-04", "2026-05-05", "2026-05-06"])
+    more = with_further_days(item, ["2026-05-03", "2026-05-04", "2026-05-05", "2026-05-06"])
     gone = struck(more, passages(more), date(2026, 6, 1))
-    outside = noted_also(written("x", came=FROM_OUTSIDE), ["2026-05-01"])
+    outside = with_further_days(written("x", came=FROM_OUTSIDE), ["2026-05-01"])
 
     assert item.endswith("from me in `agent:main:main` · also noted 2026-04-02, 2026-05-01_\n")
     assert passages(item)[0].also == ("2026-04-02", "2026-05-01")
@@ -239,10 +239,10 @@ def test_an_entry_names_further_days_on_which_it_was_noted() -> None:
     [passage] = passages(gone)
     assert (passage.struck, passage.superseded, len(passage.also)) == (True, "2026-06-01", 5)
     assert passages(outside)[0].trusted is False
-    assert noted_also(gone, ["2026-05-07"]).count("2026-05-07") == 1
-    assert passages(noted_also(gone, ["2026-05-07"]))[0].superseded == "2026-06-01"
+    assert with_further_days(gone, ["2026-05-07"]).count("2026-05-07") == 1
+    assert passages(with_further_days(gone, ["2026-05-07"]))[0].superseded == "2026-06-01"
 
 
 @pytest.mark.parametrize("item", ["- by hand\n", "", "words\n"])
 def test_what_has_no_source_names_no_days(item: str) -> None:
-    assert noted_also(item, ["2026-05-01"]) == item
+    assert with_further_days(item, ["2026-05-01"]) == item

@@ -10,7 +10,7 @@ from hypothesis import assume, given, strategies as st
 from msgspec.structs import replace
 
 from hub.memory.ranking import UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rarity, rules_for, snippet
-from hub.memory.words import words_asked
+from hub.memory.words import query_words
 
 TODAY = date(2026, 11, 21)
 RULES = RankingRules(diversity=1.0)
@@ -287,7 +287,7 @@ def test_a_long_passage_is_shown_from_the_line_where_the_word_stands() -> None:
     lines = [f"line {number} says nothing of interest to anybody" for number in range(60)]
     lines[40] = "the boiler was serviced"
 
-    shown, before = snippet("\n".join(lines), dict.fromkeys(words_asked("boiler"), 1.0))
+    shown, before = snippet("\n".join(lines), dict.fromkeys(query_words("boiler"), 1.0))
 
     assert len(shown) <= 700
     assert "the boiler was serviced" in shown
@@ -307,7 +307,7 @@ def test_a_long_passage_is_shown_where_most_of_what_was_asked_for_stands_togethe
 def test_one_long_line_is_shown_from_a_word_before_the_one_asked_for() -> None:
     text = "filler " * 300 + "the boiler was serviced " + "filler " * 300
 
-    shown, before = snippet(text, dict.fromkeys(words_asked("boiler"), 1.0), 200)
+    shown, before = snippet(text, dict.fromkeys(query_words("boiler"), 1.0), 200)
 
     assert (len(shown) <= 200, before) == (True, 0)
     assert shown.startswith("…")

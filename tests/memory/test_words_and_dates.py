@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.memory.dates import marks_in, marks_of_day, search_marks
-from hub.memory.days_asked import asked_for
-from hub.memory.words import otherwise_written, places_of, stem, words_asked, words_of, words_searched
+from hub.memory.days_asked import extract_days
+from hub.memory.words import places_of, query_words, search_words, stem, word_variants, words_of
 
 TODAY = date(2026, 5, 13)  # a Wednesday
 
@@ -50,7 +50,7 @@ def test_different_words_stay_apart(one: str, other: str) -> None:
     ],
 )
 def test_a_question_is_asked_by_its_telling_words(query: str, words: list[str]) -> None:
-    assert words_asked(query) == words
+    assert query_words(query) == words
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_a_question_is_asked_by_its_telling_words(query: str, words: list[str]) 
     ],
 )
 def test_chinese_is_searched_by_its_telling_characters_too(query: str, words: list[str]) -> None:
-    assert words_searched(query) == words
+    assert search_words(query) == words
 
 
 @pytest.mark.parametrize("text", ["What happened yesterday?", "昨天发生了什么？", "What happened on 12 May?"])
 def test_asking_what_happened_names_nothing_but_the_day(text: str) -> None:
-    rest, wanted = asked_for(text, TODAY)
+    rest, wanted = extract_days(text, TODAY)
 
-    assert words_searched(rest) == []
+    assert search_words(rest) == []
     assert len(wanted) == 1
 
 
@@ -93,7 +93,7 @@ def test_asking_what_happened_names_nothing_but_the_day(text: str) -> None:
 def test_a_date_is_the_same_however_it_is_written(text: str, mark: str) -> None:
     assert mark in marks_in(text)
     assert "@05-12" in marks_in(text)
-    assert any(mark in each for each in asked_for(text, TODAY)[1])
+    assert any(mark in each for each in extract_days(text, TODAY)[1])
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_month_that_is_named_with_its_year_is_a_mark(text: str) -> None:
 @pytest.mark.parametrize("text", ["a birthday in May", "each May", "late may", "五月的账单", "5月份", "在 5 月"])
 def test_a_month_without_a_year_is_a_mark_of_every_year(text: str) -> None:
     assert marks_in(text) == ["@05"]
-    assert asked_for(text, TODAY)[1] == [frozenset(["@05"])]
+    assert extract_days(text, TODAY)[1] == [frozenset(["@05"])]
     assert "@05" in marks_of_day(date(2024, 5, 31))
 
 
@@ -115,7 +115,7 @@ def test_a_month_without_a_year_is_a_mark_of_every_year(text: str) -> None:
 )
 def test_what_only_sounds_like_a_month_is_none(text: str) -> None:
     assert marks_in(text) == []
-    assert asked_for(text, TODAY)[1] == []
+    assert extract_days(text, TODAY)[1] == []
 
 
 @pytest.mark.parametrize("text", ["2027-13", "2027年0月", "call 0421-555 in room 2027", "maybe 2027", "2027-05-99"])
@@ -178,7 +178,7 @@ def test_what_is_no_date_raises_nothing(text: str) -> None:
     ],
 )
 def test_days_are_asked_for_by_their_names(query: str, day: str) -> None:
-    _, (wanted,) = asked_for(query, TODAY)
+    _, (wanted,) = extract_days(query, TODAY)
 
     assert day in wanted
 
@@ -200,31 +200,31 @@ def test_days_are_asked_for_by_their_names(query: str, day: str) -> None:
     ],
 )
 def test_a_thing_is_found_however_it_is_written(query: str, text: str) -> None:
-    assert set(words_searched(query)) & set(words_of(text))
-    assert set(words_searched(text)) & set(words_of(query))
+    assert set(search_words(query)) & set(words_of(text))
+    assert set(search_words(text)) & set(words_of(query))
 
 
 @pytest.mark.parametrize("text", ["12 34", "in 2026 there were 12 to 14", "1, 2, 3, 4, 5, 6, 7, 8", "a1 b2"])
 def test_short_numbers_stay_apart(text: str) -> None:
-    assert otherwise_written(text) == []
+    assert word_variants(text) == []
 
 
 def test_to_forget_a_number_its_words_are_to_be_there_as_they_stand() -> None:
-    assert words_asked("0170 1234567") == ["0170", "1234567"]
+    assert query_words("0170 1234567") == ["0170", "1234567"]
 
 
 @pytest.mark.parametrize(
     ("query", "day"), [("上週二", "@2026-05-05"), ("兩個月前", "@2026-03"), ("五月十二號", "@05-12")]
 )
 def test_dates_are_read_in_traditional_characters_too(query: str, day: str) -> None:
-    (wanted,) = asked_for(query, TODAY)[1]
+    (wanted,) = extract_days(query, TODAY)[1]
 
     assert day in wanted
 
 
 @pytest.mark.parametrize("query", ["what is there tomorrow", "on thursday", "下周四，或者这周四", "this week"])
 def test_a_day_that_is_asked_for_is_also_what_was_named_without_a_year(query: str) -> None:
-    wanted = frozenset[str]().union(*asked_for(query, TODAY)[1])
+    wanted = frozenset[str]().union(*extract_days(query, TODAY)[1])
 
     assert wanted.intersection(search_marks("Anna's birthday is on 14 May"))
     assert wanted.intersection(search_marks("the dentist on 2026-05-14"))
@@ -232,26 +232,26 @@ def test_a_day_that_is_asked_for_is_also_what_was_named_without_a_year(query: st
 
 
 def test_what_names_no_date_is_asked_as_it_was_written() -> None:
-    assert asked_for("圖書館在哪裡", TODAY) == ("圖書館在哪裡", [])
+    assert extract_days("圖書館在哪裡", TODAY) == ("圖書館在哪裡", [])
 
 
 def test_a_weekday_of_last_week_in_chinese_is_that_day_alone() -> None:
-    assert asked_for("上周二做了什么", TODAY) == (" 做了什么", [frozenset(["@2026-05-05", "@--05-05"])])
+    assert extract_days("上周二做了什么", TODAY) == (" 做了什么", [frozenset(["@2026-05-05", "@--05-05"])])
 
 
 @pytest.mark.parametrize("query", ["每周二", "两周一次", "上上周", "大前天", "twenty-two days ago", "on Tuesdays"])
 def test_what_is_no_day_that_can_be_told_is_asked_by_its_words(query: str) -> None:
-    assert asked_for(query, TODAY) == (query, [])
+    assert extract_days(query, TODAY) == (query, [])
 
 
 @given(st.text(max_size=200))
 def test_any_text_has_words_and_dates(text: str) -> None:
     words = words_of(text)
-    rest, wanted = asked_for(text, TODAY)
+    rest, wanted = extract_days(text, TODAY)
 
     assert len(rest) <= len(text) + len(wanted) + 20
     assert list(places_of(text, frozenset(words))) is not None
-    assert isinstance(words_asked(text), list)
+    assert isinstance(query_words(text), list)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_any_text_has_words_and_dates(text: str) -> None:
     ],
 )
 def test_a_day_that_is_in_no_calendar_is_asked_for_by_its_words(query: str, rest: str, marks: list[str]) -> None:
-    words, wanted = asked_for(query, TODAY)
+    words, wanted = extract_days(query, TODAY)
 
     assert words.strip() == rest
     assert wanted == [frozenset([mark]) for mark in marks]

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.messaging.contract import TextUnit
-from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, open_fence, sentence_end
+from hub.messaging.outbox.chunking import (
+    SMALLEST_LIMIT,
+    BlockBreak,
+    block_end,
+    chunk,
+    close_fence,
+    open_fence,
+    sentence_end,
+)
 
 texts = st.text(alphabet=st.sampled_from("abc .\n。!~`中"), max_size=2_000)
 
@@ -120,4 +128,4 @@ def test_blocks_have_their_length_and_follow_each_other(text: str, least: int, m
 
 @given(text=texts)
 def test_a_closed_text_has_no_open_fence(text: str) -> None:
-    assert open_fence(closed(text)) is None
+    assert open_fence(close_fence(text)) is None

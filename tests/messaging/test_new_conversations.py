@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.agent.flush.said import said_since
+from hub.agent.flush.said import messages_since
 from hub.core.clock import Clock
 from hub.messaging.commands.model_names import model_of_part
 from hub.sessions.reset import ResetPolicy, ResetRules
@@ -161,5 +161,5 @@ async def test_the_words_that_ask_for_a_greeting_are_kept_as_nobodys(post: Post,
     branch = (await post.sessions.open_transcript(session)).branch()
 
     assert "Greet me" in said_to_model(openai_server)
-    assert said_since(greeted, None, 0).lines == ()
-    assert [line.text for line in said_since(branch, None, 0).lines] == ["remember the boiler", "ok"]
+    assert messages_since(greeted, None, 0).lines == ()
+    assert [line.text for line in messages_since(branch, None, 0).lines] == ["remember the boiler", "ok"]

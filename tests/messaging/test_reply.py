@@ -9,9 +9,9 @@ from hub.messaging.outbox.replies import (
     digest,
     failed_tool,
     parse_reply,
-    prefixed,
     rest_of,
-    was_said,
+    was_sent,
+    with_prefix,
 )
 from hub.models.contract import Message, Role, TextBlock
 
@@ -80,7 +80,7 @@ def test_any_answer_can_be_read_and_reading_it_twice_changes_nothing_that_is_cod
     ],
 )
 def test_what_was_sent_already_is_known_by_its_words(text: str, sent: list[str], said: bool) -> None:
-    assert was_said(text, sent) is said
+    assert was_sent(text, sent) is said
 
 
 def test_the_last_tool_decides_whether_one_failed() -> None:
@@ -95,10 +95,10 @@ def test_the_last_tool_decides_whether_one_failed() -> None:
 def test_a_prefix_is_filled_in_and_put_once() -> None:
     facts = {"agent": "main", "model": "gpt", "name": "{model}", "emoji": ""}
 
-    assert prefixed("Hi", "[{agent} {model}]", facts) == "[main gpt] Hi"
-    assert prefixed("[main] Hi", "[{agent}]", facts) == "[main] Hi"
-    assert prefixed("Hi", "{emoji} {name} {else}:", facts) == "{model} {else}: Hi"
-    assert prefixed("Hi", None, facts) == "Hi"
+    assert with_prefix("Hi", "[{agent} {model}]", facts) == "[main gpt] Hi"
+    assert with_prefix("[main] Hi", "[{agent}]", facts) == "[main] Hi"
+    assert with_prefix("Hi", "{emoji} {name} {else}:", facts) == "{model} {else}: Hi"
+    assert with_prefix("Hi", None, facts) == "Hi"
 
 
 @given(answer=st.text(alphabet="ab\n `", max_size=200), cuts=st.lists(st.integers(0, 200), max_size=3))

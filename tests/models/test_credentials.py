@@ -9,7 +9,7 @@ import pytest
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.schema import Invalid
-from hub.models.answering import answering
+from hub.models.answering import answering_model
 from hub.models.contract import (
     AuthError,
     BillingError,
@@ -26,7 +26,7 @@ from hub.models.failover import RetryPolicy, stream_with_failover
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
-from hub.models.thinking import lower_level, refuses_thinking
+from hub.models.thinking import is_thinking_refusal, lower_level
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 from tests.models.conftest import ANSWER, Play, Player, World
@@ -227,7 +227,7 @@ async def test_a_server_that_is_down_is_not_asked_with_every_key() -> None:
     ],
 )
 def test_a_refused_level_of_thinking_steps_down(level: str, message: str, expected: str | None) -> None:
-    assert refuses_thinking(message)
+    assert is_thinking_refusal(message)
     assert lower_level(level, message) == expected
 
 
@@ -297,13 +297,13 @@ async def test_what_answers_instead_of_the_default_says_why_until_the_rest_is_ov
     found = await models.candidates()
     assert labels(found) == ["other/n@default", "mine/m@default"]
     assert found[0].instead_of == resting
-    assert (await answering(models, None))["notice"] == {**resting, "instead": "other/n"}
+    assert (await answering_model(models, None))["notice"] == {**resting, "instead": "other/n"}
 
     await world.clock.advance(minutes * 60)
     found = await models.candidates()
     assert labels(found) == ["mine/m@default", "other/n@default"]
     assert [each.instead_of for each in found] == [None, None]
-    assert "notice" not in await answering(models, None)
+    assert "notice" not in await answering_model(models, None)
 
 
 @pytest.mark.parametrize("ref", [None, "mine/m"])
@@ -312,17 +312,17 @@ async def test_what_is_said_to_answer_is_what_a_run_asks(world: World, ref: str 
     allowed = {"mine": ["work"]}
     of_agent = await models.candidates(ref, credentials=allowed)
     await fail(of_agent[1], RateLimited("x", retry_after_s=60))
-    assert "notice" not in await answering(models, ref, allowed)
+    assert "notice" not in await answering_model(models, ref, allowed)
 
     await fail(of_agent[0], RateLimited("x", retry_after_s=3_600))
 
     first, second = await models.candidates(ref, credentials=allowed)
-    told = await answering(models, ref, allowed)
+    told = await answering_model(models, ref, allowed)
     rests = {"model": "mine/m", "reason": "rate_limit", "minutes": 60, "instead": "other/n"}
     assert told["ref"] == first.ref == ("other/n" if ref is None else "mine/m")
     assert told["notice"] == {"kind": "resting" if ref is None else "asked_first", **rests}
     assert "other/n" in (first.ref, second.ref)
-    assert "notice" not in await answering(models, ref)  # another agent has the provider's other keys
+    assert "notice" not in await answering_model(models, ref)  # another agent has the provider's other keys
 
 
 @pytest.mark.parametrize("ref", ["mine/m", "good", "mine", "mine/m@default"])
@@ -336,7 +336,7 @@ async def test_a_model_that_somebody_names_is_asked_first_whatever_rests(world: 
     assert found[0].ref == "mine/m"
     assert found[-1].ref == "other/n"
     assert (found[0].rests is None, found[-1].rests, found[0].instead_of) == (False, None, None)
-    assert (await answering(models, ref))["notice"]["kind"] == "asked_first"
+    assert (await answering_model(models, ref))["notice"]["kind"] == "asked_first"
 
 
 async def test_a_named_key_is_never_replaced_by_another_in_silence(world: World) -> None:
@@ -363,7 +363,7 @@ async def test_a_model_that_cannot_be_used_at_all_is_named_by_the_fallback(world
     assert only.instead_of is not None
     assert (only.instead_of["kind"], only.instead_of["model"]) == ("unusable", "openai/gpt")
     assert "OPENAI_API_KEY" in only.instead_of["reason"]
-    assert (await answering(models, None))["notice"] == {**only.instead_of, "instead": "other/n"}
+    assert (await answering_model(models, None))["notice"] == {**only.instead_of, "instead": "other/n"}
 
 
 async def test_the_rests_of_an_earlier_process_are_known_before_the_first_call(world: World, tmp_path: Path) -> None:
@@ -380,11 +380,11 @@ async def test_the_rests_of_an_earlier_process_are_known_before_the_first_call(w
     await db.write(lambda connection: None)  # what was posted before is written by then
 
     await later[0].load()
-    assert (await answering(after, None))["ref"] == "other/n"
+    assert (await answering_model(after, None))["ref"] == "other/n"
 
     mended.configure({**config, "providers": {**config["providers"], "mine": {**MINE, "api_key": "k-new"}}})
     await later[1].load()
-    assert (await answering(mended, None))["ref"] == "mine/m"
+    assert (await answering_model(mended, None))["ref"] == "mine/m"
     await db.close()
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.secret import Secret
-from hub.models.answering import answering
-from hub.models.choosing import chosen
+from hub.models.answering import answering_model
+from hub.models.choosing import choose_model
 from hub.models.contract import (
     AuthError,
     ModelInfo,
@@ -194,15 +194,15 @@ def listing(world: World, name: str, config: Any) -> Any:
 async def test_a_chosen_model_is_looked_for_in_a_list_only_where_it_is_not_known(world: World) -> None:
     registry = world.registry({"providers": {"mine": MINE, "other": MINE, "openai": {"api_key": "k"}}})
     for name in ("mine/qwen3", "openai/gpt-5-mini"):
-        assert (await chosen(registry, name)).ref == name
+        assert (await choose_model(registry, name)).ref == name
     assert [player.asked_for_list for player in world.made.values()] == [0, 0]
     world.made["mine"].listed = [ModelInfo("first", "mine")]
 
     with pytest.raises(NotFound, match=r"Did you mean mine/first\?") as refused:
-        await chosen(registry, "mine/frist")
+        await choose_model(registry, "mine/frist")
 
     assert refused.value.details == {"listed": True}
-    assert (await chosen(registry, "mine/first")).ref == "mine/first"
+    assert (await choose_model(registry, "mine/first")).ref == "mine/first"
     assert "other" not in world.made
     assert [player.asked_for_list for player in world.made.values()] == [1, 0]
 
@@ -274,11 +274,11 @@ async def test_a_provider_that_fails_three_times_is_set_aside_for_a_while_and_ra
 
     assert [each.ref for each in await registry.candidates()] == ["other/qwen3", "mine/qwen3"]
     assert [repair.title for repair in world.repairs.all()] == ["mine does not answer"]
-    assert (await answering(registry, None))["ref"] == "other/qwen3"
+    assert (await answering_model(registry, None))["ref"] == "other/qwen3"
     assert [repair.text for repair in world.repairs.all()] == ["down. Other models answer meanwhile."]
     await world.clock.advance(31)
     assert [each.ref for each in await registry.candidates()] == ["mine/qwen3", "other/qwen3"]
-    assert (await answering(registry, None))["ref"] == "mine/qwen3"
+    assert (await answering_model(registry, None))["ref"] == "mine/qwen3"
 
 
 async def test_a_call_is_priced_by_what_is_known_of_the_model(world: World) -> None:

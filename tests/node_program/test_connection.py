@@ -12,7 +12,7 @@ import pytest
 
 from hub.core.context import SCOPES, Authority
 from node.connection import NodeCredential
-from node.home import NodeHome, NodeProblem, NodeSettings, checked_url, read_setup_code
+from node.home import NodeHome, NodeProblem, NodeSettings, check_url, read_setup_code
 from node.identity import identity_of
 from tests.gateway.rig import running
 from tests.node_program.conftest import RunningNode, running_node
@@ -189,12 +189,12 @@ def test_what_is_no_setup_code_is_refused(text: str) -> None:
 )
 def test_no_secret_goes_over_an_open_network(url: str) -> None:
     with pytest.raises(NodeProblem):
-        checked_url(url)
+        check_url(url)
 
 
 @pytest.mark.parametrize("url", ["wss://hub.local:18789", "https://hub.example", "ws://127.0.0.1:1", "http://[::1]:80"])
 def test_an_encrypted_hub_or_one_on_this_machine_is_taken(url: str) -> None:
-    assert checked_url(url).startswith("ws")
+    assert check_url(url).startswith("ws")
 
 
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:

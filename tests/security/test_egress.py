@@ -12,7 +12,7 @@ import pytest
 from yarl import URL
 
 from hub.core.errors import InvalidRequest, TimedOut
-from hub.security.egress import Egress, EgressFailed, EgressRefused, EgressRequest, may_be_private, redirected
+from hub.security.egress import Egress, EgressFailed, EgressRefused, EgressRequest, may_be_private, redirect_request
 from hub.security.egress_dial import Dial, look_up
 from tests.security.web_servers import WebServer, self_signed, started
 
@@ -257,7 +257,7 @@ async def test_five_redirects_are_followed_and_no_sixth(server: WebServer, allow
 def test_another_origin_gets_neither_headers_nor_body(status: int, location: str) -> None:
     request = EgressRequest(URL("https://a.example/"), "POST", {"Authorization": "Bearer x"}, b"secret")
 
-    after = redirected(request, status, location)
+    after = redirect_request(request, status, location)
 
     assert (after.method, after.headers, after.body) == ("GET", {}, None)
 

@@ -120,7 +120,7 @@ async def test_the_hub_reads_and_writes_no_such_file(trap: Path) -> None:
     os.mkfifo(memory / "2026-01-02.md")
     os.link(trap.parent / "outside" / "secret.md", memory / "2026-01-03.md")
     sources = (Source("extra/x", str(trap / "plain"), "private", trusted=False),)
-    listed = [each.path for each in elsewhere.listed(sources, ("private",))]
+    listed = [each.path for each in elsewhere.files_in_areas(sources, ("private",))]
     notes = Notes(trap.parent, sources=sources)
 
     assert "extra/x/fine.md" in listed

@@ -19,7 +19,7 @@ from hub.core.schema import Invalid, positive_seconds
 from hub.core.secret import MASK
 from hub.memory.lazy_pattern import LazyPattern
 from hub.models.contract import ToolCallBlock
-from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bounded_call
+from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bound_call
 from hub.security.redaction import Redactor
 from hub.security.secret_patterns import SECRET_PATTERNS
 from integrations.tools.files.differences import difference
@@ -132,7 +132,7 @@ def test_arguments_are_taken_as_deep_as_everything_behind_can_go(depth: int) -> 
     for _ in range(depth - 1):
         nested = {"a": nested}
 
-    call = bounded_call(ToolCallBlock("c", "ls", nested))
+    call = bound_call(ToolCallBlock("c", "ls", nested))
 
     assert (call.malformed is None) is (depth < ARGUMENTS_DEPTH_LIMIT)
     while nested:  # taken apart by hand: freeing it would go as deep

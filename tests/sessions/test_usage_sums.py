@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.sessions.usage_sums import summed, total_of
+from hub.sessions.usage_sums import sum_usage, total_of
 
 GROUP = "agent:cook:telegram:group:-100"
 
@@ -30,7 +30,7 @@ def row(
 def test_models_come_by_cost_and_then_by_tokens_and_an_unknown_price_is_not_zero() -> None:
     rows = [row("free/x", tokens=99), row("dear/y", cost=2.0), row("dear/y"), row("free/z")]
 
-    found = summed(rows, "model")
+    found = sum_usage(rows, "model")
 
     assert [(each["model"], each["calls"], each["tokens"], each["cost_usd"]) for each in found] == [
         ("dear/y", 2, 32, 2.0),
@@ -52,10 +52,10 @@ def test_models_come_by_cost_and_then_by_tokens_and_an_unknown_price_is_not_zero
 def test_sums_are_by_agent_session_and_channel(by: str, names: list[str]) -> None:
     rows = [row(session=None), row(), row(session="agent:main:cron:tea"), row(session=GROUP, cost=0.5)]
 
-    assert [each[by] for each in summed(rows, by)] == names
+    assert [each[by] for each in sum_usage(rows, by)] == names
 
 
 def test_days_come_with_the_latest_first() -> None:
     rows = [row(cost=9.0) | {"day": "2026-03-01"}, row() | {"day": "2026-03-02"}]
 
-    assert [each["day"] for each in summed(rows, "day")] == ["2026-03-02", "2026-03-01"]
+    assert [each["day"] for each in sum_usage(rows, "day")] == ["2026-03-02", "2026-03-01"]

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from hub.core.secret import Secret
 from hub.skills.gates import GateFacts, SkillEntry, has_setting, missing, variables
 from hub.skills.pins import SkillPin
-from hub.skills.skill import TRUSTED, FoundSkill, SkillSource, SkillState, judge, permitted
+from hub.skills.skill import TRUSTED, FoundSkill, SkillSource, SkillState, filter_allowed, judge
 from hub.skills.skill_file import Requirements, SkillFile, read_skill
 
 ORDER = list(SkillSource)
@@ -90,7 +90,7 @@ def test_lists_of_names_only_ever_narrow(agent: list[str], group: list[str]) -> 
 
     for one, other in product((None, agent), (None, group)):
         expected = {"one", "two"}.intersection(*(names for names in (one, other) if names is not None))
-        assert {each.skill.name for each in permitted(judged, one, other)} == expected
+        assert {each.skill.name for each in filter_allowed(judged, one, other)} == expected
 
 
 def test_a_key_of_the_configuration_opens_the_gate_of_its_variable() -> None:

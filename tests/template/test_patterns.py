@@ -14,7 +14,7 @@ from hub.core.states import StateMachine
 from hub.template.contract import TemplateFailed
 from hub.template.engine import TemplateEngine
 from hub.template.regexes import PATTERN_S
-from hub.template.searching import SEARCH_S, SEARCHED_CHARS, PatternSearch, compiled
+from hub.template.searching import SEARCH_S, SEARCHED_CHARS, PatternSearch, compile_pattern
 from hub.template.work import TemplateLimits
 from tests.template.conftest import BERLIN, Render
 
@@ -84,7 +84,10 @@ MEANS = [
 @pytest.mark.parametrize("find", [*MEANS, *HARMLESS])
 def test_a_pattern_means_what_python_makes_of_it(find: str) -> None:
     for ignorecase in (False, True):
-        ours, python = compiled(find, ignorecase=ignorecase), re.compile(find, re.IGNORECASE if ignorecase else 0)
+        ours, python = (
+            compile_pattern(find, ignorecase=ignorecase),
+            re.compile(find, re.IGNORECASE if ignorecase else 0),
+        )
         for text in TEXTS:
             assert [(each.span(), each.groups(), each.groupdict()) for each in ours.finditer(text)] == [
                 (each.span(), each.groups(), each.groupdict()) for each in python.finditer(text)
@@ -94,7 +97,7 @@ def test_a_pattern_means_what_python_makes_of_it(find: str) -> None:
 @given(st.text(alphabet="ab.*+?()[]|{}0123,^$\\wdsbei-K ", max_size=30), st.text(alphabet="ab kK1{}e", max_size=60))
 def test_what_is_taken_finds_what_python_finds(find: str, text: str) -> None:
     try:
-        found = compiled(find).search(text, timeout=SEARCH_S)
+        found = compile_pattern(find).search(text, timeout=SEARCH_S)
     except (ValueError, TimeoutError):
         return
 
@@ -104,12 +107,12 @@ def test_what_is_taken_finds_what_python_finds(find: str, text: str) -> None:
 @pytest.mark.parametrize("find", ["(", "[", "*", "(?P<x", "a{2,1}", "\\", "(?z)", "(" * 300, r"\p{L}", "(?R)", r"\q"])
 def test_what_is_no_pattern_in_python_is_told(find: str) -> None:
     with pytest.raises(ValueError, match="is not a pattern"):
-        compiled(find)
+        compile_pattern(find)
 
 
 def test_a_long_pattern_is_refused() -> None:
     with pytest.raises(ValueError, match="more than 500 characters"):
-        compiled("a" * 501)
+        compile_pattern("a" * 501)
 
 
 @pytest.mark.parametrize("find", RUNAWAY)

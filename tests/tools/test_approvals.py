@@ -21,7 +21,7 @@ from hub.security.rate_limit import TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
-from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, seen, shown
+from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, details_text, visible_line
 from hub.tools.approval_checks import DETAILS_LIMIT_BYTES
 from hub.tools.approvals import PENDING_LIMIT, PENDING_PER_SESSION, WRONG_CODES, Approvals
 
@@ -418,19 +418,19 @@ async def test_secrets_are_neither_shown_nor_kept_and_the_answer_is_bound_to_the
 
 
 def test_what_is_shown_has_nothing_invisible() -> None:
-    text = shown({"path": "a\u202egnp.exe", "note": "line\nunder\x1b[2K", "zero": "\u200b", "word": "é中"})
+    text = details_text({"path": "a\u202egnp.exe", "note": "line\nunder\x1b[2K", "zero": "\u200b", "word": "é中"})
 
     assert "\\u202e" in text
     assert "\\u200b" in text
     assert "\x1b" not in text
     assert "line\\nunder" in text
     assert "é中" in text
-    assert seen("a\nb\u2066") == "a b\\u2066"
+    assert visible_line("a\nb\u2066") == "a b\\u2066"
 
 
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=20), max_size=5))
 def test_no_value_can_look_like_another_key(details: dict[str, str]) -> None:
-    lines = shown(details).splitlines()
+    lines = details_text(details).splitlines()
 
     assert len(lines) == (len(details) + 2 if details else 1)
 

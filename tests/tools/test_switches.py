@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.core.errors import InvalidRequest
-from hub.tools.switches import left_on, switched
+from hub.tools.switches import enabled_tools, switch_tools
 
 TOOLS = [("exec", "shell"), ("process", "shell"), ("web_fetch", "web"), ("rss", "web"), ("calculator", "calculator")]
 EVERY = {name for name, _ in TOOLS}
@@ -29,15 +29,15 @@ EVERY = {name for name, _ in TOOLS}
 def test_tools_are_switched(
     rules: dict[str, Any], switches: dict[str, bool], left: set[str], written: dict[str, Any]
 ) -> None:
-    found = switched(TOOLS, rules, switches)
+    found = switch_tools(TOOLS, rules, switches)
 
     assert found == written
-    assert left_on(TOOLS, found) == left
+    assert enabled_tools(TOOLS, found) == left
 
 
 @pytest.mark.parametrize("switches", [{"nothing": True}, {"group:nothing": False}, {"web_fetch": True}])
 def test_what_no_switch_can_do_is_refused(switches: dict[str, bool]) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        switched(TOOLS, {"deny": ["web_*"]}, switches)
+        switch_tools(TOOLS, {"deny": ["web_*"]}, switches)
 
     assert refused.value.details["field"] == "tools"

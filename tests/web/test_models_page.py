@@ -12,7 +12,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import opened
 from tests.web.plain_browser import PlainBrowser
-from web.agents.models_page import moved
+from web.agents.models_page import move_fallback
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,10 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
 
 
 def test_fallbacks_are_added_moved_and_removed() -> None:
-    assert moved(["a/1", "b/2"], "c/3", "add") == ["a/1", "b/2", "c/3"]
-    assert moved(["a/1", "b/2"], "b/2", "up") == ["b/2", "a/1"]
-    assert moved(["a/1", "b/2"], "a/1", "down") == ["b/2", "a/1"]
-    assert moved(["a/1", "b/2"], "a/1", "remove") == ["b/2"]
+    assert move_fallback(["a/1", "b/2"], "c/3", "add") == ["a/1", "b/2", "c/3"]
+    assert move_fallback(["a/1", "b/2"], "b/2", "up") == ["b/2", "a/1"]
+    assert move_fallback(["a/1", "b/2"], "a/1", "down") == ["b/2", "a/1"]
+    assert move_fallback(["a/1", "b/2"], "a/1", "remove") == ["b/2"]
 
 
 @pytest.mark.browser

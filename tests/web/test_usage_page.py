@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.plain_browser import plain_browser
-from web.usage.chart import SERIES, stacked
+from web.usage.chart import SERIES, stack_rows
 from web.usage.usage_page import COLUMNS, csv_of, day_limit
 
 TODAY = date(2026, 3, 2)
@@ -38,7 +38,7 @@ def row(day: str, model: str = "a/b", *, tokens: int = 10, cost: float | None = 
 def test_days_without_use_are_there_and_older_ones_are_not() -> None:
     rows = [row("2026-03-01", tokens=30), row("2026-03-01", "c/d"), row("2026-02-01", "old/one")]
 
-    chart = stacked(rows, "model", "tokens", 3, TODAY)
+    chart = stack_rows(rows, "model", "tokens", 3, TODAY)
 
     assert chart.days == ["2026-02-28", "2026-03-01", "2026-03-02"]
     assert chart.names == ["a/b", "c/d"]
@@ -49,7 +49,7 @@ def test_days_without_use_are_there_and_older_ones_are_not() -> None:
 def test_what_has_no_colour_of_its_own_is_among_the_others(tokens: list[int]) -> None:
     rows = [row("2026-03-02", f"m/{at}", tokens=value) for at, value in enumerate(tokens)]
 
-    chart = stacked(rows, "model", "tokens", 1, TODAY)
+    chart = stack_rows(rows, "model", "tokens", 1, TODAY)
 
     assert len(chart.names) == min(len(tokens), SERIES)
     assert (chart.names[-1] is None) is (len(tokens) > SERIES)

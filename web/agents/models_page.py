@@ -69,7 +69,9 @@ class ModelsPage:
         """`POST /agents/models/fallback`: add, move or remove a model that is tried when the default fails."""
         fields = read_fields(call, FALLBACK)
         order = list((await self._client.ask(call, "models.status"))["fallbacks"])
-        return await self._change(call, "models.fallbacks", {"models": moved(order, fields["model"], fields["do"])})
+        return await self._change(
+            call, "models.fallbacks", {"models": move_fallback(order, fields["model"], fields["do"])}
+        )
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
         """`POST /agents/models/remove`: take a provider out of the configuration, with its key."""
@@ -117,7 +119,7 @@ class ModelsPage:
         return await self._renderer.respond(call, RenderedPage("models", "Models", data, PATH, status))
 
 
-def moved(order: Sequence[str], model: str, do: str) -> list[str]:
+def move_fallback(order: Sequence[str], model: str, do: str) -> list[str]:
     """Return the fallbacks with one of them added, removed, or moved by one place."""
     left = [each for each in order if each != model]
     if do == "remove":

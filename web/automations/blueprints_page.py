@@ -22,7 +22,7 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 from web.core.suggestions import NameCatalog
 from web.core.urls import blueprint_place, script_place
 from web.settings.diff import diff_lines
-from web.settings.yaml_view import yaml_shown
+from web.settings.yaml_view import to_yaml
 
 PATH = "/blueprints"
 AUTOMATION, SCRIPT = "automation", "script"
@@ -178,7 +178,7 @@ class BlueprintsPage:
         """
         await asyncio.to_thread(self._blueprints.expand, item, shown["domain"])
         if shown["domain"] == SCRIPT:
-            key = await self._scripts.save(None, yaml_shown(item), None)
+            key = await self._scripts.save(None, to_yaml(item), None)
             saved: Mapping[str, Any] = {"id": key}
             place = script_place(key)
         elif about["automation"]:
@@ -201,7 +201,7 @@ class BlueprintsPage:
         blueprint = self._blueprints.find(shown["path"], shown["domain"])
         given = item["use_blueprint"]["input"]
         values = {key: given.get(key, field.default) for key, field in blueprint.inputs.items()}
-        return yaml_shown({"alias": item["alias"], **blueprint.fill(values)})
+        return to_yaml({"alias": item["alias"], **blueprint.fill(values)})
 
     # --- below ---
 

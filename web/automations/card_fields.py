@@ -136,7 +136,7 @@ def is_unchanged(control: Control, text: str) -> bool:
     return False
 
 
-def card_meant(control: Control, text: str, old: Any = MISSING) -> Any:
+def card_value(control: Control, text: str, old: Any = MISSING) -> Any:
     """Return the value of a posted text; MISSING for none.
 
     Args:
@@ -168,7 +168,7 @@ def card_meant(control: Control, text: str, old: Any = MISSING) -> Any:
     return parse_text(replace(control, kind="entity") if control.kind == "pick" else control, text)
 
 
-def pairs_shown(text: str) -> dict[str, str]:
+def parse_pairs(text: str) -> dict[str, str]:
     """Return the names and values of a field of pairs."""
     return {found[1]: found[2] for line in text.split("\n") if (found := _PAIR.fullmatch(line))}
 

@@ -9,7 +9,7 @@ from hub.config.paths import KeyPath
 from hub.config.spans import SpanNode, find, read_spans
 
 
-def moved(text: str, keys: KeyPath, by: int) -> str:
+def move_item(text: str, keys: KeyPath, by: int) -> str:
     """Return the text with a list item moved up (-1) or down (1), its comments with it."""
     index = keys[-1]
     root = read_spans(text)

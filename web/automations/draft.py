@@ -13,8 +13,8 @@ from hub.config.edit import parse_value
 from hub.config.item_changes import with_changes
 from hub.config.paths import KeyPath
 from hub.core.errors import InvalidRequest, NotFound
-from web.automations.card_fields import card_meant, is_unchanged, posted_text
-from web.automations.card_moves import moved
+from web.automations.card_fields import card_value, is_unchanged, posted_text
+from web.automations.card_moves import move_item
 from web.automations.form import Form, form_of, path_of
 from web.automations.form_kinds import ACTION, COMMON, LISTS, fresh, kind_names, own_keys
 from web.automations.kind_tiles import item_of
@@ -68,7 +68,7 @@ def read_item(text: str) -> dict[str, Any]:
     return item
 
 
-def posted(text: str, fields: Fields, services: ServiceFields | None = None) -> AutomationDraft:
+def read_draft(text: str, fields: Fields, services: ServiceFields | None = None) -> AutomationDraft:
     """Return the draft of a posted form and its text.
 
     Args:
@@ -113,7 +113,7 @@ def perform(draft: AutomationDraft, command: str) -> AutomationDraft:
         return replace(draft, as_yaml=shown, focus=name, opened=name)
     if what in ("up", "down"):
         by = -1 if what == "up" else 1
-        text = moved(draft.text, keys, by)
+        text = move_item(draft.text, keys, by)
         last = keys[-1]
         return _again(draft, text, _name((*keys[:-1], int(last) + by)) if isinstance(last, int) else name)
     if what == "move":
@@ -149,7 +149,7 @@ def _take(draft: AutomationDraft, control: AnyControl, fields: Fields) -> None:
             if posted is None or is_unchanged(control, posted):
                 return
             text, value = posted, MISSING
-            value = card_meant(control, text, _old(draft.item, control.name))
+            value = card_value(control, text, _old(draft.item, control.name))
     except InvalidRequest as error:
         draft.shown[control.name], draft.errors[control.name] = text, error.message
         return
@@ -207,7 +207,7 @@ def _move(draft: AutomationDraft, keys: KeyPath, place: str) -> AutomationDraft:
         raise InvalidRequest("this cannot be moved there")
     text, step = draft.text, 1 if int(place) > at else -1
     for index in range(at, int(place), step):
-        text = moved(text, (*keys[:-1], index), step)
+        text = move_item(text, (*keys[:-1], index), step)
     return _again(draft, text, _name((*keys[:-1], int(place))))
 
 

@@ -19,12 +19,12 @@ from hub.config.spans import as_written
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.schema import All, Length, Required, Schema, SchemaError, string
 from hub.core.surfaces import HttpCall
-from web.automations.card_fields import PICKS, STATES, pairs_shown, states_of
+from web.automations.card_fields import PICKS, STATES, parse_pairs, states_of
 from web.automations.card_states import Badge, CardStates
 from web.automations.card_words import say
-from web.automations.draft import AutomationDraft, Fields, item_at, perform, posted, read_item
+from web.automations.draft import AutomationDraft, Fields, item_at, perform, read_draft, read_item
 from web.automations.draft_changes import count_changes
-from web.automations.form import Form, form_of, with_errors, with_shown
+from web.automations.form import Form, form_of, replace_texts, with_errors
 from web.automations.form_kinds import ACTION, CONDITION, LISTS
 from web.automations.form_texts import (
     CHOICE_TEXTS,
@@ -178,7 +178,7 @@ class AutomationEditPage:
         if len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"the automation is longer than {TEXT_LIMIT // 1024} KiB")
         try:
-            draft = posted(text, fields, self._services) if mode == FORM else AutomationDraft(text, {})
+            draft = read_draft(text, fields, self._services) if mode == FORM else AutomationDraft(text, {})
             if command == "save":
                 return await self._save(call, _EditorState(id, draft, base, mode))
             if command in (FORM, YAML):
@@ -306,7 +306,7 @@ class AutomationEditPage:
                 mode, notice = YAML, notice or error.message
                 others = [each.as_dict(words) for each in problems]
             else:
-                with_shown(shown, draft.shown)
+                replace_texts(shown, draft.shown)
                 left = with_errors(shown, {**by_name(problems, words), **draft.errors})
                 others = [{"line": None, "message": each} for each in left]
                 language = self._renderer.preferences(call).language
@@ -372,7 +372,7 @@ class AutomationEditPage:
         control["picked"] = picked and [{**each, "text": words.gettext(each["text"])} for each in picked]
         if plain and not values:
             control["picked"] = []
-        control["pairs"] = pairs_shown(control["shown"]) if control["kind"] == "pairs" else {}
+        control["pairs"] = parse_pairs(control["shown"]) if control["kind"] == "pairs" else {}
         control["suggestions"] = []
         if key in STATES:
             entity = others.get(f"{control['name'].rpartition('.')[0]}.entity_id", {}).get("shown", "")

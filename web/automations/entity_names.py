@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hub.core.phrases import rewritten
+from hub.core.phrases import map_phrase
 from hub.core.states import EntityState
 
 ENTITY_ID = re.compile(r"(?<![A-Za-z0-9_.])[a-z_]+\.[a-z0-9_]+(?![A-Za-z0-9_])")
@@ -29,4 +29,4 @@ class EntityNames:
 
     def named(self, text: str) -> str:
         """Return a text, or a phrase that is still to be translated, with names for the ids of entities."""
-        return rewritten(text, lambda plain: ENTITY_ID.sub(lambda found: self.name(found[0]), plain))
+        return map_phrase(text, lambda plain: ENTITY_ID.sub(lambda found: self.name(found[0]), plain))

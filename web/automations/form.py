@@ -193,7 +193,7 @@ def with_errors(form: Form, errors: Errors) -> list[str]:
     return left
 
 
-def with_shown(form: Form, shown: Mapping[str, str]) -> None:
+def replace_texts(form: Form, shown: Mapping[str, str]) -> None:
     """Show other texts in fields: invalid input as typed."""
 
     def changed(controls: list[AnyControl]) -> None:

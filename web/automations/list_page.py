@@ -17,7 +17,7 @@ from hub.automation.editing.schedule_request import ScheduledAction, from_item
 from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
-from hub.core.phrases import rewritten
+from hub.core.phrases import map_phrase
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.automations.entity_names import EntityNames
@@ -175,7 +175,7 @@ class AutomationsPage:
             "path": automation_path(status.entity_id if status.id in RESERVED else status.id),
             "state_text": AUTOMATION_STATES.get(status.state, status.state),
             "tone": TONES.get(status.state, ""),
-            "error": rewritten(status.error, self._redact) if status.error else None,
+            "error": map_phrase(status.error, self._redact) if status.error else None,
             "place": f"{file}:{line}" if line else file,
             "fix_path": f"/settings/files?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
             "last": last,

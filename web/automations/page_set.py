@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from hub.automation.editing.script_editor import ScriptEditor
-from hub.automation.methods.services import shown_service
+from hub.automation.methods.services import service_data
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.sessions.keys import main_key
@@ -78,7 +78,7 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
 
     def service_of(name: str) -> Mapping[str, Any] | None:
         service = hub.services.get(*name.partition(".")[::2])
-        return None if service is None else shown_service(service)
+        return None if service is None else service_data(service)
 
     shown = AutomationsPage(
         renderer,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hub.automation.definition.values import is_template
 from web.automations.selector_fields import InputControl, input_control
-from web.automations.service_form import described_field
+from web.automations.service_form import field_data
 from web.core.form_fields import MISSING, Control, control_of
 from web.core.suggestions import Suggestions
 
@@ -104,7 +104,7 @@ class ServiceFields:
         return found
 
     def _field(self, service: Mapping[str, Any], prefix: str, key: str, value: Any) -> AnyControl:
-        field = described_field(service, key)
+        field = field_data(service, key)
         if value in _CHOICES.get(key, ()) or (value is MISSING and key in _CHOICES):
             described = {"enum": list(_CHOICES[key]), "description": field["description"]}
             return control_of(f"{prefix}{key}", key, described, value, required=value is not MISSING)

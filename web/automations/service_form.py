@@ -15,7 +15,7 @@ from web.core.form_fields import CHOICE_LIMIT, ENTITY_KEYS, MISSING, TEMPLATE_KE
 from web.core.i18n import Catalogue
 from web.core.suggestions import Suggestions
 from web.settings.yaml_data import data_of
-from web.settings.yaml_view import yaml_shown
+from web.settings.yaml_view import to_yaml
 
 PREFIX = "data."
 YAML = "data"
@@ -76,15 +76,15 @@ def service_form(
         return None
     values = data or {}
     if as_yaml:
-        return ServiceForm(service, None, yaml_shown(dict(values)) if values else "")
+        return ServiceForm(service, None, to_yaml(dict(values)) if values else "")
     controls = [
-        input_control(PREFIX, described_field(service, key), suggestions, values.get(key, MISSING))
+        input_control(PREFIX, field_data(service, key), suggestions, values.get(key, MISSING))
         for key in service["fields"]
     ]
     return ServiceForm(service, BlueprintForm([FormSection("", "", False, controls)]))
 
 
-def described_field(service: Mapping[str, Any], key: str) -> dict[str, Any]:
+def field_data(service: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a field of a service as `InputField.as_dict` has an input: with its selector, or one from its schema.
 
     Args:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.tracing.trace import PHRASE
-from hub.core.phrases import restored
+from hub.core.phrases import phrase_from_data
 from web.automations.entity_names import EntityNames
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
 from web.automations.trigger_texts import trigger_text
@@ -95,7 +95,7 @@ class TraceView:
             "trigger": self._names.named(trigger_text(entry.get("trigger"))),
             "reason": reason,
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
-            "text": self._names.named(restored(str(entry.get("text") or ""), entry.get(f"text{PHRASE}"))),
+            "text": self._names.named(phrase_from_data(str(entry.get("text") or ""), entry.get(f"text{PHRASE}"))),
             **self.moment(seconds_of(entry.get("time"))),
             "conditions": [
                 {"path": path, "holds": verdict_of(entries), "reason": self._names.named(_reason(entries))}
@@ -181,5 +181,5 @@ def _reason(entries: Sequence[Mapping[str, Any]]) -> str:
     for entry in reversed(entries):
         result = entry.get("result")
         if isinstance(result, Mapping) and result.get("reason"):
-            return restored(str(result["reason"]), result.get(f"reason{PHRASE}"))
+            return phrase_from_data(str(result["reason"]), result.get(f"reason{PHRASE}"))
     return ""

@@ -15,7 +15,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Required, Schema, secret, string
 from hub.core.surfaces import HttpCall
 from hub.security.people import People
-from hub.tools.agent_secrets import AgentSecrets, asked_for
+from hub.tools.agent_secrets import AgentSecrets, requested_secret
 from hub.tools.approval import Approval, ApprovalState
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import Approvals
@@ -23,7 +23,7 @@ from hub.tools.methods.secrets import GIVEN
 from hub.tools.questions import ANSWER_LIMIT
 from web.chat.asks import ShownAsk
 from web.core.form import read_fields
-from web.core.moments import left
+from web.core.moments import time_left
 from web.core.preferences import local_path
 from web.core.render import Renderer, json_response, see_other, wants_json
 
@@ -80,7 +80,7 @@ class ApprovalsPage:
         fields = read_fields(call, SECRET_ANSWER)
 
         async def keep(question: Approval) -> None:
-            if (asked := asked_for(question)) is None:
+            if (asked := requested_secret(question)) is None:
                 raise InvalidRequest(f"{question.code} asks for words, not for a secret")
             await self._secrets.keep(*asked, fields["value"])
 
@@ -112,7 +112,7 @@ class ApprovalsPage:
         waits = approval.state is ApprovalState.PENDING
         return ShownAsk.of(
             approval,
-            left=left(approval.expires_ms / 1000 - self._wall_time()) if waits else "",
+            left=time_left(approval.expires_ms / 1000 - self._wall_time()) if waits else "",
             who=self._name_of(approval.decided_by or "", viewer),
             time=self._renderer.when(approval.decided_ms),
         )

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from msgspec import Struct
 
-from hub.tools.approval import DIFF, QUESTION, Approval, seen, shown, visible
+from hub.tools.approval import DIFF, QUESTION, Approval, details_text, visible, visible_line
 from hub.tools.questions import SECRET, choices_of
 from web.core.texts import APPROVAL_DETAILS, APPROVAL_TITLES
 
@@ -93,7 +93,7 @@ def line_of(approval: Approval) -> tuple[str, bool]:
         given = details.get("arguments") or details.get("data")
         text = f"{details.get('tool') or details.get('service')}{f' {_flat(given)}' if given else ''}"
     else:
-        return seen(approval.title), False
+        return visible_line(approval.title), False
     return visible(text), True
 
 
@@ -105,7 +105,10 @@ def details_of(approval: Approval) -> list[tuple[str, str]]:
             continue  # the line says what is run
         if key == "program" and isinstance(value, str) and " sha256:" in value:
             program, _, digest = value.rpartition(" ")
-            found += [(APPROVAL_DETAILS["program"], seen(program)), (APPROVAL_DETAILS["hash"], seen(digest))]
+            found += [
+                (APPROVAL_DETAILS["program"], visible_line(program)),
+                (APPROVAL_DETAILS["hash"], visible_line(digest)),
+            ]
             continue
         found.append((APPROVAL_DETAILS.get(key, key), _text(value)))
     return found
@@ -116,7 +119,13 @@ def _is_list(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def _text(value: object) -> str:
-    return seen(value) if isinstance(value, str) else shown(value) if isinstance(value, Mapping) else seen(str(value))
+    return (
+        visible_line(value)
+        if isinstance(value, str)
+        else details_text(value)
+        if isinstance(value, Mapping)
+        else visible_line(str(value))
+    )
 
 
 def _flat(given: Any) -> str:

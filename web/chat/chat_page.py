@@ -24,10 +24,10 @@ from hub.sessions.store import SessionStore
 from web.chat.box import box_choices
 from web.chat.last_lines import LINES_SHOWN, LastLines
 from web.chat.live_chat import LiveChat
-from web.chat.pieces import files_of, recalled, uses_canvas
+from web.chat.pieces import files_of, recalled_memories, uses_canvas
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
-from web.chat.talk_list import channel_of, channels_of, listed
+from web.chat.talk_list import channel_of, channels_of, top_conversations
 from web.core.form import read_fields
 from web.core.formats import title_of
 from web.core.live import Frame
@@ -324,7 +324,7 @@ class ChatPage:
             "next_key": f"web-{new_id()}",
             "text_limit": TEXT_LIMIT,
             "suggestions": list(SUGGESTIONS),
-            "memory_used": recalled(turns[-TURN_LIMIT:]),
+            "memory_used": recalled_memories(turns[-TURN_LIMIT:]),
             "files": files_of(turns[-TURN_LIMIT:]),
             "canvas": uses_canvas(turns[-TURN_LIMIT:]),
         }
@@ -364,7 +364,7 @@ class ChatPage:
         else:
             # Who searches finds what is archived or snoozed too.
             kind = everything if search else [each for each in everything if self._kind(each) == show]
-            shown = [(each, 0) for each in listed(kind, SESSION_LIMIT, channel=channel, search=search)]
+            shown = [(each, 0) for each in top_conversations(kind, SESSION_LIMIT, channel=channel, search=search)]
         states = await self._sources.last_states([session.key for session, _ in shown])
         return {
             "default_agent": self._agents.default().id,

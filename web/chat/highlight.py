@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 _PLAIN = frozenset({"", "text", "txt", "plain", "console", "output", "log"})
 
 
-def highlighted(code: str, language: str) -> str:
+def highlight(code: str, language: str) -> str:
     """Return code as HTML in which some words have the classes k, s, c, m and nf.
 
     Args:

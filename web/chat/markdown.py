@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hub.messaging.outbox.markup import is_costly
-from web.chat.highlight import highlighted
+from web.chat.highlight import highlight
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -183,7 +183,7 @@ def _code(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env:
     token = tokens[index]
     (language, *_) = (*token.info.split(), "")
     head = f"<header><span>{html.escape(language)}</span><button></button></header>"
-    coloured = highlighted(token.content, language)
+    coloured = highlight(token.content, language)
     return f'<div class="code">{head}<pre tabindex="0"><code>{coloured}</code></pre></div>\n'
 
 

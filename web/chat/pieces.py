@@ -100,7 +100,7 @@ def _asker(parts: Sequence[ShownPart], ask: ShownAsk) -> int:
     return next(open_then, len(parts) - 1)
 
 
-def recalled(turns: Iterable[ShownTurn]) -> list[str]:
+def recalled_memories(turns: Iterable[ShownTurn]) -> list[str]:
     """Return the recalled memories in some turns, a line each, the newest first."""
     notes = [part.text for turn in turns if turn.channel == MEMORY for part in turn.parts if part.kind == "text"]
     lines = [

@@ -13,7 +13,7 @@ KEYS_KNOWN = 16_384
 """Conversations whose channel is remembered; more than a home has."""
 
 
-def listed(sessions: Iterable[Session], limit: int, *, channel: str = "", search: str = "") -> list[Session]:
+def top_conversations(sessions: Iterable[Session], limit: int, *, channel: str = "", search: str = "") -> list[Session]:
     """Return the conversations at the top of a list: pinned ones first, then in the order in which they come.
 
     Args:

@@ -97,12 +97,12 @@ def control_of(name: str, key: str, schema: JsonSchema, value: Any = MISSING, *,
     if not _fits(kind, value, choices, many=many):
         kind, choices = "yaml", ()
     description = str(schema.get("description", ""))
-    shown = shown_text(kind, value)
+    shown = field_text(kind, value)
     types = frozenset(_all_types(schema))
     return Control(name, key, kind, shown, choices, description, required, None, many, types, _default(schema))
 
 
-def shown_text(kind: str, value: Any) -> str:
+def field_text(kind: str, value: Any) -> str:
     """Return a value as the text of a field of a kind."""
     if value is MISSING or value is None:
         return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from hub.core.languages import asked_language
+from hub.core.languages import preferred_language
 from hub.core.phrases import Phrase
 
 LOCALE_DIR = Path(__file__).parent.parent / "locale"
@@ -83,7 +83,7 @@ def choose_language(cookie: str | None, accept_language: str | None, default: st
     """
     if cookie is not None and cookie in LANGUAGES:
         return cookie
-    return asked_language(accept_language, tuple(LANGUAGES), default)
+    return preferred_language(accept_language, tuple(LANGUAGES), default)
 
 
 def read_po(source: str) -> dict[str, tuple[str, ...]]:

@@ -66,7 +66,7 @@ def title(date: dt.date, today: dt.date) -> str:
     return near.get((today - date).days) or weekday(date, today)
 
 
-def left(seconds: float) -> str:
+def time_left(seconds: float) -> str:
     """Return the remainder of a short time: minutes and seconds, with hours when it is long."""
     minutes, rest = divmod(max(0, int(seconds)), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

@@ -10,7 +10,7 @@ from hub.core.states import EntityState, StateMachine
 from hub.gateway.calls.plain_data import as_json
 from hub.security.redaction import Redactor
 from web.core.render import Renderer
-from web.settings.yaml_view import yaml_shown
+from web.settings.yaml_view import to_yaml
 
 ROWS_LIMIT = 200
 QUERY_LIMIT = 200
@@ -82,7 +82,7 @@ class StateRows:
     def _row(self, state: EntityState) -> dict[str, Any]:
         clean = self._redactor.redact_data(as_json({"state": state.state, "attributes": dict(state.attributes)}))
         attributes = {key: each for key, each in clean["attributes"].items() if key != "set_by"}
-        shown = yaml_shown(attributes) if attributes else ""
+        shown = to_yaml(attributes) if attributes else ""
         cut = len(shown) > ATTRIBUTES_LIMIT
         ts_ms = int(state.last_updated * 1000)
         return {

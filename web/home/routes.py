@@ -50,7 +50,7 @@ def routes(login: LoginPage, home: LazyPages[HomePage]) -> list[Route]:
     ]
 
 
-def finding_routes(find: LazyPages[FindPage], pick: LazyPages[PickPage]) -> list[Route]:
+def find_routes(find: LazyPages[FindPage], pick: LazyPages[PickPage]) -> list[Route]:
     """Return the routes that find things by name; there are none in recovery mode."""
     return [
         page("/find", find.handler(lambda each: each.find)),

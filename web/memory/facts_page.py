@@ -16,7 +16,14 @@ from web.core.texts import MEMORY_KINDS, MEMORY_REASONS
 from web.core.urls import memory_place
 from web.memory.fact_history import FactHistory
 from web.memory.facts import Fact, FactShelf
-from web.memory.files_page import NOTHING_TO_REMEMBER, MemoryPageTools, flash_message, may_write, number_of, unsettled
+from web.memory.files_page import (
+    NOTHING_TO_REMEMBER,
+    MemoryPageTools,
+    flash_message,
+    may_write,
+    number_of,
+    open_questions,
+)
 from web.memory.shelf import facts_of
 
 PATH = "/memory"
@@ -85,7 +92,7 @@ class MemoryFactsPage:
             "pages": pages,
             "earlier": place(number - 1) if number > 1 else None,
             "later": place(number + 1) if number < pages else None,
-            "unsettled": await unsettled(self._tools, call, listed["files"], asked),
+            "unsettled": await open_questions(self._tools, call, listed["files"], asked),
             "correcting": old is not None or bool(draft["replaces"]),
             "draft": dict(draft),
             "error": failed.message if failed else "",

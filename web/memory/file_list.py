@@ -94,7 +94,7 @@ def _path(file: File) -> str:
     return str(file["path"])
 
 
-def chosen_month(asked: str, months: Sequence[str]) -> str | None:
+def pick_month(asked: str, months: Sequence[str]) -> str | None:
     """Return the month to show: the requested one if it has entries, else the latest."""
     if _MONTH.fullmatch(asked) and asked in months:
         return asked

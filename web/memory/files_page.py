@@ -24,10 +24,10 @@ from web.memory.file_list import (
     audience_of,
     by_month,
     by_section,
-    chosen_month,
     day_of,
     is_writable,
     name_of,
+    pick_month,
     section_of,
 )
 from web.memory.names import MemoryNames
@@ -168,7 +168,7 @@ class MemoryPage:
     def _shelf(self, files: Sequence[File], query: Mapping[str, str], agent: str | None) -> dict[str, Any]:
         sections = by_section(files)
         months = by_month(sections.pop(DAYS, ()))
-        month = chosen_month(query.get("month", ""), list(months))
+        month = pick_month(query.get("month", ""), list(months))
         alone = query.get("section", "")
         if alone and alone not in sections:
             raise NotFound(f"there is nothing of {alone[:40]!r} in this memory")
@@ -237,7 +237,9 @@ class MemoryPage:
         }
 
 
-async def unsettled(tools: MemoryPageTools, call: HttpCall, files: Sequence[File], asked: str) -> dict[str, Any] | None:
+async def open_questions(
+    tools: MemoryPageTools, call: HttpCall, files: Sequence[File], asked: str
+) -> dict[str, Any] | None:
     """Return the number of open questions of the tidy-up and the place of the first."""
     if not any(file["path"] == CURATED for file in files):
         return None

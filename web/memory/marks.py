@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from hub.memory.words import fold, words_asked, words_of
+from hub.memory.words import fold, query_words, words_of
 
 _MARKUP = re.compile(r"(<[^>]*>|&#?\w+;)")
 _PIECE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W\d_]+)?")
@@ -19,7 +19,7 @@ class Marker:
     """
 
     def __init__(self, query: str) -> None:
-        self._words = frozenset(words_asked(query))
+        self._words = frozenset(query_words(query))
 
     def mark(self, html: str) -> str:
         """Return rendered Markdown with the words in `<mark>`; tags and references are unchanged."""

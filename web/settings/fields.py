@@ -343,9 +343,7 @@ class ShownField(Struct):
         }
 
 
-def shown_field(
-    field: SettingField, schema: Mapping[str, Any], raw: Mapping[str, Any], *, restarts: bool
-) -> ShownField:
+def read_field(field: SettingField, schema: Mapping[str, Any], raw: Mapping[str, Any], *, restarts: bool) -> ShownField:
     """Return a field with the value that the files have.
 
     Args:

@@ -22,7 +22,7 @@ from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
 from web.core.navigation import GROUPS
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.settings.fields import PAGES, SettingField, ShownField, shown_field
+from web.settings.fields import PAGES, SettingField, ShownField, read_field
 
 if TYPE_CHECKING:
     from hub.config.files_editor import EditPlace
@@ -165,7 +165,7 @@ class SettingsPage:
                 if section is None:
                     continue
                 restarts = section.restart or (len(field.path) > 1 and field.path[1] in section.restart_keys)
-                found.append(shown_field(field, to_json_schema(section.schema), raw, restarts=restarts))
+                found.append(read_field(field, to_json_schema(section.schema), raw, restarts=restarts))
         return found
 
     def cards(self, name: str, fields: Sequence[ShownField], words: Catalogue) -> list[dict[str, Any]]:

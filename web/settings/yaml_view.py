@@ -10,7 +10,7 @@ from hub.config.render import inline, is_block, key_text
 INDENT = "  "
 
 
-def yaml_shown(value: Any) -> str:
+def to_yaml(value: Any) -> str:
     """Return data as YAML for reading.
 
     Raises:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-from hub.core.phrases import Phrase, phrase, restored
+from hub.core.phrases import Phrase, phrase, phrase_from_data
 from web.automations.entity_names import EntityNames
 from web.automations.trigger_texts import trigger_text
 from web.core.durations import duration_text
@@ -125,7 +125,7 @@ class HappeningView(Struct, frozen=True):
 
     def words(self, told: Plain, name: str) -> str:
         """Return a text of the answer, as a phrase where it is the hub's, with things by their names."""
-        text = restored(told.get(name) or "", told.get(f"{name}Phrase"))
+        text = phrase_from_data(told.get(name) or "", told.get(f"{name}Phrase"))
         if isinstance(text, Phrase):
             names = {"channel": channel_name, "model": model_name, "other": model_name, "agent": self.agent_name}
             text = phrase(

@@ -26,7 +26,7 @@ class UsageChart(Struct, frozen=True):
     values: Sequence[Sequence[float]]
 
 
-def stacked(rows: Sequence[Mapping[str, Any]], by: str, measure: str, days: int, today: date) -> UsageChart:
+def stack_rows(rows: Sequence[Mapping[str, Any]], by: str, measure: str, days: int, today: date) -> UsageChart:
     """Return the chart of sums by day.
 
     Args:

@@ -17,7 +17,7 @@ from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import BUDGET_PERIODS, USAGE_PARTS
-from web.usage.chart import stacked
+from web.usage.chart import stack_rows
 
 PATH = "/agents/usage"
 SPANS = (7, 30, 90)
@@ -64,7 +64,7 @@ class UsagePage:
         each_day = await self._client.ask(call, "models.usage", {"days": days, "by": by, "each_day": True})
         status = await self._client.ask(call, "models.status")
         measure = "cost_usd" if found["total"]["cost_usd"] else "tokens"
-        chart = stacked(each_day["rows"], by, measure, days, self._renderer.today())
+        chart = stack_rows(each_day["rows"], by, measure, days, self._renderer.today())
         names = await self._names(call, by, {row[by] for row in found["rows"]})
         data = {
             "days": days,

@@ -13,7 +13,7 @@ PROBLEMS_SHOWN = 5
 _FENCED = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
 
-def asked_form(form: AnswerForm) -> str:
+def form_instruction(form: AnswerForm) -> str:
     """Return the instruction to answer in JSON, since not every provider can enforce a form."""
     text = "Your final answer is one JSON object and nothing else: no other words, no code fence."
     if form.schema is None:
@@ -21,12 +21,12 @@ def asked_form(form: AnswerForm) -> str:
     return f"{text} It fits this JSON Schema:\n{orjson.dumps(dict(form.schema)).decode()}"
 
 
-def asked_again(problem: str) -> str:
+def retry_instruction(problem: str) -> str:
     """Return the request to answer again, because the answer is not in the form."""
     return f"This answer is not in the form that was asked for: {problem}. Answer again, with the JSON alone."
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """Return an answer without a surrounding code fence."""
     fenced = _FENCED.match(text)
     return (fenced[1] if fenced else text).strip()
@@ -35,7 +35,7 @@ def unfenced(text: str) -> str:
 def problem_of(text: str, form: AnswerForm) -> str | None:
     """Return the problem of an answer, or None."""
     try:
-        value = orjson.loads(unfenced(text))
+        value = orjson.loads(strip_fence(text))
     except ValueError as error:
         return f"it is not JSON ({error})"
     if form.schema is None:

@@ -114,7 +114,7 @@ class Verdict(Struct, frozen=True):
     told: tuple[BudgetState, ...] = field(default_factory=tuple)
 
 
-def judged(budgets: Sequence[RunBudget], spent: Callable[[RunBudget], Spending | None]) -> Verdict:
+def decide(budgets: Sequence[RunBudget], spent: Callable[[RunBudget], Spending | None]) -> Verdict:
     """Return the decision of the budgets; `spent` returns what counts for one, None if it does not apply."""
     stop: BudgetState | None = None
     degrade: BudgetState | None = None

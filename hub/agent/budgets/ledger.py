@@ -16,7 +16,7 @@ from hub.agent.budgets.budgets import (
     Spending,
     Verdict,
     budgets_from_config,
-    judged,
+    decide,
 )
 from hub.core.clock import Clock
 from hub.core.sql import SqlConnection
@@ -118,7 +118,7 @@ class BudgetLedger:
             place = self._place(budget, spender)
             return None if place is None else self._counts.get(place, Spending())
 
-        verdict = judged(self.budgets, spent)
+        verdict = decide(self.budgets, spent)
         told = tuple(state for state in verdict.told if self._is_news(state, spender))
         return Verdict(verdict.stop, verdict.degrade, told)
 

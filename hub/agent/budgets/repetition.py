@@ -85,7 +85,7 @@ class Repetition(Struct, frozen=True):
         )
 
 
-def call_made(call: ToolCallBlock, result: ToolResult, *, read_only: bool) -> ToolCallMade:
+def digest_call(call: ToolCallBlock, result: ToolResult, *, read_only: bool) -> ToolCallMade:
     """Return a call and its result as digests."""
     arguments = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
     asked = _digest(call.name, arguments, (call.malformed or "").encode())

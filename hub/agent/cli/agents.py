@@ -214,10 +214,10 @@ def set_(
 
 
 def _checked(home: Path) -> Checked:
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
 
     require_home(home)
-    checked = checked_home(home)
+    checked = check_home(home)
     refuse_broken(checked, ("agents",))
     return checked
 

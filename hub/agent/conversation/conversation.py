@@ -43,7 +43,7 @@ QUOTED = "quoted"
 """Stands with words of this home that hold words from outside: these are quoted in them, the rest is as it was said."""
 
 
-def said_data(*, channel: str | None, sender: str | None, trusted: bool, quoted: bool = False) -> dict[str, Any]:
+def message_data(*, channel: str | None, sender: str | None, trusted: bool, quoted: bool = False) -> dict[str, Any]:
     """Return the data stored with a user's words, so that they are always shown the same way.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.conversation.conversation import said_data
+from hub.agent.conversation.conversation import message_data
 from hub.agent.run_request import RunRequest
 from hub.core.lanes import MAIN
 from hub.models.contract import Role, user_message
@@ -39,7 +39,7 @@ def side_note(
         user_message(text),
         ts_ms,
         id=id,
-        data={**(data or {}), **said_data(channel=channel, sender=None, trusted=trusted)},
+        data={**(data or {}), **message_data(channel=channel, sender=None, trusted=trusted)},
         provenance=Provenance(trusted, channel),
     )
 
@@ -51,7 +51,7 @@ def note_channel(entry: TranscriptEntry) -> str | None:
     return str(channel) if is_note else None
 
 
-def quoted_lines(text: str) -> str:
+def quote_lines(text: str) -> str:
     """Return text as a Markdown quotation, with anything that looks like one of our markers defused."""
     return "\n".join(f"> {line.rstrip()}" for line in harmless(text).splitlines() if line.strip())
 

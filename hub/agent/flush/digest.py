@@ -19,7 +19,7 @@ from hub.agent.parts import Charge
 from hub.agent.small_call import SmallCall, read_object, real_candidates, retry_messages
 from hub.core.errors import HubError
 from hub.memory.front_matter import on_one_line
-from hub.memory.words import naming_words
+from hub.memory.words import significant_words
 from hub.models.contract import Message, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
@@ -159,7 +159,7 @@ def read_reply(reply: str, lines: Sequence[SaidLine], model: str) -> Digest:
 
 def plain_digest(lines: Sequence[SaidLine]) -> Digest:
     """Return the last messages, shortened, titled by the first words that named something."""
-    first = next((line.text for line in lines if line.speaker is not None and naming_words(line.text)), "")
+    first = next((line.text for line in lines if line.speaker is not None and significant_words(line.text)), "")
     words = _plain(first, TITLE_LIMIT)
     last = lines[-LAST_LINES:]
     points = tuple(f"{line.speaker or 'Assistant'}: {_plain(line.text, LAST_LINE_LIMIT)}" for line in last)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.flush.digest import Digester
-from hub.agent.flush.said import SaidWords, read_branch, said_since
+from hub.agent.flush.said import SaidWords, messages_since, read_branch
 from hub.agent.flush.store import FlushPlan, FlushPosition, FlushStore
 from hub.agent.flush.turn import MemoryTurn, TurnScene
 from hub.core.clock import Clock
@@ -254,7 +254,9 @@ class Flush:
             branch = await asyncio.to_thread(read_branch, path, session.session_id)
         except OSError as error:
             raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
-        return said_since(branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms, left_out=left_out)
+        return messages_since(
+            branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms, left_out=left_out
+        )
 
     async def _whose(self, session: Session) -> _Whose:
         """Return the memory that a conversation is written to.

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hub.agent.conversation.conversation import RUN_RESTARTED, harmless_name
 from hub.agent.conversation.side_note import HUB_CHANNELS
-from hub.memory.words import naming_words
+from hub.memory.words import significant_words
 from hub.models.contract import Role
 from hub.sessions.entry import Header, TranscriptEntry
 from hub.sessions.transcript import Transcript
@@ -43,7 +43,7 @@ class SaidWords(Struct, frozen=True):
     @property
     def names_something(self) -> bool:
         """Whether a person said more than a greeting."""
-        return any(line.speaker is not None and naming_words(line.text) for line in self.lines)
+        return any(line.speaker is not None and significant_words(line.text) for line in self.lines)
 
 
 def read_branch(path: Path, session_id: str) -> list[TranscriptEntry]:
@@ -63,7 +63,7 @@ FORGET = "forget"
 """The tool by which something is forgotten; what was said until it was done would bring it back."""
 
 
-def said_since(
+def messages_since(
     branch: Sequence[TranscriptEntry],
     entry_id: str | None = None,
     entry_ms: int = 0,

@@ -8,8 +8,8 @@ from datetime import datetime, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.conversation.side_note import REMINDER, is_said_by_a_person, quoted_lines, side_note
-from hub.agent.intents.match import IntentIndex, checked_topics
+from hub.agent.conversation.side_note import REMINDER, is_said_by_a_person, quote_lines, side_note
+from hub.agent.intents.match import IntentIndex, clean_topics
 from hub.agent.intents.store import IntentStore, StandingIntent
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
@@ -124,7 +124,7 @@ class StandingIntents:
             raise InvalidRequest(f"it can be kept for 1 to {EXPIRES_DAYS_LIMIT} days")
         if not 0 <= new.every_hours <= COOLDOWN_HOURS_LIMIT:
             raise InvalidRequest(f"it is silent for 0 to {COOLDOWN_HOURS_LIMIT:g} hours in between")
-        topics = checked_topics(new.topics)
+        topics = clean_topics(new.topics)
         now = self._now_ms()
         self._drop_expired(now)
         expires_ms, cooldown_s = now + new.days * DAY_S * 1_000, int(new.every_hours * 3_600)
@@ -219,7 +219,7 @@ class StandingIntents:
         person = self._people().by_id(intent.person) if intent.person is not None else None
         name = person.name if person is not None else "someone here"
         day = datetime.fromtimestamp(intent.created_ms / 1_000, self._zone())
-        return f"{name}, {day:%Y-%m-%d}, for when {' or '.join(intent.topics)} comes up:\n{quoted_lines(intent.text)}"
+        return f"{name}, {day:%Y-%m-%d}, for when {' or '.join(intent.topics)} comes up:\n{quote_lines(intent.text)}"
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hub.core.errors import InvalidRequest
-from hub.memory.words import words_asked, words_of
+from hub.memory.words import query_words, words_of
 
 MESSAGE_LIMIT = 4_000
 """The number of characters of a message that are searched."""
@@ -23,10 +23,10 @@ def split_topics(text: str) -> tuple[str, ...]:
     Raises:
         InvalidRequest: One names nothing or is too long, or there are too many.
     """
-    return checked_topics([each for each in _BETWEEN.split(text.strip()) if each])
+    return clean_topics([each for each in _BETWEEN.split(text.strip()) if each])
 
 
-def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
+def clean_topics(topics: Iterable[str]) -> tuple[str, ...]:
     """Return topics stripped of surrounding space, without duplicates.
 
     Raises:
@@ -48,7 +48,7 @@ def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
 
 def topic_words(topic: str) -> frozenset[str]:
     """Return the words that a message must contain."""
-    return frozenset(words_asked(topic))
+    return frozenset(query_words(topic))
 
 
 class IntentIndex:

@@ -34,14 +34,14 @@ from hub.core.schema import (
     string,
 )
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, Method, MethodCall
-from hub.models.choosing import chosen
+from hub.models.choosing import choose_model
 from hub.models.contract import AUTO
 from hub.models.images import image_type
 from hub.models.registry import ModelRegistry
 from hub.models.schema import model_ref
 from hub.models.thinking import LEVELS
 from hub.tools.registry import ToolRegistry
-from hub.tools.switches import left_on, switched
+from hub.tools.switches import enabled_tools, switch_tools
 
 OWNER = "gateway"
 CHANNELS_LIMIT = 100
@@ -125,11 +125,11 @@ class AgentEditMethods:
         await self._renew()
         agent, raw = self._agents.get(call.params["agentId"]), self._config.current.raw
         place = editing.place_of(raw, agent.id)
-        item = editing.stated(raw)[place] if place is not None else {}
+        item = editing.configured_agents(raw)[place] if place is not None else {}
         catalog = self._tools.catalog()
         named = [(each["name"], each["group"]) for each in catalog]
-        mine = left_on(named, self._rules(agent.id))
-        everybody = left_on(named, self._config.current.or_default("tools"))
+        mine = enabled_tools(named, self._rules(agent.id))
+        everybody = enabled_tools(named, self._config.current.or_default("tools"))
         return {
             "agentId": agent.id,
             **agent.as_dict(),
@@ -156,10 +156,10 @@ class AgentEditMethods:
             if params.get("tools"):
                 item["tools"] = self._switched({}, params["tools"])
             raw = self._config.current.raw
-            edits = editing.added(raw, agents, item)
+            edits = editing.add_agent(raw, agents, item)
             if "channels" in params or "budget" in params:
                 rest: dict[str, Any] = {key: params[key] for key in ("channels", "budget") if key in params}
-                edits |= editing.changed(raw, agents, id, rest)
+                edits |= editing.change_agent(raw, agents, id, rest)
             await self._write(edits)
             agent = self._agents.get(id)
         return {"ok": True, "agentId": id, "name": agent.name, "workspace": str(agent.workspace)}
@@ -173,7 +173,7 @@ class AgentEditMethods:
             if "tools" in change:
                 change["tools"] = self._switched(self._rules(agent.id), change["tools"])
             picture = await self._picture(agent, change)
-            edits = editing.changed(self._config.current.raw, self._agents.all(), agent.id, change)
+            edits = editing.change_agent(self._config.current.raw, self._agents.all(), agent.id, change)
             if picture is not None:
                 await FILES.run(self._workspaces.ensure, agent.id)
                 await FILES.run(self._workspaces.root(agent.id).write_bytes, change["avatar"], picture)
@@ -184,7 +184,7 @@ class AgentEditMethods:
         async with self._changing:
             await self._renew()
             agent = self._agents.get(call.params["agentId"])
-            edits, bindings = editing.removed(self._config.current.raw, agent)
+            edits, bindings = editing.remove_agent(self._config.current.raw, agent)
             await self._write(edits)
         kept = str(agent.workspace)
         return {"ok": True, "agentId": agent.id, "removedBindings": bindings, "keptWorkspace": kept}
@@ -195,13 +195,13 @@ class AgentEditMethods:
         return next((each["tools"] for each in listed if each["id"] == id), {})
 
     def _switched(self, rules: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
-        return switched([(each["name"], each["group"]) for each in self._tools.catalog()], rules, switches)
+        return switch_tools([(each["name"], each["group"]) for each in self._tools.catalog()], rules, switches)
 
     async def _check_model(self, change: Mapping[str, Any]) -> None:
         if change.get("model") in (None, AUTO):
             return
         try:
-            await chosen(self._models, change["model"])
+            await choose_model(self._models, change["model"])
         except HubError as error:
             error.details["field"] = "model"
             raise

@@ -8,7 +8,7 @@ from typing import Any
 from hub.agent.agents import Agent, Agents
 from hub.core.schema import All, In, Length, Optional, Schema
 from hub.core.surfaces import READ, Method, MethodCall
-from hub.models.answering import answering
+from hub.models.answering import answering_model
 from hub.models.contract import ModelInfo
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import SessionKey, main_key
@@ -47,7 +47,7 @@ class CatalogMethods:
         """Return the models as `status` shows them."""
         status = self._models.status()
         agent = self._agents.default()
-        resolved = await answering(self._models, agent.model, agent.credentials)
+        resolved = await answering_model(self._models, agent.model, agent.credentials)
         return {
             "default": resolved["ref"],
             "reason": resolved["reason"],

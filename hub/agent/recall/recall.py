@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.compaction.entry import since_compaction
-from hub.agent.conversation.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
+from hub.agent.conversation.side_note import MEMORY, is_said_by_a_person, note_channel, quote_lines, side_note
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
 from hub.agent.taint.audience import common_scope
@@ -21,7 +21,7 @@ from hub.core.events import EventBus
 from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory
 from hub.memory.registry import MemoryRegistry
 from hub.memory.scope import MemoryScope
-from hub.memory.words import naming_words, words_of
+from hub.memory.words import significant_words, words_of
 from hub.security.people import People
 from hub.sessions.entry import event_entry
 from hub.sessions.privacy import scope_of
@@ -90,7 +90,7 @@ class Recall:
         if memory is None or not is_said_by_a_person(request):
             return
         text = request.message.text[:QUERY_LIMIT]
-        if len(text) <= SHORT and not naming_words(text):
+        if len(text) <= SHORT and not significant_words(text):
             return  # known without a look at files
         people = self._needs.people()
         scope = scope_of(request.session_key, request.context.authority, people)
@@ -102,7 +102,7 @@ class Recall:
         wanted = settings["groups"] if scope.group is not None else settings["direct"]
         if not wanted or self._needs.clock.monotonic() < self._paused_until:
             return
-        if asked := naming_words(text):
+        if asked := significant_words(text):
             await self._recall(_Asked(request, scope, text, frozenset(asked), settings), memory, store)
 
     async def _recall(self, asked: _Asked, memory: Memory, store: Store) -> None:
@@ -223,7 +223,7 @@ def _is_among(hit: Hit, before: Iterable[tuple[str, frozenset[str]]]) -> bool:
 
 
 def _text(hits: Iterable[Hit]) -> str:
-    return "\n\n".join([_HEAD, *(f"{_place(hit)}\n{quoted_lines(hit.shown)}" for hit in hits)])
+    return "\n\n".join([_HEAD, *(f"{_place(hit)}\n{quote_lines(hit.shown)}" for hit in hits)])
 
 
 def _place(hit: Hit) -> str:

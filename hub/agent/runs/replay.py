@@ -43,7 +43,7 @@ def replay_request(
     said = transcript.get(user_entry_id(run_id))
     if said is None or said.message is None:
         raise NotFound(f"what the run {run_id[:100]!r} was asked is not kept", details={"run_id": run_id[:100]})
-    *history, shown = sent_up_to(transcript, said, parts.workspaces.zone())
+    *history, shown = messages_up_to(transcript, said, parts.workspaces.zone())
     reading = [tool.name for tool in parts.tools.all() if tool.annotations.read_only and not tool.annotations.egress]
     policy = ToolPolicy(allow=frozenset(reading), source="replay")
     own_id = new_id()
@@ -61,7 +61,7 @@ def replay_request(
     )
 
 
-def sent_up_to(transcript: Transcript, last: TranscriptEntry, zone: tzinfo) -> Sequence[Message]:
+def messages_up_to(transcript: Transcript, last: TranscriptEntry, zone: tzinfo) -> Sequence[Message]:
     """Return what a model was sent of a conversation, up to an entry."""
     entries = [last]
     while (parent := transcript.get(entries[-1].parent_id or "")) is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from hub.agent.runs.replay import sent_up_to
+from hub.agent.runs.replay import messages_up_to
 from hub.agent.runs.run_timeline import RunWords
 from hub.agent.runs.trace import TOOLS
 from hub.models.contract import Block, Image, Message, Role, TextBlock, Thinking, ToolCallBlock
@@ -71,7 +71,7 @@ def conversation(
     place = sum(each["error"] != OVERFLOWED for each in calls[:number])
     own = [entry for entry in entries if entry.run_id == run_id and entry.message is not None]
     last = transcript.get(spoken[place].parent_id or "") if place < len(spoken) else own[-1] if own else None
-    messages = sent_up_to(transcript, last, zone) if last is not None else ()
+    messages = messages_up_to(transcript, last, zone) if last is not None else ()
     shown = messages[-min(calls[number].get("messages") or MESSAGES_LIMIT, MESSAGES_LIMIT) :]
     return {"messages": [_message(each) for each in shown], "leftOut": len(messages) - len(shown)}
 

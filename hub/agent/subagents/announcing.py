@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.runner import AgentRunner
-from hub.agent.subagents.record import Subagent, SubagentStore, announced
+from hub.agent.subagents.record import Subagent, SubagentStore, mark_announced
 from hub.agent.subagents.words import announcement, is_skipped
 from hub.agent.taint.authorship import AUTOMATION
 from hub.core.context import Context
@@ -148,7 +148,7 @@ class Announcer:
         self._runner.insert_queued(connection, request)
 
     def _end(self, request: RunRequest, place: str, connection: SqlConnection, result: RunResult) -> None:
-        announced(connection, request.run_id, self._runner.parts.now_ms())
+        mark_announced(connection, request.run_id, self._runner.parts.now_ms())
         if place:
             self._places.answer(connection, place, request, result)
 

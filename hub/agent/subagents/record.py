@@ -124,12 +124,12 @@ class SubagentStore:
         return [_read(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
 
-def announced(connection: SqlConnection, announce_id: str, now_ms: int) -> None:
+def mark_announced(connection: SqlConnection, announce_id: str, now_ms: int) -> None:
     """Mark the results of an announcement as heard; in the caller's transaction."""
     connection.execute("UPDATE subagents SET announced_ms = ? WHERE announce_id = ?", (now_ms, announce_id))
 
 
-def named(subagents: Iterable[Subagent], target: str) -> list[Subagent]:
+def find_subagents(subagents: Iterable[Subagent], target: str) -> list[Subagent]:
     """Return the subagents that an id, the end of one, a label or a session key names."""
     return [
         each

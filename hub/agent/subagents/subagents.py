@@ -14,7 +14,7 @@ from hub.agent.runner import AgentRunner
 from hub.agent.runs.store import RunStore
 from hub.agent.subagents.announcing import Announcer, RequesterPlaces
 from hub.agent.subagents.mail import SubagentMail
-from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore, named
+from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore, find_subagents
 from hub.agent.subagents.settings import LANE
 from hub.agent.subagents.spawning import SpawnRequest, ask_before_spawning, child_key, subagent_rights
 from hub.agent.subagents.words import announcement, is_skipped, subagent_context
@@ -22,7 +22,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.lanes import Priority
-from hub.models.choosing import chosen
+from hub.models.choosing import choose_model
 from hub.models.contract import Message, user_message
 from hub.sessions.keys import SessionKey, SessionKind, is_incognito
 from hub.storage.database import Database
@@ -86,7 +86,7 @@ class Subagents:
         request = await ask_before_spawning(parts, request, agent.id, depth)
         model = request.model or settings.model
         if model is not None:
-            await (parts.models.resolve(model) if model == settings.model else chosen(parts.models, model))
+            await (parts.models.resolve(model) if model == settings.model else choose_model(parts.models, model))
         place = await self._places.find(request.run_id, request.session_key)
         if request.thread:
             label = request.label or " ".join(request.task.split())[:TITLE_CHARS]
@@ -169,7 +169,7 @@ class Subagents:
         Raises:
             NotFound: There is none, or more than one.
         """
-        found = named(self.below(session_key), target)
+        found = find_subagents(self.below(session_key), target)
         if len(found) != 1:
             many = f"{len(found)} subagents are called so; give the id" if found else "there is no such subagent"
             raise NotFound(f"target: {many} (action list names them)")

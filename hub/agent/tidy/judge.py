@@ -21,7 +21,7 @@ from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.memory.alike import Relation
-from hub.memory.tidy.marks import shown
+from hub.memory.tidy.marks import one_line
 from hub.memory.tidy.pairs import Pair, PairQuestion
 from hub.models.contract import Message, Usage, user_message
 from hub.models.registry import ModelRegistry
@@ -205,5 +205,5 @@ def _listed(batch: Sequence[PairQuestion]) -> str:
     lines = []
     for number, each in enumerate(batch, start=1):
         for name, entry in (("older", each.older), ("newer", each.newer)):
-            lines.append(f"{number}. {name}, {entry.day or 'without a date'}: {shown(entry.passage.text)}")
+            lines.append(f"{number}. {name}, {entry.day or 'without a date'}: {one_line(entry.passage.text)}")
     return "\n".join(lines)

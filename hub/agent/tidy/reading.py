@@ -14,9 +14,9 @@ from hub.memory.alike import NEAR, fact_key
 from hub.memory.contract import CHANGES_LIMIT, Hit, Memory
 from hub.memory.notebook import MemoryFile, MemoryText
 from hub.memory.scope import MemoryScope
-from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
+from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, area_entries, by_place
 from hub.memory.tidy.pairs import Pair, pair_of
-from hub.memory.tidy.undone import undone_in
+from hub.memory.tidy.undone import undone_entries
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ async def alike_in(
     memory: Memory, readings: Sequence[TidyInput], agent_id: str, scope: MemoryScope, today: date
 ) -> _Alike:
     """Return, for each area, how similar pairs of its texts are; never across areas."""
-    entries = [await asyncio.to_thread(standing_in, each.area, each.files, today) for each in readings]
+    entries = [await asyncio.to_thread(area_entries, each.area, each.files, today) for each in readings]
     try:
         pairs = await memory.similar(agent_id=agent_id, scope=scope, threshold=NEAR, limit=PAIRS_LIMIT)
     except HubError as error:
@@ -83,10 +83,10 @@ async def alike_in(
     return {each.area.name: _alike(pairs, some) for each, some in zip(readings, entries, strict=True)}
 
 
-async def undone_for(memory: Memory, agent_id: str, scope: MemoryScope) -> frozenset[str]:
+async def undone_tidying(memory: Memory, agent_id: str, scope: MemoryScope) -> frozenset[str]:
     """Return the earlier tidying that was undone."""
     changes = await memory.notebook.changes(agent_id=agent_id, scope=scope, limit=CHANGES_LIMIT)
-    return undone_in(each.diff for each in changes if each.reason == REASON and each.undone)
+    return undone_entries(each.diff for each in changes if each.reason == REASON and each.undone)
 
 
 _Alike = Mapping[str, Mapping[Pair, float]]

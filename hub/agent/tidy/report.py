@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from hub.memory.markdown import passages
 from hub.memory.places import CURATED_LIMIT_BYTES
 from hub.memory.tidy.entries import Standing
-from hub.memory.tidy.marks import shown
+from hub.memory.tidy.marks import one_line
 from hub.memory.tidy.plan import TidyPlan
 
 CONTEXT_LINES = 3
@@ -133,7 +133,7 @@ def diff_of(before: Mapping[str, str], after: Mapping[str, str | None]) -> str:
 
 def _entry_data(entry: Standing) -> dict[str, Any]:
     return {
-        "text": shown(entry.passage.text),
+        "text": one_line(entry.passage.text),
         "path": entry.path,
         "start_line": entry.passage.start_line,
         "day": entry.day or None,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hub.agent.agents import Agent
 from hub.agent.tidy.judge import JudgeBudget, NotesJudge
-from hub.agent.tidy.reading import REASON, TidyInput, alike_in, read_areas, undone_for
+from hub.agent.tidy.reading import REASON, TidyInput, alike_in, read_areas, undone_tidying
 from hub.agent.tidy.report import OtherScopes, Tidied, diff_of, summary_of
 from hub.agent.tidy.verdicts import Verdicts
 from hub.core.clock import Clock
@@ -148,7 +148,7 @@ class _Run:
         if not readings:
             return _Outcome()
         alike = await alike_in(self._memory, readings, self._agent_id, scope, self._today)
-        known = KnownEntries(self._today, undone=await undone_for(self._memory, self._agent_id, scope))
+        known = KnownEntries(self._today, undone=await undone_tidying(self._memory, self._agent_id, scope))
         plans = [await self._planned(each, replace(known, alike=alike[each.area.name])) for each in readings]
         before = {path: text for each in readings for path, text in each.texts.items()}
         after = {path: text for each in plans for path, text in each.texts.items()}

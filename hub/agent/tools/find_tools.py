@@ -76,7 +76,7 @@ def search_tools(tools: Sequence[Tool], query: str, limit: int = FOUND_LIMIT) ->
     return [tool for _, _, tool in sorted(scored, key=lambda each: each[:2])[:limit]]
 
 
-def redirected_call(call: ToolCallBlock) -> ToolCallBlock:
+def resolve_call(call: ToolCallBlock) -> ToolCallBlock:
     """Return the intended call: that of the tool named in `use_tool`, else the call itself."""
     if call.name != USE_TOOL or call.malformed is not None:
         return call

@@ -8,7 +8,7 @@ from typing import Any
 from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
-from hub.automation.definition.phrases import quoted
+from hub.automation.definition.phrases import quote
 from hub.automation.engine.own_events import fire_custom, refuse_own
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
@@ -28,7 +28,7 @@ async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return phrase("fire the event {event}", event=quoted(step["event"]))
+    return phrase("fire the event {event}", event=quote(step["event"]))
 
 
 KIND = ActionKind(

@@ -11,9 +11,9 @@ from msgspec import Struct
 from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids, target_ids
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
-from hub.automation.definition.phrases import listed, quoted, shown
+from hub.automation.definition.phrases import join_words, quote, value_text
 from hub.automation.running.calling import call_service
-from hub.automation.running.untrusted_input import quoted_data, refuse_choices, refuse_chosen_service
+from hub.automation.running.untrusted_input import quote_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Invalid, Optional, Required, Schema, show, string
@@ -71,7 +71,7 @@ async def _harmless(call: _Constant, step: Mapping[str, Any], run: StepRun) -> _
     if service is None or not service.told:
         return call
     refuse_choices(step, run, call.data)
-    data = await quoted_data(step, run, service, call.data)
+    data = await quote_data(step, run, service, call.data)
     return _Constant(call.name, data, {"service": call.name, "data": data})
 
 
@@ -95,7 +95,7 @@ def _explain(step: Mapping[str, Any]) -> str:
     data = data if isinstance(data, Mapping) else {}
     target = step.get("target") or data
     entities = target.get("entity_id") if isinstance(target, Mapping) else None
-    named = listed(entities) if isinstance(entities, list) else entities
+    named = join_words(entities) if isinstance(entities, list) else entities
     said = _said(str(step["action"]), data) or _done_to(str(step["action"]).partition(".")[2], named, data)
     return said or _by_name(str(step["action"]), named)
 
@@ -103,7 +103,7 @@ def _explain(step: Mapping[str, Any]) -> str:
 def _by_name(service: str, what: str | None) -> str:
     """Return a call in the words of the service's name."""
     if is_template(service):
-        return shown(service)
+        return value_text(service)
     domain, _, name = service.partition(".")
     match domain, name:
         case "notify", "notify" | "send":
@@ -117,7 +117,7 @@ def _by_name(service: str, what: str | None) -> str:
         case "persistent_notification", "create":
             return phrase("show a notification")
         case "script", _:
-            return phrase("run the script {name}", name=quoted(_words(name)))
+            return phrase("run the script {name}", name=quote(_words(name)))
     return phrase("{said}: {reason}", said=_words(name if what else domain), reason=what or _words(name))
 
 
@@ -127,7 +127,7 @@ def _words(name: str) -> str:
 
 def _said(service: str, data: Mapping[str, Any]) -> str | None:
     """Return a call that says something, in words; None when it says nothing."""
-    text = shown(data.get("message") or data.get("text") or data.get("prompt") or "")
+    text = value_text(data.get("message") or data.get("text") or data.get("prompt") or "")
     match service:
         case "notify.notify" if text:
             return phrase("tell everyone: {text}", text=text)
@@ -151,7 +151,7 @@ def _done_to(name: str, what: str | None, data: Mapping[str, Any]) -> str | None
         return None
     match name:
         case "turn_on" if "brightness_pct" in data:
-            return phrase("turn on {what}, {value} %", what=what, value=shown(data["brightness_pct"]))
+            return phrase("turn on {what}, {value} %", what=what, value=value_text(data["brightness_pct"]))
         case "turn_on":
             return phrase("turn on {what}", what=what)
         case "turn_off":
@@ -159,7 +159,7 @@ def _done_to(name: str, what: str | None, data: Mapping[str, Any]) -> str | None
         case "toggle":
             return phrase("switch {what} over", what=what)
         case "set_temperature" if "temperature" in data:
-            return phrase("set {what} to {value}°", what=what, value=shown(data["temperature"]))
+            return phrase("set {what} to {value}°", what=what, value=value_text(data["temperature"]))
         case "open_cover":
             return phrase("open {what}", what=what)
         case "close_cover":

@@ -12,7 +12,7 @@ from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.config.errors import ConfigError
 from hub.config.marks import start_of
 from hub.config.suggest import did_you_mean
-from hub.core.bundled import bundled
+from hub.core.bundled import find_bundled
 from hub.core.errors import HubError, NotFound
 from hub.core.phrases import in_series, phrase
 from hub.security.jail_path import PathRefused
@@ -48,7 +48,7 @@ def bundled_folder() -> Path:
     Raises:
         NotFound: It is in neither.
     """
-    if (folder := bundled("blueprints", "automation")) is None:
+    if (folder := find_bundled("blueprints", "automation")) is None:
         raise NotFound(phrase("the bundled blueprints are missing; the installation is incomplete"))
     return folder
 

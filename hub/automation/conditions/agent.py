@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict, JudgeAnswer, JudgeQuestion
 from hub.automation.definition.fields import dynamic_text, match_text, template
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import join_words, value_text
 from hub.automation.running.quoter import quoter
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.phrases import phrase
@@ -43,7 +43,7 @@ async def _check(config: Mapping[str, Any], asking: ConditionContext) -> Conditi
     if judge is None:
         return ConditionVerdict(
             True,
-            phrase("no model is asked in a test; “{question}” is assumed to be true", question=shown(text)),
+            phrase("no model is asked in a test; “{question}” is assumed to be true", question=value_text(text)),
             {"question": text, "asked": False},
         )
     question = JudgeQuestion(
@@ -63,7 +63,7 @@ async def _check(config: Mapping[str, Any], asking: ConditionContext) -> Conditi
         holds = config["on_error"] == YES
         reason = phrase(
             "“{question}” was not answered ({error}); on_error: {choice}",
-            question=shown(text),
+            question=value_text(text),
             error=error.message,
             choice=config["on_error"],
         )
@@ -95,12 +95,12 @@ def _judged(config: Mapping[str, Any], text: str, answer: JudgeAnswer) -> Condit
             told = (
                 f"{value}"
                 if holds
-                else phrase("{value}, not {expected}", value=value, expected=listed(config["expect"], "or"))
+                else phrase("{value}, not {expected}", value=value, expected=join_words(config["expect"], "or"))
             )
         case _:
             holds = value is config["expect"]
             told = phrase("yes") if value else phrase("no")
-    reason = phrase("“{question}” was answered {answer}", question=shown(text), answer=told)
+    reason = phrase("“{question}” was answered {answer}", question=value_text(text), answer=told)
     if answer.reason:
         reason = phrase("{said}: {reason}", said=reason, reason=answer.reason)
     return ConditionVerdict(holds, reason, details)
@@ -112,10 +112,10 @@ def _explain(config: Mapping[str, Any]) -> str:
         case "score":
             told: str = phrase("{threshold} or more (of 1)", threshold=f"{config['threshold']:g}")
         case "choice":
-            told = listed((f"“{each}”" for each in config["expect"]), "or")
+            told = join_words((f"“{each}”" for each in config["expect"]), "or")
         case _:
             told = phrase("yes") if config["expect"] else phrase("no")
-    question = shown(config["question"])
+    question = value_text(config["question"])
     return phrase("{who} answers “{question}” with {answer}", who=who, question=question, answer=told)
 
 
@@ -138,7 +138,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
         for each in config["expect"]:
             if each not in choices:
                 raise Invalid(
-                    phrase("{each} is not one of the choices: {choices}", each=each, choices=listed(choices)),
+                    phrase("{each} is not one of the choices: {choices}", each=each, choices=join_words(choices)),
                     path=["expect"],
                 )
     return config

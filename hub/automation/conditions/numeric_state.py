@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import entity_ids, number_or_entity, template
-from hub.automation.definition.phrases import explain_range, listed, shown
+from hub.automation.definition.phrases import explain_range, join_words, value_text
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid, Optional, Required, string
@@ -25,7 +25,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
         if not verdict.holds:
             return verdict
         reasons.append(verdict.reason)
-    return ConditionVerdict(True, listed(reasons), verdict.details)
+    return ConditionVerdict(True, join_words(reasons), verdict.details)
 
 
 def _check_one(
@@ -95,16 +95,16 @@ def _number(value: Any, what: str) -> float:
     try:
         found = float(value)
     except (TypeError, ValueError):
-        raise InvalidRequest(f"{what} is {shown(value)}, which is not a number") from None
+        raise InvalidRequest(f"{what} is {value_text(value)}, which is not a number") from None
     if found != found:
         raise InvalidRequest(f"{what} is not a number")
     return found
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    what = listed(config["entity_id"])
+    what = join_words(config["entity_id"])
     if "value_template" in config:
-        what = phrase("{attribute} of {entity}", attribute=shown(config["value_template"]), entity=what)
+        what = phrase("{attribute} of {entity}", attribute=value_text(config["value_template"]), entity=what)
     elif "attribute" in config:
         what = phrase("{attribute} of {entity}", attribute=config["attribute"], entity=what)
     return phrase("{what} is {value}", what=what, value=explain_range(config))

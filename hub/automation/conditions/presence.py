@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
-from hub.automation.definition.phrases import listed
+from hub.automation.definition.phrases import join_words
 from hub.core.errors import NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Optional, ensure_list, slug
@@ -33,7 +33,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
     for id in ids:
         person = people.by_id(id)
         if person is None:
-            raise NotFound(f"there is no person {id}; there are: {listed(each.id for each in people.all())}")
+            raise NotFound(f"there is no person {id}; there are: {join_words(each.id for each in people.all())}")
         state = asking.parts.states.get(f"person.{object_id(id)}")
         place = None if state is None or state.state in _NOT_KNOWN else state.state
         places[id] = place
@@ -45,7 +45,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
         if fits is (match == ANY):
             return ConditionVerdict(fits, reason, {"places": places})
         told.append(reason)
-    return ConditionVerdict(match == ALL, listed(told), {"places": places})
+    return ConditionVerdict(match == ALL, join_words(told), {"places": places})
 
 
 def _where(place: str) -> str:
@@ -64,9 +64,9 @@ def _explain(config: Mapping[str, Any]) -> str:
         case [one]:
             return phrase("{person} is {where}", person=one, where=where)
         case several if config["match"] == ANY:
-            return phrase("{person} is {where}", person=listed(several, "or"), where=where)
+            return phrase("{person} is {where}", person=join_words(several, "or"), where=where)
         case several:
-            return phrase("{person} are {where}", person=listed(several), where=where)
+            return phrase("{person} are {where}", person=join_words(several), where=where)
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

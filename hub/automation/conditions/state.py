@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import dynamic_duration, entity_ids, resolve_duration
-from hub.automation.definition.phrases import listed, shown, span, span_of
+from hub.automation.definition.phrases import join_words, span, span_of, value_text
 from hub.core.errors import NotFound
 from hub.core.phrases import in_series, phrase
 from hub.core.schema import Described, In, Invalid, Optional, Required, as_list, string
@@ -39,7 +39,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
         raise failed
     if held is not None and config["match"] == ANY:
         return held
-    return ConditionVerdict(config["match"] == ALL, listed(each.reason for each in verdicts), verdicts[0].details)
+    return ConditionVerdict(config["match"] == ALL, join_words(each.reason for each in verdicts), verdicts[0].details)
 
 
 def _wanted(value: Any, asking: ConditionContext) -> Any:
@@ -58,19 +58,19 @@ def _check_one(
     if attribute is None:
         value: Any = state.state
         since = state.last_changed
-        what = phrase("{what} is {value}", what=state.entity_id, value=shown(value) or phrase("empty"))
+        what = phrase("{what} is {value}", what=state.entity_id, value=value_text(value) or phrase("empty"))
     elif attribute in state.attributes:
         value = details["attribute_value"] = state.attributes[attribute]
         since = state.last_updated
         of = phrase("{attribute} of {entity}", attribute=attribute, entity=state.entity_id)
-        what = phrase("{what} is {value}", what=of, value=shown(value))
+        what = phrase("{what} is {value}", what=of, value=value_text(value))
     else:
         return ConditionVerdict(
             False, phrase("{entity} has no attribute {attribute}", entity=state.entity_id, attribute=attribute), details
         )
     details["state"] = value
     if value not in wanted:
-        expected = listed((shown(each) for each in wanted), "or")
+        expected = join_words((value_text(each) for each in wanted), "or")
         return ConditionVerdict(False, phrase("{what}, not {expected}", what=what, expected=expected), details)
     if not for_s:
         return ConditionVerdict(True, what, details)
@@ -83,8 +83,8 @@ def _check_one(
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    what = listed(config["entity_id"], "or" if config["match"] == ANY else "and")
-    states = listed((shown(each) for each in config["state"]), "or")
+    what = join_words(config["entity_id"], "or" if config["match"] == ANY else "and")
+    states = join_words((value_text(each) for each in config["state"]), "or")
     if "attribute" in config:
         what = phrase("{attribute} of {entity}", attribute=config["attribute"], entity=what)
         said = phrase("{what} is {value}", what=what, value=states)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import template
-from hub.automation.definition.phrases import shown
+from hub.automation.definition.phrases import value_text
 from hub.core.phrases import phrase
 from hub.core.schema import Required
 from hub.template.native import as_bool
@@ -18,13 +18,13 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
     value = asking.render(text)
     details = {"value": value}
     if as_bool(value):
-        return ConditionVerdict(True, phrase("{what} is {value}", what=shown(text), value=phrase("true")), details)
-    told = phrase("false") if value is False else shown(value) or phrase("nothing")
-    return ConditionVerdict(False, phrase("{what} is {value}, not true", what=shown(text), value=told), details)
+        return ConditionVerdict(True, phrase("{what} is {value}", what=value_text(text), value=phrase("true")), details)
+    told = phrase("false") if value is False else value_text(value) or phrase("nothing")
+    return ConditionVerdict(False, phrase("{what} is {value}, not true", what=value_text(text), value=told), details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return phrase("the template {template} is true", template=shown(config["value_template"]))
+    return phrase("the template {template} is true", template=value_text(config["value_template"]))
 
 
 KIND = ConditionKind(

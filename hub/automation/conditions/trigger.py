@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed
+from hub.automation.definition.phrases import join_words
 from hub.core.phrases import phrase
 from hub.core.schema import Required
 
@@ -24,11 +24,11 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
 
 
 def _other(id: Any, wanted: list[str]) -> str:
-    return phrase("trigger {id} set it off, not {wanted}", id=id, wanted=listed(wanted, "or"))
+    return phrase("trigger {id} set it off, not {wanted}", id=id, wanted=join_words(wanted, "or"))
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return phrase("trigger {id} set it off", id=listed(config["id"], "or"))
+    return phrase("trigger {id} set it off", id=join_words(config["id"], "or"))
 
 
 KIND = ConditionKind(

@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.definition.kinds import kinds_in_use
-from hub.automation.definition.phrases import all_of, any_of, listed, shown, span, span_of
+from hub.automation.definition.phrases import all_of, any_of, join_words, span, span_of, value_text
 from hub.core.phrases import phrase
 from hub.core.secret import SecretMask
 
@@ -38,7 +38,7 @@ def explain_script(config: Mapping[str, Any], translate: Translate = str) -> str
     lines = _title(config)
     fields = config.get("fields") or {}
     if fields:
-        lines.append(phrase("Its fields are {fields}.", fields=listed(fields)))
+        lines.append(phrase("Its fields are {fields}.", fields=join_words(fields)))
     lines += [phrase("It does:"), *_steps(config["sequence"], 1), *_limits(config)]
     return "\n".join(map(translate, lines))
 
@@ -211,11 +211,12 @@ def _choices(step: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 def _how_often(repeat: Mapping[str, Any]) -> str:
     if "count" in repeat:
-        return phrase("{count} times", count=shown(repeat["count"]))
+        return phrase("{count} times", count=value_text(repeat["count"]))
     if "for_each" in repeat:
         items = repeat["for_each"]
         return phrase(
-            "for each of {items}", items=listed(map(shown, items)) if isinstance(items, list) else shown(items)
+            "for each of {items}",
+            items=join_words(map(value_text, items)) if isinstance(items, list) else value_text(items),
         )
     if "while" in repeat:
         return phrase("while {condition}", condition=_conditions(repeat["while"]))
@@ -250,7 +251,7 @@ def _limits(config: Mapping[str, Any]) -> Iterator[str]:
         amounts += [phrase("{count} tokens", count=budget["tokens"])] if budget.get("tokens") is not None else []
         yield phrase(
             "It does not run once its runs have spent {limits} in {span}.",
-            limits=listed(amounts, "or"),
+            limits=join_words(amounts, "or"),
             span=span(budget["per"]),
         )
     if config.get("approval") == "required":

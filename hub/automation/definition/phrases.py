@@ -34,7 +34,7 @@ def span_of(value: Any) -> str:
         return span(value)
     if isinstance(value, Mapping):
         return " ".join(f"{amount} {unit}" for unit, amount in value.items())
-    return shown(value)
+    return value_text(value)
 
 
 def time_of_day(seconds: int) -> str:
@@ -43,7 +43,7 @@ def time_of_day(seconds: int) -> str:
     return f"{text}:{seconds % 60:02}" if seconds % 60 else text
 
 
-def listed(items: Iterable[str], word: str = "and") -> str:
+def join_words(items: Iterable[str], word: str = "and") -> str:
     """Return `a`, `a and b`, or `a, b and c`; with `or` when `word` says so."""
     found = list(items)
     if len(found) < 2:
@@ -91,15 +91,15 @@ def problem_texts(problems: Mapping[str, str]) -> str:
     return first
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value on one line, cut when it is long; text without quotes."""
     text = " ".join(str(value).split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def quoted(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return a name, an address or a text in quotation marks, on one line."""
-    return f"“{shown(value)}”"
+    return f"“{value_text(value)}”"
 
 
 def days(weekdays: Sequence[str]) -> str:
@@ -108,7 +108,7 @@ def days(weekdays: Sequence[str]) -> str:
     places = sorted(order.index(each) for each in weekdays)
     if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
         return phrase("{first} to {last}", first=_DAYS[order[places[0]]], last=_DAYS[order[places[-1]]])
-    return listed(_DAYS[order[place]] for place in places)
+    return join_words(_DAYS[order[place]] for place in places)
 
 
 SUN_EVENTS = {"sunrise": phrase("sunrise"), "sunset": phrase("sunset")}

@@ -105,7 +105,7 @@ class AutomationsFile:
             item = place.keys[:-1] if inside else place.keys
             if _id_of(edit.get_value(place.text, item)) != id:
                 raise Conflict(f"{place.file} was changed meanwhile; repeat the change")
-            with edit.naming_file(place.file):
+            with edit.prefix_errors(place.file):
                 changed = change(place.text, item)
             self._editor.write_file(place.file, changed, place.hash, must_be_valid=True)
 

@@ -107,10 +107,10 @@ def new_request(params: Mapping[str, Any], default_agent: str, now: float, zone:
         address="none" if do is ScheduledAction.EVENT else "last",
         once=params.get("deleteAfterRun", trigger["trigger"] == "at"),
     )
-    return changed_request(fresh, params, now, zone)
+    return apply_patch(fresh, params, now, zone)
 
 
-def changed_request(request: ScheduleRequest, patch: Mapping[str, Any], now: float, zone: tzinfo) -> ScheduleRequest:
+def apply_patch(request: ScheduleRequest, patch: Mapping[str, Any], now: float, zone: tzinfo) -> ScheduleRequest:
     """Return a request with the changes of a patch that was validated with `FIELDS`.
 
     Raises:

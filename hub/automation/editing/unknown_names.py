@@ -15,7 +15,7 @@ from typing import Any
 from hub.automation.blueprints.expanding import expand, store_of
 from hub.automation.blueprints.store import BlueprintStore
 from hub.automation.definition.values import is_template
-from hub.automation.editing.unknown_things import HomeNames, called_service, kept_registries, mappings
+from hub.automation.editing.unknown_things import HomeNames, called_service, mappings, stored_registries
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
@@ -105,7 +105,7 @@ FOREIGN_EVENTS: Mapping[str, str] = {
 """Events of Home Assistant that nothing here fires, and what is fired instead."""
 
 
-def names_are_known(
+def check_names(
     folders: Callable[[Config], Iterable[Path]] = lambda _: (),
     domains: Callable[[Config], Iterable[str]] = lambda _: (),
     places: Callable[[Config], Places | None] = lambda _: None,
@@ -136,7 +136,7 @@ def names_are_known(
         store = store_of(config.home, further=lambda: folders(config)) if config.home is not None else None
         made = [_expanded(keys, item, store) for keys, item in items]
         chats = places(config)
-        registries = kept_registries(config.home)
+        registries = stored_registries(config.home)
         names = HomeNames(config, registries, is_open=is_open(config)) if registries is not None else None
 
         @cache

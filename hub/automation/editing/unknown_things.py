@@ -114,7 +114,7 @@ class _Kept(msgspec.Struct):
     data: RegistryData
 
 
-def kept_registries(home: Path | None) -> RegistryData | None:
+def stored_registries(home: Path | None) -> RegistryData | None:
     """Return the stored registries of a home; None if they cannot be read, or there is no home."""
     if home is None:
         return None

@@ -20,7 +20,7 @@ from hub.automation.heartbeat.file import FILE, FILE_LIMIT_BYTES, Checklist, Hea
 from hub.automation.heartbeat.prompt import heartbeat_prompt
 from hub.automation.heartbeat.state import HeartbeatState, load, store
 from hub.automation.services.addresses import Addresses, DeliveryTarget
-from hub.automation.services.agent_runs import AgentRuns, RequestedRun, failed, shown
+from hub.automation.services.agent_runs import AgentRuns, RequestedRun, response_data, run_error
 from hub.automation.services.delivery import ResultDelivery
 from hub.automation.services.system_event_queue import SystemEvent, SystemEvents
 from hub.core.clock import Clock
@@ -205,14 +205,14 @@ class Heartbeats:
             return {"status": "skipped", "text": None, "reason": "its conversation waits for this", "delivered": False}
         if result.status is not RunStatus.OK:
             self._tell(agent.id, "failed", verdict.state, context, begun, reason=str((result.error or {}).get("code")))
-            raise failed(result)
+            raise run_error(result)
         delivered = verdict.status == "alert" and place is not None
         if beat.in_main and verdict.status == "ok":
             await self._forget(result)
         self._tell(agent.id, verdict.status, verdict.state, context, begun, text=verdict.text, place=place)
         told = {"status": verdict.status, "text": verdict.text, "delivered": delivered}
         checks = [check.text for check in view.due]
-        return {**shown(result), **told, "checks": checks, "tainted": result.tainted}
+        return {**response_data(result), **told, "checks": checks, "tainted": result.tainted}
 
     # --- inside ---
 

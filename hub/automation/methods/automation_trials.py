@@ -20,7 +20,7 @@ from hub.core.schema import (
     string,
 )
 from hub.core.surfaces import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.calls.acting import acting
+from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.moments import moment
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
@@ -128,10 +128,10 @@ class AutomationTrials:
                     case {"trigger": trigger}:
                         return self._shown({"told": try_trigger(trigger, parts)})
                     case {"condition": condition}:
-                        verdict = await try_condition(condition, parts, acting(call))
+                        verdict = await try_condition(condition, parts, call_context(call))
                         return self._shown({"holds": verdict.holds, "reason": verdict.reason})
                     case {"action": action}:
-                        return self._shown(await try_action(action, parts, acting(call)))
+                        return self._shown(await try_action(action, parts, call_context(call)))
         except SchemaError as error:
             raise InvalidRequest(describe_error(error)) from error
         raise InvalidRequest("give one of trigger, condition and action")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hub.core.errors import Conflict
 from hub.core.schema import All, AnyOf, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.core.surfaces import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
-from hub.gateway.calls.acting import acting
+from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -87,7 +87,7 @@ class AutomationMethods:
     async def _trigger(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params["id"]
         begun = await self._engine.automations.trigger(
-            name, call.params["variables"], acting(call), skip_conditions=call.params["skip_conditions"]
+            name, call.params["variables"], call_context(call), skip_conditions=call.params["skip_conditions"]
         )
         return {
             "id": self._engine.automations.status(name).id,

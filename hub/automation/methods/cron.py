@@ -11,7 +11,7 @@ import orjson
 from hub.agent.agents import Agents
 from hub.automation.editing.schedule_authority import Asker
 from hub.automation.editing.schedule_editor import Scheduled, ScheduleService
-from hub.automation.editing.schedule_job import FIELDS, changed_request, new_request
+from hub.automation.editing.schedule_job import FIELDS, apply_patch, new_request
 from hub.automation.engine.automations import Automations
 from hub.automation.heartbeat.heartbeat_shape import heartbeat_payload
 from hub.automation.heartbeat.heartbeats import Heartbeats
@@ -173,7 +173,7 @@ class CronMethods:
         if expected not in (None, (await self._get(call))["configRevision"]):
             raise Conflict("this schedule was changed meanwhile: read it again")
         changed = await self._schedules.update(
-            _id(call.params), lambda request: changed_request(request, patch, now, zone), Asker(call.context)
+            _id(call.params), lambda request: apply_patch(request, patch, now, zone), Asker(call.context)
         )
         return self._shown(changed)
 

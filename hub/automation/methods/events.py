@@ -9,7 +9,7 @@ from hub.automation.engine.own_events import fire_custom, refuse_own
 from hub.core.events import EventBus
 from hub.core.schema import All, Match, Optional, Required, Schema, string
 from hub.core.surfaces import WRITE, Method, MethodCall
-from hub.gateway.calls.acting import acting
+from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.plain_data import plain_mapping
 
 OWNER = "gateway"
@@ -41,5 +41,5 @@ class EventMethods:
     async def _fire(self, call: MethodCall) -> Mapping[str, Any]:
         type = call.params["type"]
         refuse_own(type, call.context.authority)
-        fire_custom(self._bus, type, dict(call.params["data"]), acting(call))
+        fire_custom(self._bus, type, dict(call.params["data"]), call_context(call))
         return {"type": type, "context_id": call.context.id}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import READ, WRITE, Method, MethodCall
-from hub.gateway.calls.acting import acting
+from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -69,10 +69,10 @@ class ScriptMethods:
         data = call.params["data"]
         if not call.params["wait"]:
             begin = {"entity_id": [script.entity_id], "variables": data}
-            await services.call(DOMAIN, "turn_on", begin, context=acting(call))
+            await services.call(DOMAIN, "turn_on", begin, context=call_context(call))
             return {"id": script.key, "response": None}
         answer = await services.call(
-            DOMAIN, script.key, data, context=acting(call), wants_response=True, timeout_s=RUN_LIMIT_S
+            DOMAIN, script.key, data, context=call_context(call), wants_response=True, timeout_s=RUN_LIMIT_S
         )
         return {"id": script.key, "response": self._clean(dict(answer or {}))}
 

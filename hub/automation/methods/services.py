@@ -10,7 +10,7 @@ from hub.core.json_schema import to_json_schema
 from hub.core.schema import All, AnyOf, Match, Optional, Required, Schema, boolean, string
 from hub.core.services import ResponseMode, Service, ServiceRegistry
 from hub.core.surfaces import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.calls.acting import acting
+from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -53,7 +53,7 @@ class ServiceMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"services": [shown_service(service) for service in self._services.all()]}
+        return {"services": [service_data(service) for service in self._services.all()]}
 
     async def _call(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params["service"]
@@ -70,7 +70,7 @@ class ServiceMethods:
             domain,
             service_name,
             call.params["data"],
-            context=acting(call),
+            context=call_context(call),
             wants_response=wanted,
             idempotency_key=call.params.get("idempotencyKey"),
         )
@@ -78,7 +78,7 @@ class ServiceMethods:
         return {"service": name, "response": response}
 
 
-def shown_service(service: Service) -> dict[str, Any]:
+def service_data(service: Service) -> dict[str, Any]:
     """Return a service as `service.list` has it."""
     schema = to_json_schema(service.schema)
     required = set(schema.get("required", ()))

@@ -54,7 +54,7 @@ def refuse_choices(step: Mapping[str, Any], run: StepRun, data: Mapping[str, Any
         )
 
 
-async def quoted_data(
+async def quote_data(
     step: Mapping[str, Any], run: StepRun, service: Service, data: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the data of a call with template output quoted in fields that a model reads."""

@@ -129,10 +129,12 @@ class AgentMessages:
                 missing.append(f"{count} buttons")
             missing += [each.kind.value for each in outgoing.media if each.kind not in attached.channel.limits.media]
         if missing:
-            raise InvalidRequest(f"{attached.channel.name} cannot do this: {', '.join(missing)}. {described(attached)}")
+            raise InvalidRequest(
+                f"{attached.channel.name} cannot do this: {', '.join(missing)}. {describe_channel(attached)}"
+            )
 
 
-def described(attached: Attached) -> str:
+def describe_channel(attached: Attached) -> str:
     """Return the capabilities of a channel, described for a model."""
     limits = attached.channel.limits
     able = ["send", "reply"]
@@ -144,7 +146,7 @@ def described(attached: Attached) -> str:
     return f"{attached.channel.name} can: {', '.join(able)}."
 
 
-def sent_result(rows: list[OutboxRow]) -> ToolResult:
+def delivery_result(rows: list[OutboxRow]) -> ToolResult:
     """Return the tool result that describes what was sent."""
     told: dict[str, Any] = {"message_ids": [id for row in rows for id in row.platform_ids]}
     failed = [row for row in rows if row.state != "sent"]

@@ -8,7 +8,14 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunResult, RunStatus
 from hub.automation.services.addresses import TARGET, Addresses
-from hub.automation.services.agent_runs import AgentRuns, RequestedRun, failed, noting, run_id_of, shown
+from hub.automation.services.agent_runs import (
+    AgentRuns,
+    RequestedRun,
+    response_data,
+    run_error,
+    run_id_of,
+    run_recorder,
+)
 from hub.automation.services.delivery import ResultDelivery
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, InvalidRequest
@@ -107,7 +114,7 @@ class AgentRunService:
     async def _run(self, call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
         agent_id = self._agents.get(data["agent"]).id if "agent" in data else self._agents.default().id
-        authority = narrowed(call.context.authority, data.get("tools"))
+        authority = narrow_tools(call.context.authority, data.get("tools"))
         context = call.context.child(authority)
         session_key = _session_key(data["session"], agent_id, authority)
         place = await self._addresses.target(data["announce"], agent_id=agent_id, session_key=session_key)
@@ -132,7 +139,7 @@ class AgentRunService:
                 model=data.get("model"),
                 thinking=data.get("thinking"),
                 timeout_s=data.get("timeout"),
-                began=noting(call),
+                began=run_recorder(call),
                 on_final=on_final if place is not None else None,
                 after=after,
                 quoted=call.quoted,
@@ -146,11 +153,11 @@ class AgentRunService:
         if result.tainted:
             call.taint()
         if result.status is not RunStatus.OK:
-            raise failed(result)
-        return {**shown(result), "announced": place is not None and _is_told(result.reply, data)}
+            raise run_error(result)
+        return {**response_data(result), "announced": place is not None and _is_told(result.reply, data)}
 
 
-def narrowed(authority: Authority, tools: Any) -> Authority:
+def narrow_tools(authority: Authority, tools: Any) -> Authority:
     """Return an authority with at most these tools; nothing here can widen it."""
     if tools is None:
         return authority

@@ -284,7 +284,7 @@ def run_id_of(key: str | None) -> str:
     return f"{_RUN_PREFIX}{new_id() if key is None else sha256(key.encode()).hexdigest()[:32]}"
 
 
-def noting(call: ServiceCall) -> Callable[[str], None]:
+def run_recorder(call: ServiceCall) -> Callable[[str], None]:
     """Return a function that notes the run that a service call begins, for its trace."""
 
     def note(run_id: str) -> None:
@@ -294,7 +294,7 @@ def noting(call: ServiceCall) -> Callable[[str], None]:
     return note
 
 
-def shown(result: RunResult) -> dict[str, Any]:
+def response_data(result: RunResult) -> dict[str, Any]:
     """Return an ended run as a service response."""
     return {
         "reply": result.reply,
@@ -307,7 +307,7 @@ def shown(result: RunResult) -> dict[str, Any]:
     }
 
 
-def failed(result: RunResult) -> AgentRunFailed:
+def run_error(result: RunResult) -> AgentRunFailed:
     """Return a run that gave no answer as an error."""
     error = result.error or {}
     told = error.get("message") or f"it was {result.status.value}"

@@ -8,7 +8,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.automation.heartbeat.heartbeats import CHECKS_DEFAULT, Heartbeats, HeartbeatSettings
 from hub.automation.services.addresses import TARGET
-from hub.automation.services.agent_runs import noting
+from hub.automation.services.agent_runs import run_recorder
 from hub.core.errors import Forbidden
 from hub.core.events import Unsubscribe
 from hub.core.schema import (
@@ -84,7 +84,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
         )
         if not call.context.authority.owner:
             raise Forbidden("agent.heartbeat: only the owner may run an agent's heartbeat")
-        answer = await heartbeats.beat(wanted, call.context, key=call.idempotency_key, began=noting(call))
+        answer = await heartbeats.beat(wanted, call.context, key=call.idempotency_key, began=run_recorder(call))
         if answer.get("tainted"):
             call.taint()
         return {key: value for key, value in answer.items() if key != "tainted"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from hub.agent.conversation.conversation import said_data
+from hub.agent.conversation.conversation import message_data
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
 from hub.agent.taint.authorship import provenance_of
@@ -187,6 +187,6 @@ def _entry(events: list[SystemEvent], ts_ms: int, came: Provenance) -> Transcrip
         user_message(text),
         ts_ms,
         id=f"events-{events[0].id}",
-        data=said_data(channel="system", sender=None, trusted=came.trusted),
+        data=message_data(channel="system", sender=None, trusted=came.trusted),
         provenance=came,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.services.remembered_pages import TEXT_LIMIT, RememberedPage, RememberedPages
-from hub.automation.services.web_text import PageText, changed_lines, read_page
+from hub.automation.services.web_text import PageText, diff_lines, read_page
 from hub.core.events import Unsubscribe
 from hub.core.executors import EGRESS
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string, url
@@ -97,5 +97,5 @@ async def _compared(
     return {
         "changed": True,
         "first": False,
-        "diff": await egress.reader.read("the page", changed_lines, *texts, returns=str),
+        "diff": await egress.reader.read("the page", diff_lines, *texts, returns=str),
     }

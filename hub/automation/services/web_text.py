@@ -53,13 +53,13 @@ def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
     Args:
         headers: With lower-case names.
     """
-    kind, text = decoded(body, headers)
+    kind, text = decode_text(body, headers)
     if kind in HTML:
         return PageText(html_to_text(text), _title(text))
     return PageText(_tidy(text))
 
 
-def decoded(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+def decode_text(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     """Return the media type of an answer, and its source as text; empty for anything that is not text.
 
     Args:
@@ -96,7 +96,7 @@ def html_to_text(source: str) -> str:
     return _tidy(html.unescape("".join(parts)))
 
 
-def changed_lines(before: str, after: str) -> str:
+def diff_lines(before: str, after: str) -> str:
     """Return the changed lines, marked + or -, each with a line of context."""
     old, new = before.split("\n")[:DIFF_LINES_LIMIT], after.split("\n")[:DIFF_LINES_LIMIT]
     lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]

@@ -100,9 +100,9 @@ class StepTrace:
             "duration_ms": None if self._ended is None else round((self._ended - self._started) * 1000, 3),
         }
         if self._result is not None:
-            shown["result"] = shown_value(self._result, mask)
+            shown["result"] = plain_value(self._result, mask)
         if self._changed is not None:
-            shown["changed_variables"] = shown_value(self._changed, mask)
+            shown["changed_variables"] = plain_value(self._changed, mask)
         if self._error is not None:
             shown["error"] = _cut(mask.text(self._error))
         if self._child:
@@ -221,7 +221,7 @@ class TraceWriter:
 
     def shown(self, value: Any) -> Any:
         """Return a bounded plain copy of a value; secrets of what runs are replaced."""
-        return shown_value(value, self._config)
+        return plain_value(value, self._config)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trace as plain data, bounded, which shares nothing but `config` with the run."""
@@ -230,7 +230,7 @@ class TraceWriter:
             "run_id": self.run_id,
             "automation_id": self.automation_id,
             "alias": self.alias,
-            "trigger": shown_value(self.trigger, mask),
+            "trigger": plain_value(self.trigger, mask),
             "started": iso_time(self.started, self._zone),
             "finished": None if self._finished is None else iso_time(self._finished + offset, self._zone),
             "outcome": None if self.outcome is None else self.outcome.value,
@@ -240,7 +240,7 @@ class TraceWriter:
                 path: [entry.as_dict(offset, self._zone, mask) for entry in entries]
                 for path, entries in self._steps.items()
             },
-            "variables": shown_value(self.variables, mask),
+            "variables": plain_value(self.variables, mask),
             "config": mask.data,
         }
         if self.dropped:
@@ -263,7 +263,7 @@ def verdict_result(verdict: ConditionVerdict) -> dict[str, Any]:
 def verdict_steps(verdicts: Mapping[str, ConditionVerdict]) -> dict[str, list[dict[str, Any]]]:
     """Return verdicts by path as the `steps` of a trace of something that did not run."""
     return {
-        place: [{"result": shown_value(verdict_result(each))}]
+        place: [{"result": plain_value(verdict_result(each))}]
         for path, verdict in verdicts.items()
         for place, each in each_verdict(path, verdict)
     }
@@ -274,7 +274,7 @@ def iso_time(when: float, zone: tzinfo) -> str:
     return datetime.fromtimestamp(when, zone).isoformat(timespec="milliseconds")
 
 
-def shown_value(value: Any, mask: SecretMask = _NO_SECRETS) -> Any:
+def plain_value(value: Any, mask: SecretMask = _NO_SECRETS) -> Any:
     """Return a bounded plain copy of any value: long text, long lists and deep data are cut.
 
     Args:

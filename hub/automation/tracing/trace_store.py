@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hub.automation.contract import ConditionVerdict, NotRun, RunOutcome
-from hub.automation.tracing.trace import TraceWriter, iso_time, shown_value, verdict_steps
+from hub.automation.tracing.trace import TraceWriter, iso_time, plain_value, verdict_steps
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.secret import Secret
@@ -127,15 +127,15 @@ class TraceStore:
             about: Further facts: the `kind` of automation, and the context that was the `cause`.
         """
         now = self._wall_time()
-        data = encoded(
+        data = encode_trace(
             {
                 "automation_id": automation_id,
                 "alias": alias,
                 "time": iso_time(now, self._zone()),
-                "trigger": shown_value(trigger),
+                "trigger": plain_value(trigger),
                 "reason": reason.value,
                 **about,
-                **shown_value({"text": text}),
+                **plain_value({"text": text}),
                 "steps": verdict_steps({f"condition/{index}": verdict for index, verdict in verdicts.items()}),
             }
         )
@@ -219,7 +219,7 @@ class TraceStore:
     def _keep(self, trace: Mapping[str, Any], kept: int, *, imported: bool) -> None:
         automation_id, run_id = str(trace["automation_id"]), str(trace["run_id"])
         outcome = str(trace.get("outcome") or "unknown")
-        data = encoded(trace)
+        data = encode_trace(trace)
         if (history := self._recording()) is not None:
             started = int((_moment(trace.get("started")) or self._wall_time()) * 1000)
             history.record_trace(TraceRow(started, run_id, automation_id, outcome, kept, imported, data))
@@ -289,7 +289,7 @@ class _Memory:
             del self._buckets[bucket]
 
 
-def encoded(trace: Mapping[str, Any]) -> bytes:
+def encode_trace(trace: Mapping[str, Any]) -> bytes:
     """Return a trace as JSON of at most 64 KiB; the least informative parts are dropped first."""
     data = _dumped(trace)
     if len(data) <= TRACE_BYTES_LIMIT:
@@ -307,7 +307,7 @@ def encoded(trace: Mapping[str, Any]) -> bytes:
 def _encoded_later(trace: TraceWriter) -> bytes:
     """Return the trace of an ended run, encoded in the writer's thread; a bad value does not stop the others."""
     try:
-        return encoded(trace.as_dict())
+        return encode_trace(trace.as_dict())
     except Exception as error:  # it holds whatever an automation put into its variables
         _log.exception("the trace of the run %s cannot be written", trace.run_id)
         return _dumped({"run_id": trace.run_id, "automation_id": trace.automation_id, "unreadable": repr(error)[:200]})

@@ -19,7 +19,7 @@ from hub.automation.engine.saved_states import SavedStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules
 from hub.automation.running.signals import error_text
 from hub.automation.running.start_variables import trigger_variables
-from hub.automation.tracing.trace import iso_time, shown_value
+from hub.automation.tracing.trace import iso_time, plain_value
 from hub.automation.trial.dry_firing import Trial
 from hub.automation.trial.replay import Replay
 from hub.core.context import SYSTEM, Context, system_context
@@ -272,7 +272,7 @@ class _Backtest:
         tried = await self._trial.fire(firing)
         told = {
             "time": iso_time(self._replay.clock.time(), self._live.zone()),
-            "trigger": {key: shown_value(firing.trigger.get(key)) for key in ("platform", "id", "idx", "description")},
+            "trigger": {key: plain_value(firing.trigger.get(key)) for key in ("platform", "id", "idx", "description")},
         }
         if tried.would_run:
             found.run_count += 1

@@ -15,8 +15,8 @@ from hub.automation.running.evaluate import evaluate, evaluate_later, is_sync
 from hub.automation.running.execute import execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import RunState
-from hub.automation.tracing.trace import shown_value
-from hub.automation.trial.simulation import told_by
+from hub.automation.tracing.trace import plain_value
+from hub.automation.trial.simulation import trigger_data
 from hub.core.context import Context, system_context
 from hub.core.errors import TimedOut
 from hub.core.secret import SecretMask
@@ -67,8 +67,8 @@ def try_trigger(trigger: Any, parts: AutomationParts) -> dict[str, Any]:
         SchemaError: It is not valid.
     """
     config = {**grammar({"triggers": [trigger], "actions": []}), "id": TRIED}
-    told = told_by(config, parts, "0")
-    shown: dict[str, Any] = shown_value(told, SecretMask(config))
+    told = trigger_data(config, parts, "0")
+    shown: dict[str, Any] = plain_value(told, SecretMask(config))
     return shown
 
 

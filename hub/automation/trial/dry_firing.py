@@ -17,7 +17,7 @@ from hub.automation.running.execute import RunEnd, execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import RunState
 from hub.automation.running.start_variables import run_variables
-from hub.automation.tracing.trace import shown_value, verdict_steps
+from hub.automation.tracing.trace import plain_value, verdict_steps
 from hub.core.context import Context
 from hub.core.errors import HubError
 
@@ -103,8 +103,8 @@ class Trial:
             True,
             verdict.reason if self._config["conditions"] else "it has no conditions",
             None,
-            tuple(shown_value(dry.calls, self._plan.secrets)),
-            tuple(shown_value(dry.skipped, self._plan.secrets)),
+            tuple(plain_value(dry.calls, self._plan.secrets)),
+            tuple(plain_value(dry.skipped, self._plan.secrets)),
             run.trace.as_dict()["steps"],
             ended,
         )

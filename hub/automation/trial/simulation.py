@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hub.automation.contract import Firing
 from hub.automation.engine.parts import AutomationParts
-from hub.automation.tracing.trace import shown_value
+from hub.automation.tracing.trace import plain_value
 from hub.automation.trial.dry_firing import Trial
 from hub.core.clock import Clock
 from hub.core.context import Context, system_context
@@ -69,7 +69,7 @@ async def simulate(
         history=None,
     )
     given = dict(variables or {})
-    told = told_by(config, tried_parts, trigger)
+    told = trigger_data(config, tried_parts, trigger)
     extra = given.pop("trigger", None)
     if extra is not None and not isinstance(extra, Mapping):
         raise InvalidRequest("variables.trigger is not a mapping")
@@ -84,11 +84,11 @@ async def simulate(
         "skipped": list(tried.skipped),
         "steps": tried.steps,
         "outcome": tried.ended.outcome.value if tried.ended is not None else None,
-        "error": shown_value(tried.ended.error, SecretMask(config)) if tried.ended is not None else None,
+        "error": plain_value(tried.ended.error, SecretMask(config)) if tried.ended is not None else None,
     }
 
 
-def told_by(config: Mapping[str, Any], parts: AutomationParts, wanted: str | None) -> dict[str, Any]:
+def trigger_data(config: Mapping[str, Any], parts: AutomationParts, wanted: str | None) -> dict[str, Any]:
     """Return the data that the chosen trigger would provide, as far as known."""
     if wanted is None:
         return dict(_BY_HAND)

@@ -7,8 +7,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import join_words
+from hub.automation.triggers.arming import report_errors
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Invalid, Optional, Required
@@ -90,7 +90,9 @@ def _words(on: str, facts: Mapping[str, Any]) -> str:
 
 def _explain(config: Mapping[str, Any]) -> str:
     who = (
-        phrase("the agent {agents}", agents=listed(config["agent"], "or")) if "agent" in config else phrase("an agent")
+        phrase("the agent {agents}", agents=join_words(config["agent"], "or"))
+        if "agent" in config
+        else phrase("an agent")
     )
     match config["on"]:
         case "run_started":
@@ -98,16 +100,16 @@ def _explain(config: Mapping[str, Any]) -> str:
         case "run_ended":
             said = phrase("when a run of {who} ends", who=who)
         case "tool_called":
-            tool = listed(config["tool"], "or") if "tool" in config else phrase("a tool")
+            tool = join_words(config["tool"], "or") if "tool" in config else phrase("a tool")
             said = phrase("when {who} has called {tool}", who=who, tool=tool)
         case "budget_reached":
             said = phrase("when {who} reaches its budget", who=who)
         case _:
             said = phrase("when {who} asks for an approval", who=who)
     if "status" in config:
-        said = phrase("{said} with the status {status}", said=said, status=listed(config["status"], "or"))
+        said = phrase("{said} with the status {status}", said=said, status=join_words(config["status"], "or"))
     if "session" in config:
-        said = phrase("{said} in the session {session}", said=said, session=listed(config["session"], "or"))
+        said = phrase("{said} in the session {session}", said=said, session=join_words(config["session"], "or"))
     return said
 
 
@@ -122,7 +124,7 @@ KIND = TriggerKind(
         Optional("status", description="How it ended: ok, error, aborted, …: one or a list."): match_text,
         Optional("tool", description="Which tool: one or a list."): match_text,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="An agent did something.",
     rule=_rule,

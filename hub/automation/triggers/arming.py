@@ -14,7 +14,7 @@ from hub.core.events import Unsubscribe
 from hub.core.schema import SchemaError
 
 
-def reporting(arm: Arm) -> Arm:
+def report_errors(arm: Arm) -> Arm:
     """Report an error while arming to the owner; the trigger is then not watched, and others continue."""
 
     def tell(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
@@ -22,16 +22,16 @@ def reporting(arm: Arm) -> Arm:
             return arm(config, host)
         except (HubError, SchemaError) as error:
             host.fail(error_text(error))
-            return nothing
+            return do_nothing
 
     return tell
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing: the unsubscribe function of a watch that never began."""
 
 
-def limited(value: Any, host: TriggerHost) -> Any:
+def render_limited(value: Any, host: TriggerHost) -> Any:
     """Return a value with its templates rendered over `trigger_variables`; once, when the trigger is armed.
 
     Raises:
@@ -42,7 +42,7 @@ def limited(value: Any, host: TriggerHost) -> Any:
     return host.parts.templates.render_value(value, host.variables)
 
 
-def rendered(value: Any, host: TriggerHost, **more: Any) -> Any:
+def render_value(value: Any, host: TriggerHost, **more: Any) -> Any:
     """Return a value with its templates rendered over `trigger_variables` and more, while the trigger watches.
 
     Raises:

@@ -8,10 +8,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.definition.phrases import shown
+from hub.automation.definition.phrases import value_text
 from hub.automation.schedule.fixed import At, parse_at
-from hub.automation.triggers.arming import reporting
-from hub.automation.triggers.scheduled import checked, watch
+from hub.automation.triggers.arming import report_errors
+from hub.automation.triggers.scheduled import validator, watch
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, time_zone
@@ -39,18 +39,18 @@ def _next_due(config: Mapping[str, Any], host: TriggerHost) -> float | None:
 
 def _explain(config: Mapping[str, Any]) -> str:
     zone = f" ({config['time_zone']})" if "time_zone" in config else ""
-    return phrase("once, at {time}", time=f"{shown(config['at'])}{zone}")
+    return phrase("once, at {time}", time=f"{value_text(config['at'])}{zone}")
 
 
 KIND = TriggerKind(
     name="at",
     fields={
-        Required("at", description="A date with a time, a time of day (the next one), or 20m (from now)."): checked(
+        Required("at", description="A date with a time, a time of day (the next one), or 20m (from now)."): validator(
             lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant"
         ),
         Optional("time_zone", description="Time zone; the home's by default."): time_zone,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="One instant; it fires once.",
     next_due=_next_due,

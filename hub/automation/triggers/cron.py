@@ -11,8 +11,8 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import duration
 from hub.automation.definition.phrases import days, span
 from hub.automation.schedule.cron import Cron, check_cron
-from hub.automation.triggers.arming import reporting
-from hub.automation.triggers.scheduled import checked, watch
+from hub.automation.triggers.arming import report_errors
+from hub.automation.triggers.scheduled import validator, watch
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Required, string, time_zone
@@ -66,14 +66,14 @@ KIND = TriggerKind(
     name="cron",
     fields={
         Required("expression", description="minute hour day month weekday, or @daily and the like."): All(
-            string, checked(check_cron, {"type": "string"}, "cron expression")
+            string, validator(check_cron, {"type": "string"}, "cron expression")
         ),
         Optional("time_zone", description="Time zone; the home's by default."): time_zone,
         Optional(
             "stagger", description="Spread automations due at the same time over this long; each keeps its place."
         ): duration,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="A cron expression.",
     next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),

@@ -13,7 +13,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.device_words import state_of
 from hub.automation.definition.fields import dynamic_duration, number_or_entity
 from hub.automation.triggers import numeric_state, state
-from hub.automation.triggers.arming import limited, reporting
+from hub.automation.triggers.arming import render_limited, report_errors
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, entity_or_registry_id, string
@@ -25,7 +25,7 @@ _TOLD = ("device_id", "type", "subtype", "data")
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     if "entity_id" in config:
         return _of_entity(config, host)
-    where = {key: limited(config[key], host) for key in ("device_id", "type", "subtype") if key in config}
+    where = {key: render_limited(config[key], host) for key in ("device_id", "type", "subtype") if key in config}
 
     def happened(event: Event) -> None:
         trigger = {key: event.data[key] for key in _TOLD if key in event.data}
@@ -65,7 +65,7 @@ KIND = TriggerKind(
         Optional("discovery_id", description="Data of Home Assistant's editor; not used."): string,
         Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="Something happened to a device.",
 )

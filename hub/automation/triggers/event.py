@@ -8,8 +8,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic, event_types
-from hub.automation.definition.phrases import listed, quoted, shown
-from hub.automation.triggers.arming import limited, reporting
+from hub.automation.definition.phrases import join_words, quote, value_text
+from hub.automation.triggers.arming import render_limited, report_errors
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest
@@ -75,8 +75,8 @@ def _who(context: Context, key: str) -> tuple[Any, ...]:
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    data: Mapping[str, Any] = limited(config.get("event_data") or {}, host)
-    context: Mapping[str, Any] = limited(config.get("context") or {}, host)
+    data: Mapping[str, Any] = render_limited(config.get("event_data") or {}, host)
+    context: Mapping[str, Any] = render_limited(config.get("context") or {}, host)
     where = {key: value for key, value in data.items() if isinstance(value, _SCALARS)}
     nested = {key: value for key, value in data.items() if key not in where}
     persons = {key: tuple(as_list(value)) for key, value in context.items() if as_list(value)}
@@ -89,13 +89,13 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
             if not any(each is not None and each in wanted for each in _who(event.context, key)):
                 return
         fire(
-            {"event": described(event), "description": f"event '{event.type}'"},
+            {"event": event_data(event), "description": f"event '{event.type}'"},
             event.context,
             tainted=is_tainted(event),
         )
 
     bus, put_off = host.parts.bus, host.parts.firings.decide
-    types: list[str] = list(dict.fromkeys(as_list(limited(config["event_type"], host))))
+    types: list[str] = list(dict.fromkeys(as_list(render_limited(config["event_type"], host))))
     if len(types) == 1 and types[0] != ANY:
         return bus.listen(types[0], happened, where or None, put_off=put_off)
     if ANY in types:
@@ -109,7 +109,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     return end
 
 
-def described(event: Event) -> dict[str, Any]:
+def event_data(event: Event) -> dict[str, Any]:
     """Return an event as templates see it; its data is shared and must not be changed."""
     authority = event.context.authority
     return {
@@ -126,12 +126,12 @@ def described(event: Event) -> dict[str, Any]:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = phrase("when the event {event} happens", event=listed(map(quoted, config["event_type"]), "or"))
+    said = phrase("when the event {event} happens", event=join_words(map(quote, config["event_type"]), "or"))
     if data := config.get("event_data"):
-        values = listed(f"{key} {shown(value)}" for key, value in data.items())
+        values = join_words(f"{key} {value_text(value)}" for key, value in data.items())
         said = phrase("{said} with {values}", said=said, values=values)
     if context := config.get("context"):
-        who = listed((shown(each) for value in context.values() for each in as_list(value)), "or")
+        who = join_words((value_text(each) for value in context.values() for each in as_list(value)), "or")
         said = phrase("{said} because of {who}", said=said, who=who)
     return said
 
@@ -149,7 +149,7 @@ KIND = TriggerKind(
             Described(_context, {"type": ["object", "null"]}, "context")
         ),
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="An event was fired on the event bus.",
 )

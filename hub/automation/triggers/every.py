@@ -8,11 +8,11 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import duration
-from hub.automation.definition.phrases import shown, span
+from hub.automation.definition.phrases import span, value_text
 from hub.automation.schedule.every import MIN_INTERVAL_S, Every
 from hub.automation.schedule.fixed import parse_at
-from hub.automation.triggers.arming import reporting
-from hub.automation.triggers.scheduled import checked, watch
+from hub.automation.triggers.arming import report_errors
+from hub.automation.triggers.scheduled import validator, watch
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required
@@ -32,7 +32,9 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 def _explain(config: Mapping[str, Any]) -> str:
     said = phrase("every {span}", span=span(config["every"]))
     return (
-        phrase("{said}, counted from {time}", said=said, time=shown(config["anchor"])) if "anchor" in config else said
+        phrase("{said}, counted from {time}", said=said, time=value_text(config["anchor"]))
+        if "anchor" in config
+        else said
     )
 
 
@@ -43,10 +45,10 @@ KIND = TriggerKind(
             duration, Range(min=MIN_INTERVAL_S, msg="expected at least one second")
         ),
         Optional("anchor", description="Date and time from which intervals are counted; whole UTC days by default."): (
-            checked(lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant")
+            validator(lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant")
         ),
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="An interval, in real time.",
     next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),

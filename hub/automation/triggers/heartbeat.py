@@ -20,7 +20,7 @@ from hub.automation.definition.phrases import days, span
 from hub.automation.schedule.active_hours import ActiveHours, parse_active_hours
 from hub.automation.schedule.contract import Schedule
 from hub.automation.schedule.every import Every
-from hub.automation.triggers.arming import local_time, reporting
+from hub.automation.triggers.arming import local_time, report_errors
 from hub.automation.triggers.scheduled import watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
@@ -127,7 +127,7 @@ KIND = TriggerKind(
             _active_hours, {"type": "object"}, "active hours"
         ),
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="An agent looks after things.",
     next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),

@@ -11,7 +11,7 @@ from hub.automation.contract import TriggerHost
 from hub.automation.definition.phrases import span_of
 from hub.automation.definition.values import resolve_duration
 from hub.automation.running.signals import error_text
-from hub.automation.triggers.arming import rendered
+from hub.automation.triggers.arming import render_value
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
@@ -53,7 +53,7 @@ class Holding:
             return
         try:
             seconds = resolve_duration(
-                self._duration, lambda value: rendered(value, self._host, trigger={**trigger, "for": None})
+                self._duration, lambda value: render_value(value, self._host, trigger={**trigger, "for": None})
             )
         except (HubError, SchemaError) as error:
             self._host.fail(f"for: {error_text(error)}")

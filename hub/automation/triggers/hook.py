@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.definition.phrases import listed, quoted
-from hub.automation.triggers.arming import nothing, reporting
+from hub.automation.definition.phrases import join_words, quote
+from hub.automation.triggers.arming import do_nothing, report_errors
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.errors import HubError
 from hub.core.events import Unsubscribe
@@ -32,7 +32,7 @@ VALUE_LIMIT_BYTES = 16_384
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     hooks = host.parts.source(Hooks)
     if hooks is None:  # in a simulation nothing is called
-        return nothing
+        return do_nothing
     ends: list[Unsubscribe] = []
 
     def end() -> None:
@@ -83,7 +83,7 @@ KIND = TriggerKind(
             ensure_list(In(OBSERVING)), Length(min=1, max=len(OBSERVING))
         )
     },
-    arm=reporting(_arm),
-    explain=lambda config: phrase("when the hook {hook} is called", hook=listed(map(quoted, config["hook"]), "or")),
+    arm=report_errors(_arm),
+    explain=lambda config: phrase("when the hook {hook} is called", hook=join_words(map(quote, config["hook"]), "or")),
     description="A hook was called.",
 )

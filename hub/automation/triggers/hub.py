@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.triggers.arming import reporting
+from hub.automation.triggers.arming import report_errors
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Required
@@ -28,7 +28,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 KIND = TriggerKind(
     name="hub",
     fields={Required("event", description="start or shutdown."): In(("start", "shutdown"))},
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=lambda config: (
         phrase("when the hub has started") if config["event"] == "start" else phrase("when the hub stops")
     ),

@@ -10,8 +10,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import any_of, listed, quoted, shown
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import any_of, join_words, quote, value_text
+from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -98,27 +98,27 @@ def _explain(config: Mapping[str, Any]) -> str:
         owner = phrase("the owner") if config["from_owner"] else phrase("someone other than the owner")
         said = phrase("{said} from {who}", said=said, who=owner)
     if "sender" in config:
-        said = phrase("{said} from {who}", said=said, who=listed(map(quoted, config["sender"]), "or"))
+        said = phrase("{said} from {who}", said=said, who=join_words(map(quote, config["sender"]), "or"))
     if "channel" in config:
-        said = phrase("{said} on {channel}", said=said, channel=listed(config["channel"], "or"))
+        said = phrase("{said} on {channel}", said=said, channel=join_words(config["channel"], "or"))
     if "account" in config:
         said = phrase(
-            "{said} for the account {account}", said=said, account=listed(map(quoted, config["account"]), "or")
+            "{said} for the account {account}", said=said, account=join_words(map(quote, config["account"]), "or")
         )
     if "peer" in config:
-        said = phrase("{said} in the chat {chat}", said=said, chat=listed(map(quoted, config["peer"]), "or"))
+        said = phrase("{said} in the chat {chat}", said=said, chat=join_words(map(quote, config["peer"]), "or"))
     if "chat_type" in config:
-        said = phrase("{said} in a chat of the kind {kind}", said=said, kind=listed(config["chat_type"], "or"))
+        said = phrase("{said} in a chat of the kind {kind}", said=said, kind=join_words(config["chat_type"], "or"))
     wanted = config.get("text", {})
     forms = []
     if "exact" in wanted:
-        forms.append(phrase("says {text}", text=listed(map(quoted, wanted["exact"]), "or")))
+        forms.append(phrase("says {text}", text=join_words(map(quote, wanted["exact"]), "or")))
     if "contains" in wanted:
-        forms.append(phrase("contains {text}", text=listed(map(quoted, wanted["contains"]), "or")))
+        forms.append(phrase("contains {text}", text=join_words(map(quote, wanted["contains"]), "or")))
     if forms:
         said = phrase("{said} that {does}", said=said, does=any_of(forms))
     if "regex" in config:
-        return phrase("{said} and matches {pattern}", said=said, pattern=f"/{shown(config['regex'])}/")
+        return phrase("{said} and matches {pattern}", said=said, pattern=f"/{value_text(config['regex'])}/")
     return said
 
 
@@ -134,7 +134,7 @@ KIND = TriggerKind(
         Optional("text", description="The whole message, or {contains: …}; case is ignored."): text,
         Optional("regex", description="A regular expression to search for; groups are in `trigger.match`."): pattern,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="Someone wrote to the assistant.",
 )

@@ -11,8 +11,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import join_words
+from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -44,12 +44,16 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    who = phrase("the node {nodes}", nodes=listed(config["node_id"], "or")) if "node_id" in config else phrase("a node")
+    who = (
+        phrase("the node {nodes}", nodes=join_words(config["node_id"], "or"))
+        if "node_id" in config
+        else phrase("a node")
+    )
     if config["on"] == "connected":
         return phrase("when {who} connects", who=who)
     if config["on"] != "event":
         return phrase("when {who} disconnects", who=who)
-    what = listed(config["event"], "or") if "event" in config else phrase("any event")
+    what = join_words(config["event"], "or") if "event" in config else phrase("any event")
     return phrase("when {who} reports {event}", who=who, event=what)
 
 
@@ -60,7 +64,7 @@ KIND = TriggerKind(
         Optional("node_id", description="Which node: one or a list."): match_text,
         Optional("event", description="Which event of the node: one or a list."): match_text,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="A node connected, disconnected or told something.",
     rule=_rule,

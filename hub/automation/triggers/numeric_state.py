@@ -11,8 +11,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, entity_ids, number_or_entity, template
-from hub.automation.definition.phrases import explain_range, listed
-from hub.automation.triggers.arming import rendered, reporting
+from hub.automation.definition.phrases import explain_range, join_words
+from hub.automation.triggers.arming import render_value, report_errors
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import HubError, InvalidRequest
@@ -71,7 +71,7 @@ class _Range:
 
     def _value(self, state: EntityState) -> Any:
         if self._template is not None:
-            value = rendered(self._template, self._host, state=state, trigger=self.facts(state.entity_id))
+            value = render_value(self._template, self._host, state=state, trigger=self.facts(state.entity_id))
         elif self._attribute is None:
             value = state.state
         elif self._attribute in state.attributes:
@@ -151,7 +151,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    what = listed(config["entity_id"], "or")
+    what = join_words(config["entity_id"], "or")
     if attribute := config.get("attribute"):
         what = phrase("the attribute {attribute} of {entity}", attribute=attribute, entity=what)
     if "value_template" in config:
@@ -170,7 +170,7 @@ KIND = TriggerKind(
         Optional("value_template", description="Template that computes the number from `state`."): template,
         Optional("for", description="How long it must stay in the range."): dynamic_duration,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="A number crossed into a range.",
     rule=_rule,

@@ -32,7 +32,7 @@ class Shifted(Struct, frozen=True):
         return None if due is None else due + self.offset_s
 
 
-def shifted(schedule: Schedule, offset_s: float) -> Schedule:
+def shift(schedule: Schedule, offset_s: float) -> Schedule:
     """Return the schedule moved by an offset; itself when there is none."""
     return Shifted(schedule, offset_s) if offset_s else schedule
 
@@ -78,7 +78,7 @@ def watch(
     )
 
 
-def checked(read: _READ, json: Mapping[str, Any], name: str) -> Described:
+def validator(read: _READ, json: Mapping[str, Any], name: str) -> Described:
     """Return a validator that returns a value as written, after checking it with `read`."""
 
     def check(value: Any) -> Any:

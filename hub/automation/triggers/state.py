@@ -11,8 +11,8 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, entity_ids
-from hub.automation.definition.phrases import listed, shown
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import join_words, value_text
+from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.core.events import EXPANSION_LIMIT, Event, EventBus, Listener, Unsubscribe
 from hub.core.phrases import phrase
@@ -154,7 +154,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    what = listed(config["entity_id"], "or")
+    what = join_words(config["entity_id"], "or")
     if attribute := config.get("attribute"):
         what = phrase("the attribute {attribute} of {entity}", attribute=attribute, entity=what)
     if all(each.startswith(_WHO) for each in config["entity_id"]):
@@ -187,7 +187,7 @@ def _only_to(config: Mapping[str, Any]) -> str | None:
 
 
 def _states(values: list[Any]) -> str:
-    return listed((shown(each) for each in values), "or")
+    return join_words((value_text(each) for each in values), "or")
 
 
 KIND = TriggerKind(
@@ -201,7 +201,7 @@ KIND = TriggerKind(
         Optional("attribute", description="Look at this attribute instead of the state."): string,
         Optional("for", description="How long it must stay so."): dynamic_duration,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="The state of an entity, or an attribute of it, changed.",
     rule=_rule,

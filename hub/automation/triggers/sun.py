@@ -9,7 +9,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import SUN_EVENTS
 from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
-from hub.automation.triggers.arming import reporting
+from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.scheduled import explain_offset, offset, watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
@@ -56,7 +56,7 @@ KIND = TriggerKind(
         Required("event", description="sunrise or sunset."): In(("sunrise", "sunset")),
         Optional("offset", description="Offset: 00:45:00 is later, -00:45:00 earlier."): offset,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="Sunrise or sunset.",
     next_due=_next_due,

@@ -14,10 +14,10 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, template as template_field
-from hub.automation.definition.phrases import shown
+from hub.automation.definition.phrases import value_text
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
-from hub.automation.triggers.arming import nothing, reporting
+from hub.automation.triggers.arming import do_nothing, report_errors
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import HubError
@@ -148,12 +148,12 @@ class _Watch:
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     text: str = config["value_template"]
     if not host.templates or not is_template(text):
-        return nothing  # what never changes never becomes true
+        return do_nothing  # what never changes never becomes true
     return _Watch(text, host, Holding(host, config.get("for"))).close
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = phrase("when {template} becomes true", template=shown(config["value_template"]))
+    said = phrase("when {template} becomes true", template=value_text(config["value_template"]))
     return explain_for(said, config.get("for"))
 
 
@@ -163,7 +163,7 @@ KIND = TriggerKind(
         Required("value_template", description="Fires when this becomes true."): template_field,
         Optional("for", description="How long it must stay true."): dynamic_duration,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="A template became true.",
 )

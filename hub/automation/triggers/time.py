@@ -8,14 +8,14 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text, time_of_day, weekdays
-from hub.automation.definition.phrases import days, listed, shown
+from hub.automation.definition.phrases import days, join_words, value_text
 from hub.automation.definition.values import is_template
 from hub.automation.schedule.contract import Due, Schedule
 from hub.automation.schedule.daily import EVERY_DAY, Daily, parse_time_of_day, parse_weekdays
 from hub.automation.schedule.fixed import At, parse_at
 from hub.automation.schedule.timetable import ScheduledEntry
-from hub.automation.triggers.arming import limited, local_time, reporting
-from hub.automation.triggers.scheduled import explain_offset, offset, shifted, watch
+from hub.automation.triggers.arming import local_time, render_limited, report_errors
+from hub.automation.triggers.scheduled import explain_offset, offset, shift, watch
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
@@ -119,13 +119,13 @@ class _Watched:
         try:
             schedule = _schedule(said, EVERY_DAY, self._host)
         except InvalidRequest:
-            self._host.fail(f"{self._entity} says neither a time of day nor a date: {shown(said)}")
+            self._host.fail(f"{self._entity} says neither a time of day nor a date: {value_text(said)}")
             return
         if schedule is None:
             return
         facts = {"entity_id": self._entity, "description": f"time set in {self._entity}"}
         self._entry = watch(
-            self._host, shifted(schedule, self._offset_s), facts, after=after, wanted=_on_days(self._on, self._host)
+            self._host, shift(schedule, self._offset_s), facts, after=after, wanted=_on_days(self._on, self._host)
         )
 
 
@@ -140,7 +140,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     on = parse_weekdays(config.get("weekday"))
     ends: list[Unsubscribe] = []
     for each in config["at"]:
-        one = _one(limited(each, host)) if is_template(each) and host.templates else each
+        one = _one(render_limited(each, host)) if is_template(each) and host.templates else each
         if isinstance(one, dict):
             ends.append(_Watched(one["entity_id"], one["offset"], on, host).close)
             continue
@@ -158,7 +158,7 @@ def _next_due(config: Mapping[str, Any], host: TriggerHost) -> float | None:
     on = parse_weekdays(config.get("weekday"))
     found: list[float] = []
     for each in config["at"]:
-        one = _one(limited(each, host)) if is_template(each) and host.templates else each
+        one = _one(render_limited(each, host)) if is_template(each) and host.templates else each
         said, offset_s = one, 0.0
         if isinstance(one, dict):
             state = host.parts.states.get(one["entity_id"])
@@ -167,7 +167,7 @@ def _next_due(config: Mapping[str, Any], host: TriggerHost) -> float | None:
             schedule = _schedule(said, EVERY_DAY, host)
         except InvalidRequest:
             continue
-        if schedule is not None and (due := _first_on(on, shifted(schedule, offset_s), host)) is not None:
+        if schedule is not None and (due := _first_on(on, shift(schedule, offset_s), host)) is not None:
             found.append(due)
     return min(found, default=None)
 
@@ -187,14 +187,14 @@ def _explain(config: Mapping[str, Any]) -> str:
     times: list[str] = []
     for each in config["at"]:
         if not isinstance(each, dict):
-            text = shown(each)
+            text = value_text(each)
             times.append(phrase("at {time}", time=text.removesuffix(":00") if text.count(":") == 2 else text))
         elif each["offset"]:
             of_entity = phrase("the time of {entity}", entity=each["entity_id"])
             times.append(explain_offset(of_entity, each["offset"]))
         else:
             times.append(phrase("at the time of {entity}", entity=each["entity_id"]))
-    said = listed(times, "or")
+    said = join_words(times, "or")
     return phrase("{said} on {days}", said=said, days=days(config["weekday"])) if config.get("weekday") else said
 
 
@@ -206,7 +206,7 @@ KIND = TriggerKind(
         ): Described(_at, _AT_JSON, "times"),
         Optional("weekday", description="Only on these days: mon to sun, or a list."): weekdays,
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="A time of day.",
     next_due=_next_due,

@@ -9,7 +9,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import span
 from hub.automation.schedule.pattern import TimePattern, parse_time_pattern
-from hub.automation.triggers.arming import reporting
+from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.scheduled import watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
@@ -67,7 +67,7 @@ KIND = TriggerKind(
         Optional("minutes", description="0 to 59, *, /5, or a list; 0 when only hours are given."): _unit("minutes"),
         Optional("seconds", description="0 to 59, *, /10, or a list; 0 without it."): _unit("seconds"),
     },
-    arm=reporting(_arm),
+    arm=report_errors(_arm),
     explain=_explain,
     description="The clock shows a matching time.",
     next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),

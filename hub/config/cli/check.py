@@ -31,9 +31,9 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
     Example:
       homarus check --config ~/.homarus
     """
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
 
-    checked = checked_home(home)
+    checked = check_home(home)
     if as_json:
         print_json(checked.as_dict())
     else:

@@ -50,11 +50,11 @@ def get(path: str, home: Path, as_json: bool) -> None:
     Example:
       homarus config get agents[0].model
     """
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
     from hub.config.paths import parse_path
 
     keys = parse_path(path)
-    checked = checked_home(home)
+    checked = check_home(home)
     refuse_broken(checked, keys)
     value = _plain(_at(dict(checked.config.sections), keys))
     if as_json:
@@ -81,7 +81,7 @@ def set_(path: str, value: str, home: Path, as_json: bool) -> None:
       homarus config set models.default anthropic/claude-opus-4-6
       homarus config set models.providers.anthropic '{api_key: !secret anthropic_key}'
     """
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
     from hub.config.edit import parse_value, set_value
     from hub.config.locate import locate
     from hub.config.paths import format_path, parse_path
@@ -90,7 +90,7 @@ def set_(path: str, value: str, home: Path, as_json: bool) -> None:
     if not keys:
         raise CommandFailed("PATH is empty; name a key such as hub.name", Exit.USAGE)
     require_home(home)
-    checked = checked_home(home)
+    checked = check_home(home)
     if is_unreadable(checked):
         refuse_broken(checked, keys)
     texts = ConfigTexts(home)

@@ -74,10 +74,10 @@ def write_config(
 
 
 def _refuse_new_errors(home: Path, file: str, text: str) -> None:
-    from hub.cli.configured import checked_home
+    from hub.cli.configured import check_home
 
-    known = {(error.path, error.message) for error in checked_home(home).errors}
-    new = [error for error in checked_home(home, {file: text}).errors if (error.path, error.message) not in known]
+    known = {(error.path, error.message) for error in check_home(home).errors}
+    new = [error for error in check_home(home, {file: text}).errors if (error.path, error.message) not in known]
     if new:
         raise _invalid(home, file, text, new)
 

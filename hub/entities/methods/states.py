@@ -11,7 +11,7 @@ from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, entity_id, string
 from hub.core.states import STATE_LENGTH_LIMIT, EntityState, StateMachine
 from hub.core.surfaces import READ, WRITE, Method, MethodCall
-from hub.gateway.calls.acting import acting
+from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -70,13 +70,13 @@ class StateMethods:
             old = self._states.get(id)
             attributes = old.attributes if old is not None else {}
         marked = {**attributes, SET_BY: call.context.authority.principal}
-        return self._shown(self._states.set(id, call.params["state"], marked, acting(call)))
+        return self._shown(self._states.set(id, call.params["state"], marked, call_context(call)))
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         id = call.params["entity_id"]
         self._refuse(id, call.context.authority)
         self._found(id)
-        return {"entity_id": id, "removed": self._states.remove(id, acting(call))}
+        return {"entity_id": id, "removed": self._states.remove(id, call_context(call))}
 
     def _refuse(self, id: str, authority: Authority) -> None:
         """Refuse to set a state of the engine and, for anyone but the owner, one that another source maintains.
@@ -97,11 +97,11 @@ class StateMethods:
         return state
 
     def _shown(self, state: EntityState) -> dict[str, Any]:
-        shown: dict[str, Any] = as_json(self._redactor.redact_data(as_shown(state)))
+        shown: dict[str, Any] = as_json(self._redactor.redact_data(state_data(state)))
         return shown
 
 
-def as_shown(state: EntityState) -> dict[str, Any]:
+def state_data(state: EntityState) -> dict[str, Any]:
     """Return a state as the gateway and the CLI show it; times in ISO 8601."""
     return {
         "entity_id": state.entity_id,

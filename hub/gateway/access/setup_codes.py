@@ -123,7 +123,7 @@ class SetupCodes:
         return int(self._clock.time() * 1000)
 
 
-def encoded(url: str, token: str, expires_ms: int) -> str:
+def encode_code(url: str, token: str, expires_ms: int) -> str:
     """Return the encoded code, as text or for a QR code."""
     data = {"url": url, "bootstrapToken": token, "expiresAtMs": expires_ms}
     return urlsafe_b64encode(orjson.dumps(data)).decode().rstrip("=")
@@ -147,7 +147,7 @@ def device_url(settings: HttpSettings, port: int) -> str:
     return f"{'wss' if settings.tls else 'ws'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def checked_url(url: str) -> str:
+def check_url(url: str) -> str:
     """Return the address of a WebSocket that a person has named.
 
     Raises:

@@ -6,7 +6,7 @@ from hub.core.context import Context
 from hub.core.surfaces import MethodCall
 
 
-def acting(call: MethodCall) -> Context:
+def call_context(call: MethodCall) -> Context:
     """Return the context for what a call starts.
 
     An automation runs with its owner's rights. What a caller who is not the owner brings into it (the data of an event,

@@ -13,7 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.cli.times import local_time
-from hub.cli.verbs import Answer, one_named, verb
+from hub.cli.verbs import Answer, find_entry, verb
 
 DAY_MS = 86_400_000
 SHORT = 12
@@ -181,14 +181,14 @@ def clean(client: HubClient, days: int) -> Answer:
 def _decide(client: HubClient, decision: str, request_id: str, words: str) -> Answer:
     waiting = map(_request, client.call("device.pair.list")["pending"])
     missing = "no device waits with the request"
-    request = one_named(waiting, request_id, ("request_id",), missing, "homarus devices list")
+    request = find_entry(waiting, request_id, ("request_id",), missing, "homarus devices list")
     client.call(f"device.pair.{decision}", {"requestId": request["request_id"]})
     return request, f"{request['name']} {words}."
 
 
 def _found(client: HubClient, given: str) -> dict[str, Any]:
     devices = map(_device, client.call("device.pair.list")["paired"])
-    return one_named(devices, given, ("id",), "there is no paired device", "homarus devices list")
+    return find_entry(devices, given, ("id",), "there is no paired device", "homarus devices list")
 
 
 def _request(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ Read = Callable[[Mapping[str, Any], Clock], tuple[ApiRequest, AnswerShape]]
 """Returns what a body asks for, and the shape of its answer."""
 
 
-def answering(runs: ApiRuns, path: str, body: Schema, read: Read, show_error: ShowError = show_error) -> Route:
+def answering_route(runs: ApiRuns, path: str, body: Schema, read: Read, show_error: ShowError = show_error) -> Route:
     """Return an API route whose requests are answered by runs."""
 
     async def answer(call: HttpCall) -> web.StreamResponse:

@@ -11,10 +11,10 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import Route
-from hub.gateway.http_api.answers import AnswerShape, answering
+from hub.gateway.http_api.answers import AnswerShape, answering_route
 from hub.gateway.http_api.client_tools import malformed, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall
-from hub.gateway.http_api.openai_shapes import MESSAGES_LIMIT, MODEL, blocks_of, placed, read_messages
+from hub.gateway.http_api.openai_shapes import MESSAGES_LIMIT, MODEL, blocks_of, enumerate_items, read_messages
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 from hub.models.contract import Message, Role, Usage
 
@@ -50,7 +50,7 @@ REQUEST_SCHEMA = Schema(
 
 def anthropic_messages(runs: ApiRuns) -> Route:
     """Return the route."""
-    return answering(runs, "/v1/messages", REQUEST_SCHEMA, _read, show_error)
+    return answering_route(runs, "/v1/messages", REQUEST_SCHEMA, _read, show_error)
 
 
 def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShape]:
@@ -129,7 +129,7 @@ def show_error(error: HubError) -> Mapping[str, Any]:
 
 def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield messages in the Chat Completions form: tool results first, each as a message of its own."""
-    for place, message in placed(given, "messages"):
+    for place, message in enumerate_items(given, "messages"):
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant"):
             raise malformed(f"{place}.role", "expected user or assistant")

@@ -10,7 +10,7 @@ import orjson
 from hub.core.clock import Clock
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import Route
-from hub.gateway.http_api.answers import AnswerShape, answering
+from hub.gateway.http_api.answers import AnswerShape, answering_route
 from hub.gateway.http_api.client_tools import malformed, read_form, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall
 from hub.gateway.http_api.openai_shapes import (
@@ -18,11 +18,11 @@ from hub.gateway.http_api.openai_shapes import (
     FINISH_REASONS,
     MESSAGES_LIMIT,
     USUAL_KEYS,
-    placed,
+    enumerate_items,
     prompt_tokens,
     read_messages,
     refuse,
-    thinking_of,
+    thinking_level,
 )
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 from hub.models.contract import Usage
@@ -42,7 +42,7 @@ REQUEST_SCHEMA = Schema(
 
 def chat_completions(runs: ApiRuns) -> Route:
     """Return the route."""
-    return answering(runs, "/v1/chat/completions", REQUEST_SCHEMA, _read)
+    return answering_route(runs, "/v1/chat/completions", REQUEST_SCHEMA, _read)
 
 
 def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShape]:
@@ -50,7 +50,7 @@ def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShap
     refuse(body, ("audio",), "answers are text; turn it into speech at /v1/audio/speech")
     if (body.get("n") or 1) != 1:
         raise malformed("n", "there is one answer")
-    system, messages = read_messages(placed(body["messages"], "messages"))
+    system, messages = read_messages(enumerate_items(body["messages"], "messages"))
     asked = ApiRequest(
         body["model"],
         messages,
@@ -58,7 +58,7 @@ def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShap
         user=body.get("user"),
         tools=read_tools(body.get("tools"), body.get("tool_choice")),
         form=read_form(body.get("response_format"), "response_format"),
-        thinking=thinking_of(body.get("reasoning_effort")),
+        thinking=thinking_level(body.get("reasoning_effort")),
         stream=bool(body.get("stream")),
     )
     usage = bool((body.get("stream_options") or {}).get("include_usage"))

@@ -24,8 +24,8 @@ from hub.gateway.http_api.openai_shapes import (
     MESSAGES_LIMIT,
     MODEL,
     agent_of,
+    enumerate_items,
     model_names,
-    placed,
     prompt_tokens,
     read_messages,
 )
@@ -198,7 +198,7 @@ def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     Where the client has none, results follow their calls in order.
     """
     waiting: list[str] = []
-    for at, (place, each) in enumerate(placed(given, "messages")):
+    for at, (place, each) in enumerate(enumerate_items(given, "messages")):
         calls, content, images = each.get("tool_calls"), each.get("content"), each.get("images") or []
         if each.get("role") == "tool":
             yield place, {"tool_call_id": waiting.pop(0) if waiting else f"of_{at}", **each}

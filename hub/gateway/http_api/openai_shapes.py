@@ -123,12 +123,12 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
             raise malformed(name, reason)
 
 
-def thinking_of(effort: str | None) -> str | None:
+def thinking_level(effort: str | None) -> str | None:
     """Return the thinking level for an effort."""
     return "off" if effort == "none" else effort
 
 
-def placed(given: list[Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def enumerate_items(given: list[Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the items of a request's list, each with its path, for errors.
 
     Raises:
@@ -203,10 +203,10 @@ def blocks_of(content: Any, place: str) -> tuple[Block, ...]:
         return (TextBlock(content),)
     if not isinstance(content, list):
         raise malformed(place, "expected text or a list of parts")
-    return tuple(_block(part, at) for at, part in placed(content, place))
+    return tuple(_block(part, at) for at, part in enumerate_items(content, place))
 
 
-def joined(messages: Iterable[Message]) -> Message:
+def join_messages(messages: Iterable[Message]) -> Message:
     """Return several messages of a user as one."""
     blocks: list[Block] = []
     for message in messages:

@@ -14,7 +14,7 @@ from hub.core.ids import new_id
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
-from hub.gateway.http_api.answers import AnswerShape, answering
+from hub.gateway.http_api.answers import AnswerShape, answering_route
 from hub.gateway.http_api.client_tools import malformed, read_form, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun
 from hub.gateway.http_api.openai_shapes import (
@@ -22,12 +22,12 @@ from hub.gateway.http_api.openai_shapes import (
     MESSAGES_LIMIT,
     USUAL_KEYS,
     RunFailed,
-    placed,
+    enumerate_items,
     prompt_tokens,
     read_messages,
     refuse,
     show_error,
-    thinking_of,
+    thinking_level,
 )
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 from hub.models.contract import Usage
@@ -65,7 +65,7 @@ class Responses:
         """Return the routes."""
         path = "/v1/responses/{id}"
         return [
-            answering(self._runs, "/v1/responses", REQUEST_SCHEMA, _read),
+            answering_route(self._runs, "/v1/responses", REQUEST_SCHEMA, _read),
             Route("GET", path, self.get, "gateway", scope=WRITE, show_error=show_error),
             Route("DELETE", path, self.delete, "gateway", scope=WRITE, show_error=show_error),
         ]
@@ -108,7 +108,7 @@ def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShap
         user=body.get("user"),
         tools=read_tools(body.get("tools"), body.get("tool_choice")),
         form=read_form((body.get("text") or {}).get("format"), "text.format"),
-        thinking=thinking_of((body.get("reasoning") or {}).get("effort")),
+        thinking=thinking_level((body.get("reasoning") or {}).get("effort")),
         stream=bool(body.get("stream")),
         previous=previous.removeprefix(PREFIX) if previous else None,
         shown=body.get("store") is not False,
@@ -222,7 +222,7 @@ class _ResponseShape(AnswerShape):
 
 def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield items as messages of Chat Completions."""
-    for place, item in placed(given, "input"):
+    for place, item in enumerate_items(given, "input"):
         match item.get("type", "message"):
             case "message":
                 yield place, item

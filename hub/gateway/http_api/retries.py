@@ -52,7 +52,7 @@ def request_key(call: HttpCall, hashed: str) -> RequestKey | None:
     return None if count is None else RequestKey(f"{where} body {hashed}", keyed=False, again=count != "0")
 
 
-def asked_before(run: KeptRun, hashed: str) -> Answer:
+def repeat_answer(run: KeptRun, hashed: str) -> Answer:
     """Return the answer of the first request with a key.
 
     Raises:

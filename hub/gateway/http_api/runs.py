@@ -23,8 +23,8 @@ from hub.core.surfaces import HttpCall
 from hub.core.tasks import TaskOwner
 from hub.gateway.http_api.client_tools import ClientTools, arguments_text, call_id, run_of_call
 from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun, KeptRuns
-from hub.gateway.http_api.openai_shapes import agent_of, joined
-from hub.gateway.http_api.retries import RequestKey, asked_before, request_hash, request_key
+from hub.gateway.http_api.openai_shapes import agent_of, join_messages
+from hub.gateway.http_api.retries import RequestKey, repeat_answer, request_hash, request_key
 from hub.gateway.http_api.run_stream import RunStream
 from hub.models.answer_form import AnswerForm
 from hub.models.contract import Message, Role
@@ -136,7 +136,7 @@ class ApiRuns:
             known_run = await self.kept.at(place.name)
             known = self._recent.get(place.name)  # one that began meanwhile
             if known is None and known_run is not None:
-                return asked_before(known_run, hashed)
+                return repeat_answer(known_run, hashed)
         if known is not None:
             if known[0] != hashed:
                 raise InvalidRequest("Idempotency-Key: it was used before with another request")
@@ -253,7 +253,7 @@ class ApiRuns:
             raise InvalidRequest("messages: the last one must be the user's", details={"param": "messages"})
         if target.session_key is not None:
             _judge_results(messages[end:], runs, target.session_key)
-            return RequestSaid((), results, joined(new))
+            return RequestSaid((), results, join_messages(new))
         history: list[Message | TranscriptEntry] = list(before)
         for message in messages[:end]:
             run = runs.get(next((run_of_call(call.id) or "" for call in message.tool_calls), ""))
@@ -262,7 +262,7 @@ class ApiRuns:
             else:
                 history.extend(entry for entry in run.entries[run.heard :] if entry.message is not None)
         if results:
-            return RequestSaid(tuple(history), results, joined(new))
+            return RequestSaid(tuple(history), results, join_messages(new))
         return RequestSaid((*history, *new[:-1]), (), new[-1])
 
     async def _runs_of(self, messages: Sequence[Message], principal: str) -> Mapping[str, KeptRun]:

@@ -17,7 +17,7 @@ from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 from hub.memory.cli.memory_files import changes, list_, show, undo
 from hub.memory.cli.memory_intents import intents
-from hub.memory.cli.memory_options import agent_option, given
+from hub.memory.cli.memory_options import agent_option, given_params
 from hub.memory.cli.memory_prints import count_of, print_entries, print_hits, print_status, print_synced, where
 from hub.memory.cli.memory_tidy import tidy
 from hub.memory.cli.memory_transfer import export, import_
@@ -55,7 +55,7 @@ def search(
     Example:
       homarus memory search "when was the boiler serviced" --limit 3
     """
-    params = {"query": " ".join(query), **given(limit=limit, trusted=trusted or None, **only)}
+    params = {"query": " ".join(query), **given_params(limit=limit, trusted=trusted or None, **only)}
     answer = client.call("memory.search", params)
     return answer, partial(print_hits, answer, why=why)
 
@@ -74,7 +74,7 @@ def add(
     Example:
       homarus memory add "Anna is allergic to nuts" --kind person
     """
-    params = {"text": " ".join(text), "kind": kind, "shared": shared, **given(agent=agent, replaces=replaces)}
+    params = {"text": " ".join(text), "kind": kind, "shared": shared, **given_params(agent=agent, replaces=replaces)}
     answer = client.call("memory.add", params)
     lines = [f"{'Known already' if answer['known'] else 'Remembered'}: {where(answer)}"]
     lines += [f"Struck: {where(each)}  {each['text']}" for each in answer["struck"]]
@@ -109,10 +109,10 @@ def forget(
       homarus memory forget --session agent:main:main --yes
     """
     client = HubClient(home)
-    what = given(query=" ".join(query).strip() or None, session=session, person=person)
+    what = given_params(query=" ".join(query).strip() or None, session=session, person=person)
     if not what:
         raise CommandFailed("Say what to forget: some of its words, --session or --person.", Exit.USAGE)
-    what |= given(agent=agent)
+    what |= given_params(agent=agent)
     if not yes or dry_run:
         found = client.call("memory.forget", {**what, "dry_run": True})
         if dry_run or not found["count"]:
@@ -138,7 +138,7 @@ def status(client: HubClient, agent: str | None) -> Answer:
     Example:
       homarus memory status
     """
-    answer = client.call("memory.status", given(agent=agent))
+    answer = client.call("memory.status", given_params(agent=agent))
     return answer, partial(print_status, answer)
 
 
@@ -151,7 +151,7 @@ def index(client: HubClient, force: bool, agent: str | None) -> Answer:
     Example:
       homarus memory index --force
     """
-    answer = client.call("memory.index", {"force": force, **given(agent=agent)}, timeout_s=INDEX_LIMIT_S)
+    answer = client.call("memory.index", {"force": force, **given_params(agent=agent)}, timeout_s=INDEX_LIMIT_S)
     return answer, partial(print_synced, answer), Exit.FINDINGS if answer["problem"] else Exit.OK
 
 
@@ -163,7 +163,7 @@ def verify(client: HubClient, agent: str | None) -> Answer:
     Example:
       homarus memory verify --json
     """
-    answer = client.call("memory.verify", given(agent=agent), timeout_s=INDEX_LIMIT_S)
+    answer = client.call("memory.verify", given_params(agent=agent), timeout_s=INDEX_LIMIT_S)
     files, passages = count_of(answer["files"], "file", "files"), count_of(answer["chunks"], "passage", "passages")
     ending = "they agree" if answer["ok"] else "the index is being repaired" if answer["repaired"] else "see above"
     compared = f"{files} and {passages} were compared; {ending}."

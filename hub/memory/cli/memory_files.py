@@ -10,7 +10,7 @@ from hub.cli.client import HubClient
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.cli.times import local_time
-from hub.memory.cli.memory_options import agent_option, given
+from hub.memory.cli.memory_options import agent_option, given_params
 from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.places import GROUP_AREA, PERSON_AREA, PRIVATE_AREA, SHARED_AREA
 
@@ -25,7 +25,7 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
     Example:
       homarus memory list
     """
-    files = HubClient(home).call("memory.list", given(agent=agent))["files"]
+    files = HubClient(home).call("memory.list", given_params(agent=agent))["files"]
     if as_json:
         print_json(files)
         return
@@ -50,7 +50,7 @@ def show(path: str, agent: str | None, home: Path, as_json: bool) -> None:
     Example:
       homarus memory show MEMORY.md
     """
-    answer = HubClient(home).call("memory.read", {"path": path, **given(agent=agent)})
+    answer = HubClient(home).call("memory.read", {"path": path, **given_params(agent=agent)})
     print_json(answer) if as_json else click.echo(answer["text"], nl=not answer["text"].endswith("\n"))
 
 
@@ -66,7 +66,7 @@ def changes(limit: int, diff: bool, agent: str | None, home: Path, as_json: bool
     Example:
       homarus memory changes --diff
     """
-    found = HubClient(home).call("memory.changes", {"limit": limit, **given(agent=agent)})["changes"]
+    found = HubClient(home).call("memory.changes", {"limit": limit, **given_params(agent=agent)})["changes"]
     if as_json:
         print_json(found)
         return
@@ -92,7 +92,7 @@ def undo(change: str, agent: str | None, home: Path, as_json: bool) -> None:
     Example:
       homarus memory undo 1794405600000-3f9c01ab
     """
-    answer = HubClient(home).call("memory.undo", {"id": change, **given(agent=agent)})
+    answer = HubClient(home).call("memory.undo", {"id": change, **given_params(agent=agent)})
     print_json(answer) if as_json else click.echo(f"Done: {answer['summary']}")
 
 

@@ -8,7 +8,7 @@ from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
-from hub.memory.cli.memory_options import agent_option, given
+from hub.memory.cli.memory_options import agent_option, given_params
 
 
 @click.group("intents", cls=Group)
@@ -28,7 +28,7 @@ def list_(client: HubClient, agent: str | None) -> Answer:
     Example:
       homarus memory intents list
     """
-    found = client.call("memory.intents.list", given(agent=agent))["intents"]
+    found = client.call("memory.intents.list", given_params(agent=agent))["intents"]
     rows = [(each["id"], " or ".join(each["topics"]), local_time(each["expires_ms"]), each["text"]) for each in found]
     return found, rows
 
@@ -50,7 +50,7 @@ def add(
       homarus memory intents add "boiler, heating" "the filter has to be changed in June" --days 200
     """
     topics = [each for part in topic.split(",") if (each := part.strip())]
-    params = {"topics": topics, "remind": remind, **given(days=days, every_hours=every_hours, agent=agent)}
+    params = {"topics": topics, "remind": remind, **given_params(days=days, every_hours=every_hours, agent=agent)}
     answer = client.call("memory.intents.add", params)
     return answer, f"Noted as {answer['id']}, until {local_time(answer['expires_ms'])}."
 
@@ -64,5 +64,5 @@ def remove(client: HubClient, intent: str, agent: str | None) -> Answer:
     Example:
       homarus memory intents remove 01a200177528e1384d6779161ef8bec7
     """
-    answer = client.call("memory.intents.remove", {"id": intent, **given(agent=agent)})
+    answer = client.call("memory.intents.remove", {"id": intent, **given_params(agent=agent)})
     return answer, f"Removed: {answer['text']}"

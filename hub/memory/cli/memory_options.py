@@ -17,6 +17,6 @@ def agent_option(command: Command) -> Command:
     )
 
 
-def given(**params: Any) -> dict[str, Any]:
+def given_params(**params: Any) -> dict[str, Any]:
     """Return the parameters that were given."""
     return {name: value for name, value in params.items() if value is not None}

@@ -11,7 +11,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
-from hub.memory.cli.memory_options import agent_option, given
+from hub.memory.cli.memory_options import agent_option, given_params
 
 TIDY_LIMIT_S = 600.0
 
@@ -28,7 +28,7 @@ def tidy(dry_run: bool, cost: float | None, agent: str | None, home: Path, as_js
     Example:
       homarus memory tidy --dry-run
     """
-    params = {"dry_run": dry_run, **given(agent=agent, cost_usd=cost)}
+    params = {"dry_run": dry_run, **given_params(agent=agent, cost_usd=cost)}
     answer = HubClient(home).call("memory.tidy", params, timeout_s=TIDY_LIMIT_S)
     print_json(answer) if as_json else _print(answer)
 

@@ -13,7 +13,7 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
 from hub.core.errors import HubError
-from hub.memory.cli.memory_options import agent_option, given
+from hub.memory.cli.memory_options import agent_option, given_params
 from hub.memory.cli.memory_prints import count_of
 
 ORIGINS = ("openclaw", "claude", "markdown")
@@ -51,10 +51,12 @@ def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: P
     """
     client = HubClient(home)
     files, left_out = _read(source.expanduser(), origin)
-    there = {each["path"] for each in client.call("memory.list", given(agent=agent))["files"]} if files else set()
+    there = (
+        {each["path"] for each in client.call("memory.list", given_params(agent=agent))["files"]} if files else set()
+    )
     written: list[str] = []
     for batch in _bounded(files):
-        params = {"files": batch, "origin": origin, "trusted": trusted, **given(agent=agent)}
+        params = {"files": batch, "origin": origin, "trusted": trusted, **given_params(agent=agent)}
         try:
             written += client.call("memory.import", params, timeout_s=IMPORT_LIMIT_S)["written"]
         except CommandFailed as failure:
@@ -162,7 +164,7 @@ def _bounded(files: Mapping[str, str]) -> Iterator[dict[str, str]]:
 def _batches(client: HubClient, agent: str | None) -> Iterator[Mapping[str, Any]]:
     after: str | None = None
     while True:
-        batch = client.call("memory.export", given(agent=agent, after=after), timeout_s=IMPORT_LIMIT_S)
+        batch = client.call("memory.export", given_params(agent=agent, after=after), timeout_s=IMPORT_LIMIT_S)
         yield batch
         after = batch["next"]
         if after is None:

@@ -120,7 +120,7 @@ class Standing(Struct, frozen=True):
         return self.when, self.curated, self.passage.start_line
 
 
-def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Standing]:
+def area_entries(area: Area, files: Sequence[AreaFile], today: date) -> list[Standing]:
     """Return the entries of an area: all of the curated file, and those of the last days.
 
     An entry of a day is left out when the same was struck since, or when it speaks of its own day (today, 昨天).

@@ -52,7 +52,7 @@ class Mark(Struct, frozen=True):
     both_hold: bool
 
 
-def shown(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text on one line, shortened."""
     line = " ".join(text.split())
     return line if len(line) <= SHOWN_LIMIT else f"{line[: SHOWN_LIMIT - 1].rstrip()}…"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hub.memory.front_matter import front_matter
 from hub.memory.places import CURATED_LIMIT_BYTES, PRIVATE_AREA
-from hub.memory.tidy.entries import Area, AreaFile, standing_in
+from hub.memory.tidy.entries import Area, AreaFile, area_entries
 from hub.memory.tidy.marks import marks_in
 from hub.memory.tidy.pairs import PairQuestion, questions_in, relations_by_rule, statements_of
 from hub.memory.tidy.round import KnownEntries, Merged, Round, TidyPlan
@@ -24,7 +24,7 @@ BROKEN = "\ufffd"
 
 def questions(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> list[PairQuestion]:
     """Return the pairs of an area that a model may judge and has not yet, most informative first."""
-    statements = statements_of(standing_in(area, files, known.today))
+    statements = statements_of(area_entries(area, files, known.today))
     return questions_in(statements, relations_by_rule(statements, known.alike), known.judged)
 
 

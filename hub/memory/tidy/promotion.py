@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hub.memory.alike import fact_key
 from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind
 from hub.memory.lazy_pattern import LazyPattern
-from hub.memory.markdown import format_entry, noted_also, whole_items
+from hub.memory.markdown import format_entry, whole_items, with_further_days
 from hub.memory.scope import MemoryProvenance
 from hub.memory.tidy.entries import Standing
 from hub.memory.words import fold
@@ -46,7 +46,7 @@ def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
         return None
     made = whole_items(item)
     same = len(made) == 1 and made[0].kind is not None and made[0].trusted and not made[0].struck
-    return noted_also(item, days) if same and fact_key(made[0].text) == entry.key else None
+    return with_further_days(item, days) if same and fact_key(made[0].text) == entry.key else None
 
 
 def _as_fact(entry: Standing) -> str | None:

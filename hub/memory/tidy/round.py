@@ -9,16 +9,16 @@ from msgspec import Struct, field
 
 from hub.memory.alike import Relation, is_same_series
 from hub.memory.contract import MemoryKind
-from hub.memory.markdown import noted_also, struck, whole_items, without_lines
+from hub.memory.markdown import struck, whole_items, with_further_days, without_lines
 from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
 from hub.memory.tidy.entries import (
     LOOK_BACK_DAYS,
     Area,
     AreaFile,
     Standing,
-    standing_in,
+    area_entries,
 )
-from hub.memory.tidy.marks import TO_BE_SETTLED, Mark, Side, marks_in, shown, with_marks
+from hub.memory.tidy.marks import TO_BE_SETTLED, Mark, Side, marks_in, one_line, with_marks
 from hub.memory.tidy.pairs import Pair, Statement, classes_of, pair_of, relations_by_rule, statements_of
 from hub.memory.tidy.promotion import is_small_talk, item_of
 
@@ -123,7 +123,7 @@ class Round:
         self._whole = whole
         self._files = {file.path: file.text for file in files}
         self._marks = marks_in(self._files.get(area.settled, ""))
-        self._entries = standing_in(area, files, known.today)
+        self._entries = area_entries(area, files, known.today)
         statements = statements_of(self._entries)
         relations = self._relations(statements)
         same = [pair for pair, relation in relations.items() if relation is Relation.SAME]
@@ -161,7 +161,7 @@ class Round:
         marked = {frozenset(mark.sides): mark for mark in self._marks}
         by_shown: dict[str, list[str]] = {}
         for key, statement in statements.items():
-            by_shown.setdefault(shown(statement.newest.passage.text), []).append(key)
+            by_shown.setdefault(one_line(statement.newest.passage.text), []).append(key)
         for sides, mark in marked.items():
             first, second = (by_shown.get(side, []) for side in sides)
             for pair in (pair_of(one, other) for one in first for other in second):
@@ -222,7 +222,7 @@ class Round:
                 days.setdefault(merged.kept, set()).update([merged.struck.day, *passage.also])
         for kept, more in days.items():
             at, end = kept.passage.start_line - 1, kept.passage.end_line
-            lines[at:end] = noted_also("\n".join(lines[at:end]), more).split("\n")
+            lines[at:end] = with_further_days("\n".join(lines[at:end]), more).split("\n")
         self._whole.merged += self._struck
         return struck("\n".join(lines), [each.struck.passage for each in self._struck], self._known.today)
 
@@ -307,7 +307,7 @@ class Round:
     def _settle(self, text: str, contradictions: Sequence[tuple[Standing, Standing]]) -> str:
         struck_now = {each.struck for each in self._struck}
         stand = {
-            shown(each.passage.text): self._leader.get(each.key) for each in self._entries if each not in struck_now
+            one_line(each.passage.text): self._leader.get(each.key) for each in self._entries if each not in struck_now
         }
         kept = [mark for mark in self._marks if mark.sides <= stand.keys()]
         gone = [mark for mark in self._marks if mark not in kept]
@@ -317,7 +317,7 @@ class Round:
             pair
             for pair in contradictions
             if frozenset(self._leader[side.key] for side in pair) not in marked
-            and len({shown(side.passage.text) for side in pair}) == 2
+            and len({one_line(side.passage.text) for side in pair}) == 2
             and not all(self._is_undone_mark(side) for side in pair)
         ][: max(0, room)]
         self._whole.contradictions += fresh
@@ -328,10 +328,10 @@ class Round:
     # --- what was taken back ---
 
     def _is_undone(self, entry: Standing) -> bool:
-        return shown(entry.passage.text.split("\n")[0]) in self._known.undone
+        return one_line(entry.passage.text.split("\n")[0]) in self._known.undone
 
     def _is_undone_mark(self, entry: Standing) -> bool:
-        return f"“{shown(entry.passage.text)}”" in self._known.undone
+        return f"“{one_line(entry.passage.text)}”" in self._known.undone
 
 
 def _telling(pair: tuple[Standing, Standing]) -> tuple[object, ...]:
@@ -350,7 +350,7 @@ def _clearest(entries: Sequence[Standing]) -> Standing:
 
 
 def _side(entry: Standing) -> Side:
-    return Side(shown(entry.passage.text), f"{entry.path}, {entry.day}" if entry.day else entry.path)
+    return Side(one_line(entry.passage.text), f"{entry.path}, {entry.day}" if entry.day else entry.path)
 
 
 def _in_place(text: str, wanted: Sequence[Mark]) -> list[Mark]:

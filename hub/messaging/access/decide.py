@@ -174,7 +174,7 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
     return Accept(message, agent_id, session_key, allowed, at_once, verdict.group, tuple(also))
 
 
-def accept_as_said(message: InboundMessage, context: Context, facts: Facts, session_key: str | None) -> Accept:
+def accept_verbatim(message: InboundMessage, context: Context, facts: Facts, session_key: str | None) -> Accept:
     """Return the acceptance of a message as it is, without looking for commands.
 
     Args:

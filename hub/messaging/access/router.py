@@ -15,7 +15,7 @@ from hub.messaging.access.decide import (
     Decision,
     Facts,
     MessagingSettings,
-    accept_as_said,
+    accept_verbatim,
     activation_of,
     agents_for,
     decide,
@@ -74,7 +74,7 @@ class Router:
 
     def accept_as_said(self, message: InboundMessage, context: Context, session_key: str | None) -> Accept:
         """Return the acceptance of a message as it is; see `hub.messaging.access.decide`."""
-        return accept_as_said(message, context, self._facts(message.address), session_key)
+        return accept_verbatim(message, context, self._facts(message.address), session_key)
 
     def with_present_rights(self, context: Context) -> Context:
         """Return the context of a queued message, with its sender's present rights."""

@@ -62,13 +62,13 @@ def feedback(connection: SqlConnection, event: InboundEvent) -> Feedback | None:
     """Return the words of an event about a sent message; None for other events and unknown messages."""
     match event:
         case ButtonPressed() | ReactionChanged():
-            rows = outbox_rows.sent_as(connection, event.address, event.message_id)
+            rows = outbox_rows.find_sent(connection, event.address, event.message_id)
         case PollAnswered():
-            rows = outbox_rows.sent_as(connection, event.address, event.poll_id)
+            rows = outbox_rows.find_sent(connection, event.address, event.poll_id)
         case _:
             return None
     if not rows and isinstance(event, ButtonPressed):  # pressed before the platform confirmed the message
-        rows = [row for row in outbox_rows.unconfirmed(connection, event.address) if _label(row, event)]
+        rows = [row for row in outbox_rows.unconfirmed_rows(connection, event.address) if _label(row, event)]
     if not rows:
         return None
     first = rows[-1]  # what was sent; the others are its later texts

@@ -124,7 +124,7 @@ class Inbox:
 
     async def recover(self) -> int:
         """Resume after a stop or a crash; return the number of messages answered again."""
-        for inbox_id, stored, context in await self._db.read(inbox_rows.unheard_events):
+        for inbox_id, stored, context in await self._db.read(inbox_rows.unpublished_events):
             event = load_event(stored)
             found = await self._feedback(event)
             await self._pressed(event, found, context)
@@ -303,7 +303,7 @@ class Inbox:
         inbox_id = new_id()
         self._rejected += 1
         if self._rejected % CLEAR_EVERY == 0:
-            self._db.post(inbox_rows.clear_rejected)
+            self._db.post(inbox_rows.delete_rejected)
         known = await self._insert(InboxRow(inbox_id, _without_words(inbound), context, "rejected", reason), further)
         if known is not None:
             return known

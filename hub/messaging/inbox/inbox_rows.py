@@ -188,7 +188,7 @@ def rewrite(connection: SqlConnection, id: str, message: InboundMessage) -> None
     connection.execute("UPDATE inbox SET message = ? WHERE id = ?", (dump_inbound(message), id))
 
 
-def queued(connection: SqlConnection) -> list[InboxRow]:
+def queued_messages(connection: SqlConnection) -> list[InboxRow]:
     """Return the messages that wait for an answer, in order of arrival."""
     return [
         InboxRow(id, load_message(stored), context, "queued", reason, key, run, received_ms)
@@ -196,12 +196,12 @@ def queued(connection: SqlConnection) -> list[InboxRow]:
     ]
 
 
-def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
+def unpublished_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
     """Return id, JSON and context of unpublished events."""
     return [(id, stored, context) for id, _, _, context, stored, *_ in _open(connection, "event")]
 
 
-def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[InterruptedMessage]:
+def interrupted_messages(connection: SqlConnection, *, run_id: str | None = None) -> list[InterruptedMessage]:
     """Return the messages of an interrupted run, or else those that were being answered at once."""
     where, values = ("state = 'received'", ()) if run_id is None else ("run_id = ? AND state = 'queued'", (run_id,))
     rows = connection.execute(
@@ -211,7 +211,7 @@ def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list
     return [InterruptedMessage(id, load_message(stored), *rest) for id, stored, *rest in rows]
 
 
-def clear_rejected(connection: SqlConnection) -> None:
+def delete_rejected(connection: SqlConnection) -> None:
     """Delete the oldest refused messages, which anyone can send in any number."""
     connection.execute(
         "DELETE FROM inbox WHERE state = 'rejected' AND position <="

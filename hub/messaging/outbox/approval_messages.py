@@ -17,7 +17,7 @@ from hub.messaging.commands.registry import CommandReply
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
-from hub.tools.approval import ALWAYS, Approval, shown
+from hub.tools.approval import ALWAYS, Approval, details_text
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, Approvals
 
 _log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class ApprovalMessages:
 def question(approval: Approval, language: str) -> str:
     """Return the text of an approval: what it is, why, exactly what will run, and how to answer."""
     kind = approval.kind if approval.kind in _NAMED_KINDS else "other"
-    details = shown(approval.details)
+    details = details_text(approval.details)
     fence = max([*_BACKTICKS.findall(details), "``"], key=len) + "`"
     minutes = max(1, round((approval.expires_ms - approval.created_ms) / 60_000))
     return "\n".join(

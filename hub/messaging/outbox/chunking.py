@@ -119,7 +119,7 @@ def sentence_end(text: str, start: int, most: int) -> int | None:
     return None if end is None else min(end, len(text))
 
 
-def closed(text: str) -> str:
+def close_fence(text: str) -> str:
     """Return a text with an open code fence closed."""
     fence = open_fence(text)
     return text if fence is None else f"{text.rstrip()}\n{fence[0]}"

@@ -26,7 +26,7 @@ from hub.messaging.contract import Address, Channel, ChannelLimits, TextUnit
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.chunking import chunk, length
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
-from hub.messaging.outbox.outbox_repairs import OutboxRepairs, WaitingMessages, explained, waiting_rows
+from hub.messaging.outbox.outbox_repairs import OutboxRepairs, WaitingMessages, explain_waiting, waiting_rows
 from hub.messaging.outbox.outbox_rows import OutboxRow, insert_row
 from hub.messaging.outbox.outgoing import NewMessage, NewText, Outgoing, RowSource
 from hub.messaging.outbox.sending import AGE_LIMIT_S, EXPIRED, OutboxSender
@@ -249,7 +249,7 @@ class Outbox:
     async def waiting(self) -> list[WaitingMessages]:
         """Return the waiting messages, by account, and why they wait."""
         rows = await self._db.read(waiting_rows)
-        return [explained(row, self.channels, self._clock.time()) for row in rows]
+        return [explain_waiting(row, self.channels, self._clock.time()) for row in rows]
 
     async def watch(self) -> None:
         """Check for stuck messages repeatedly, until cancelled, and clear repairs of moving ones."""
@@ -267,7 +267,9 @@ class Outbox:
 
     async def rows(self, states: tuple[str, ...] = (), limit: int = 100) -> list[OutboxRow]:
         """Return the newest rows in these states, or in any, newest first."""
-        return await self._db.read(lambda connection: outbox_rows.listed(connection, states, min(limit, LIST_LIMIT)))
+        return await self._db.read(
+            lambda connection: outbox_rows.newest_rows(connection, states, min(limit, LIST_LIMIT))
+        )
 
     async def get(self, id: str) -> OutboxRow:
         """Return a row.

@@ -134,7 +134,7 @@ def waiting_rows(connection: SqlConnection) -> list[WaitingRow]:
     ).fetchall()
 
 
-def explained(row: WaitingRow, channels: ChannelRegistry, now: float) -> WaitingMessages:
+def explain_waiting(row: WaitingRow, channels: ChannelRegistry, now: float) -> WaitingMessages:
     """Return why a message waits.
 
     Args:

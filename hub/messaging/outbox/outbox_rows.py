@@ -143,7 +143,7 @@ def insert_row(connection: SqlConnection, row: OutboxRow) -> None:
     )
 
 
-def keep_outgoing(connection: SqlConnection, row: OutboxRow) -> None:
+def store_content(connection: SqlConnection, row: OutboxRow) -> None:
     """Store the changed content of a row."""
     connection.execute(
         "UPDATE outbox SET kind = ?, text = ?, reply_to = ?, payload = ? WHERE id = ?",
@@ -189,7 +189,7 @@ def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[
     return dict(rows.fetchall())
 
 
-def listed(connection: SqlConnection, states: tuple[str, ...], limit: int) -> list[OutboxRow]:
+def newest_rows(connection: SqlConnection, states: tuple[str, ...], limit: int) -> list[OutboxRow]:
     """Return the newest rows in these states, newest first; in any state when none is named."""
     condition = f"state IN ({', '.join('?' for _ in states)})" if states else "true"
     return select_rows(connection, condition, states, limit, newest=True)[::-1]
@@ -207,7 +207,7 @@ def get(connection: SqlConnection, id: str) -> OutboxRow:
     return rows[0]
 
 
-def sent_as(connection: SqlConnection, address: Address, platform_id: str) -> list[OutboxRow]:
+def find_sent(connection: SqlConnection, address: Address, platform_id: str) -> list[OutboxRow]:
     """Return the message or poll that a platform knows under an id, with its later texts."""
     found = [position for position, ids in _lately_sent(connection, address) if platform_id in ids]
     rows = [row for each in found for row in select_rows(connection, "position = ?", (each,), 1)]
@@ -219,7 +219,7 @@ def sent_ids(connection: SqlConnection, address: Address) -> set[str]:
     return {id for _, ids in _lately_sent(connection, address) for id in ids}
 
 
-def unconfirmed(connection: SqlConnection, address: Address) -> list[OutboxRow]:
+def unconfirmed_rows(connection: SqlConnection, address: Address) -> list[OutboxRow]:
     """Return messages that may be visible in a chat although their delivery is uncertain, newest first."""
     known = f"{_OF_CHAT} AND platform_ids IS NULL"
     return select_rows(connection, known, _chat(address), SENT_LIMIT, newest=True)[::-1]
@@ -263,7 +263,7 @@ def unsure(connection: SqlConnection, chat: ChatKey, since_ms: int) -> list[Outb
     return select_rows(connection, f"{_UNSURE} AND peer = ? AND updated_ms >= ?", (*chat, since_ms), OPEN_LIMIT)
 
 
-def untold(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow | None:
+def unnotified_answer(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow | None:
     """Return a chat's last answer that may not have arrived, unless a notice about it exists."""
     (told_ms,) = connection.execute(
         f"SELECT max(created_ms) FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND NOT ({_LOST})",  # noqa: S608  constants
@@ -360,7 +360,7 @@ def drop(connection: SqlConnection, id: str) -> OutboxRow:
 
 def _keep_changed(connection: SqlConnection, row: OutboxRow) -> None:
     if row.changed:
-        keep_outgoing(connection, row)
+        store_content(connection, row)
         row.changed = False
 
 

@@ -23,7 +23,7 @@ from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
 from hub.messaging.limit_texts import limit_text, notice_text
 from hub.messaging.outbox.ack import declines, may_decline, without_token
-from hub.messaging.outbox.chunking import closed, open_fence
+from hub.messaging.outbox.chunking import close_fence, open_fence
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outbox_rows import OutboxRow, select_rows
 from hub.messaging.outbox.outgoing import NewMessage, NewText, Outgoing, RowSource, Withdrawal
@@ -109,7 +109,7 @@ def delivered_so_far(answer: str) -> ParsedReply:
     return replace(parsed, text="" if may_decline(parsed.text or "") else parsed.text)
 
 
-def was_said(text: str, sent: Iterable[str]) -> bool:
+def was_sent(text: str, sent: Iterable[str]) -> bool:
     """Whether a text was sent already: the same words, or part of a longer message."""
     words = _words(text)
     if not words:
@@ -123,7 +123,7 @@ def failed_tool(messages: Sequence[Message]) -> str | None:
     return last.tool_name if last is not None and last.is_error else None
 
 
-def prefixed(text: str, prefix: str | None, facts: Mapping[str, str]) -> str:
+def with_prefix(text: str, prefix: str | None, facts: Mapping[str, str]) -> str:
     """Return an answer with the configured prefix, once; `{…}` in it are facts."""
     if not prefix:
         return text
@@ -265,7 +265,7 @@ class Replies:
         said = so_far.text or ""
         rows = self._rows(connection, run_id, target)
         blocks = [row for row in rows if row.source is RowSource.BLOCK]
-        text = closed(rest_of(said, _covered(blocks))).strip()
+        text = close_fence(rest_of(said, _covered(blocks))).strip()
         earlier = _covered(row for row in blocks if row.id not in own)
         if not text or any(length > len(said) for length, _ in earlier):
             return []
@@ -330,7 +330,7 @@ class Replies:
         if not left or not rows:
             return left
         tools = [row.outgoing for row in rows if row.source is RowSource.TOOL]
-        return "" if was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]) else left
+        return "" if was_sent(left, [each.text for each in tools if isinstance(each, NewMessage)]) else left
 
     def _media(self, parsed: ParsedReply, target: ReplyTarget) -> tuple[tuple[OutboundMedia, ...], list[str]]:
         """Return the attachments of an answer, and a line for each missing one."""
@@ -378,7 +378,7 @@ class Replies:
         facts = {"model": (model or "").rpartition("/")[2], "agent": target.agent_id}
         if agent is not None:
             facts |= {"name": agent.name, "emoji": agent.emoji}
-        return prefixed(text, prefix, facts)
+        return with_prefix(text, prefix, facts)
 
     def _can_delete(self, address: Address) -> bool:
         attached = self._outbox.channels.get(address.channel, address.account)

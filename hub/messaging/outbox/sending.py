@@ -28,7 +28,7 @@ from hub.messaging.contract import Channel, ChannelLimits, ChannelState, Deliver
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.chunking import length
 from hub.messaging.outbox.outbound_policy import OutboxSettings
-from hub.messaging.outbox.outbox_rows import ChatKey, OutboxRow, keep_outgoing
+from hub.messaging.outbox.outbox_rows import ChatKey, OutboxRow, store_content
 from hub.messaging.outbox.outgoing import (
     REPEATABLE,
     NewMessage,
@@ -228,7 +228,7 @@ class OutboxSender:
                 return True
             if delivery.state is DeliveryState.PERMANENT and isinstance(row.outgoing, NewText) and final is not None:
                 row.outgoing = NewMessage(row.outgoing.text)
-                await self._write(partial(keep_outgoing, row=row))
+                await self._write(partial(store_content, row=row))
                 continue
             if await self._failed(row, delivery, attached, wait_s):
                 return True

@@ -22,7 +22,7 @@ from hub.messaging.capabilities import CanDraft, CanEdit
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
 from hub.messaging.outbox.answer_extras import WATCHED_LIMIT
-from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, sentence_end
+from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, close_fence, sentence_end
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ParsedReply, Replies, ReplyTarget, delivered_so_far
 from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
@@ -276,7 +276,7 @@ class AnswerStreams:
         limits, policy = attached.channel.limits, attached.outbound
         limit = max(SMALLEST_LIMIT, min(limits.text, policy.text_limit or limits.text) - FENCE_ROOM)
         text = self._replies.prefixed(text, stream.model, stream.target)
-        return closed(chunk(text, limit, limits.unit, policy.chunk_mode)[0])
+        return close_fence(chunk(text, limit, limits.unit, policy.chunk_mode)[0])
 
     async def _show(self, stream: _AnswerStream, attached: Attached, so_far: ParsedReply) -> Delivery:
         """Show the text so far: as a draft, a new message, or an edit of that."""

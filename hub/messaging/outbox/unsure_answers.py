@@ -107,12 +107,12 @@ class UnsureAnswers:
 
     async def _tell(self, chat: ChatKey) -> None:
         """Write the notice, unless the chat has one for all uncertain answers."""
-        row = await self._db.read(partial(outbox_rows.untold, chat=chat, since_ms=self._since_ms()))
+        row = await self._db.read(partial(outbox_rows.unnotified_answer, chat=chat, since_ms=self._since_ms()))
         if row is not None:
             await self._outbox.write(row.address, partial(self._insert, chat=chat))
 
     def _insert(self, connection: SqlConnection, chat: ChatKey) -> list[str]:
-        row = outbox_rows.untold(connection, chat, self._since_ms())
+        row = outbox_rows.unnotified_answer(connection, chat, self._since_ms())
         if row is None:
             return []
         outbox_rows.drop_lost_notices(connection, chat)

@@ -70,10 +70,10 @@ def give(connection: SqlConnection, session_key: str, run_id: str) -> tuple[Over
     given = connection.execute(
         "UPDATE group_history SET run_id = ? WHERE session_key = ? AND run_id IS NULL", (run_id, session_key)
     )
-    return given_to(connection, [run_id]).get(run_id, ()) if given.rowcount else ()
+    return overheard_by_run(connection, [run_id]).get(run_id, ()) if given.rowcount else ()
 
 
-def given_to(connection: SqlConnection, run_ids: Iterable[str]) -> dict[str, tuple[OverheardLine, ...]]:
+def overheard_by_run(connection: SqlConnection, run_ids: Iterable[str]) -> dict[str, tuple[OverheardLine, ...]]:
     """Return the overheard messages given to runs, by run."""
     found: dict[str, tuple[OverheardLine, ...]] = {}
     for run_id in run_ids:
@@ -113,7 +113,7 @@ def is_outside(lines: Sequence[OverheardLine], person: str | None) -> bool:
     return any(line.person is None or line.person != person for line in lines)
 
 
-def shown(lines: Sequence[OverheardLine], channel: str, *, outside: bool) -> list[str]:
+def overheard_text(lines: Sequence[OverheardLine], channel: str, *, outside: bool) -> list[str]:
     """Return the text that precedes the answered message.
 
     Args:

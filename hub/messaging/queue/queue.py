@@ -39,10 +39,10 @@ from hub.messaging.queue.waiting import (
     Timing,
     TurnRules,
     WaitingMessage,
+    client_named,
     conversation_of,
     flush,
     ids_of,
-    named,
     next_turn,
     own_run,
     revise,
@@ -175,9 +175,9 @@ class MessageQueue:
         for run_id in recovered.interrupted:
             await self._tell_interrupted(run_id, recovered.heard_by[run_id])
         await self._tell_interrupted(None)
-        rows = [row for row in await self._db.read(inbox_rows.queued) if row.id not in (self._early or ())]
+        rows = [row for row in await self._db.read(inbox_rows.queued_messages) if row.id not in (self._early or ())]
         overheard = await self._db.read(
-            partial(group_history.given_to, run_ids=[row.run_id for row in rows if row.run_id is not None])
+            partial(group_history.overheard_by_run, run_ids=[row.run_id for row in rows if row.run_id is not None])
         )
         begun, waiting = resumable(rows, {*recovered.heard, *recovered.completed}, overheard)
         early, self._waiting, self._early = self._waiting, {}, None
@@ -344,7 +344,7 @@ class MessageQueue:
 
     def _tell_given_up(self, session_key: str, gone: Sequence[WaitingMessage]) -> None:
         """Tell clients that the runs they named end without an answer."""
-        for run_id, each in named(gone):
+        for run_id, each in client_named(gone):
             self._runner.settle(RunOutcome.aborted().of(run_id, session_key), each.context)
 
     # -- steering --------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from hub.messaging.outbox.answer_extras import AnswerExtras
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.streaming import AnswerStreams
-from hub.messaging.queue.group_history import is_outside, shown
+from hub.messaging.queue.group_history import is_outside, overheard_text
 from hub.messaging.queue.waiting import (
     Conversation,
     WaitingMessage,
@@ -164,7 +164,7 @@ class TurnRequests:
             quoted=content.quoted,
             steering=steering,
             skills=group.skills if group is not None else None,
-            parts=said_in(turn.messages, gap_ms),
+            parts=part_runs(turn.messages, gap_ms),
         )
 
     def gap_ms(self, channel: str) -> int:
@@ -187,7 +187,7 @@ class TurnRequests:
                 come to that waits for a run of its own.
             insert: Writes the row of such a run.
         """
-        for row in inbox_rows.queued(connection):
+        for row in inbox_rows.queued_messages(connection):
             if heard is not None and row.run_id == run_id and row.reason == "steered" and row.id not in heard:
                 own = waiting_message(row)
                 own.run_id = own_run(own.message) or new_id()
@@ -195,7 +195,7 @@ class TurnRequests:
                 insert(connection, Turn(row.session_key or "", (own,)).queued())
         text = say("run.interrupted", self._router.settings.language)
         told: dict[tuple[str, Conversation], Address] = {}
-        for each in inbox_rows.interrupted(connection, run_id=run_id):
+        for each in inbox_rows.interrupted_messages(connection, run_id=run_id):
             inbox_rows.close(connection, each.id, "done", "interrupted")
             if each.named is not None and each.run_id is not None:
                 inbox_rows.end_joined(connection, [each.named], each.run_id)
@@ -268,7 +268,7 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
     overheard = [line for each in messages for line in each.overheard]
     outside = is_outside(overheard, least.person)
     newest = kept[-1]
-    lines = shown(overheard, newest.message.address.channel, outside=outside) if overheard else []
+    lines = overheard_text(overheard, newest.message.address.channel, outside=outside) if overheard else []
     blocks: list[Block] = []
     if dropped:
         lines += [DROPPED_TITLE.format(count=len(dropped)), *(_bullet(each.message) for each in dropped), ""]
@@ -292,7 +292,7 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
     )
 
 
-def said_in(messages: Sequence[WaitingMessage], gap_ms: int) -> tuple[str, ...]:
+def part_runs(messages: Sequence[WaitingMessage], gap_ms: int) -> tuple[str, ...]:
     """Return the run of each part of a turn's text; empty if there is only one."""
     if len(messages) == 1:
         return ()

@@ -88,7 +88,7 @@ def own_run(message: InboundMessage) -> str | None:
     return message.run_id if isinstance(message, ClientMessage) else None
 
 
-def named(messages: Iterable[WaitingMessage]) -> list[tuple[str, WaitingMessage]]:
+def client_named(messages: Iterable[WaitingMessage]) -> list[tuple[str, WaitingMessage]]:
     """Return the messages with client-named runs, with those runs."""
     return [(run_id, each) for each in messages if (run_id := own_run(each.message)) is not None]
 

@@ -28,14 +28,14 @@ from hub.core.schema import (
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.models.accounts import KEY_LIMIT, ModelAccounts
 from hub.models.adding import NewProvider, NewProviders
-from hub.models.choosing import chosen
+from hub.models.choosing import choose_model
 from hub.models.contract import AUTO
 from hub.models.credential_file import CredentialKind
 from hub.models.oauth import PASTE_LIMIT
 from hub.models.registry import ModelRegistry
 from hub.models.schema import CONTEXT_WINDOW_MAX, CONTEXT_WINDOW_MIN, model_ref
 from hub.models.vendors import VENDORS
-from hub.sessions.usage_sums import GROUPINGS, OF_SESSIONS, summed, total_of
+from hub.sessions.usage_sums import GROUPINGS, OF_SESSIONS, sum_usage, total_of
 
 OWNER = "gateway"
 WAIT_LIMIT_S = 50.0
@@ -144,9 +144,9 @@ class ModelMethods:
             by_day: dict[str, list[dict[str, Any]]] = {}
             for row in rows:
                 by_day.setdefault(row["day"], []).append(row)
-            found = [{"day": day, **each} for day, of in by_day.items() for each in summed(of, by)]
+            found = [{"day": day, **each} for day, of in by_day.items() for each in sum_usage(of, by)]
             return {"count": len(found), "rows": found[:SUMS_LIMIT], "total": total_of(found)}
-        sums = summed(rows, by)
+        sums = sum_usage(rows, by)
         return {"count": len(sums), "rows": sums[:SUMS_LIMIT], "total": total_of(sums)}
 
     async def _test(self, call: MethodCall) -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ class ModelMethods:
 
     async def _default(self, call: MethodCall) -> Mapping[str, Any]:
         if call.params["model"] != AUTO:
-            await chosen(self._models, call.params["model"])
+            await choose_model(self._models, call.params["model"])
         await self._set(("models", "default"), call.params["model"])
         return {"default": self._models.status()["default"]}
 
@@ -183,14 +183,14 @@ class ModelMethods:
 
     async def _fallbacks(self, call: MethodCall) -> Mapping[str, Any]:
         if "models" in call.params:
-            await asyncio.gather(*(chosen(self._models, ref) for ref in call.params["models"]))
+            await asyncio.gather(*(choose_model(self._models, ref) for ref in call.params["models"]))
             await self._set(("models", "fallbacks"), call.params["models"])
         return {"fallbacks": self._models.status()["fallbacks"]}
 
     async def _aliases(self, call: MethodCall) -> Mapping[str, Any]:
         name, aliases = call.params.get("name"), dict(self._models.aliases)
         if name is not None and (model := call.params.get("model")) is not None:
-            await chosen(self._models, model)
+            await choose_model(self._models, model)
             await self._set(("models", "aliases"), {**aliases, name: model})
         elif name is not None:
             if name not in aliases:

@@ -14,7 +14,7 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
 from hub.cli.options import home_option, json_option, print_json
-from hub.cli.verbs import Answer, one_named, verb
+from hub.cli.verbs import Answer, find_entry, verb
 
 SHORT = 12
 _NODE = click.argument("node")
@@ -186,7 +186,7 @@ def invoke(
 
 def _find(client: HubClient, given: str) -> dict[str, Any]:
     nodes = map(_shown, client.call("node.list")["nodes"])
-    return one_named(nodes, given, ("id", "request_id"), "there is no node", "homarus nodes list")
+    return find_entry(nodes, given, ("id", "request_id"), "there is no node", "homarus nodes list")
 
 
 def _shown(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from hub.gateway.connection.server import Gateway
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
 from hub.messaging.channels import ChannelRegistry
-from hub.models.choosing import chosen
+from hub.models.choosing import choose_model
 from hub.models.registry import ModelRegistry
 from hub.models.thinking import WORDS
 from hub.sessions.fork import fork_session
@@ -258,7 +258,7 @@ class SessionMethods:
         if "snoozedUntil" in params:
             changes["snoozed_ms"] = params["snoozedUntil"] or 0
         if changes.get("model"):
-            await chosen(self._models, changes["model"])
+            await choose_model(self._models, changes["model"])
         return changes
 
     async def _begin(self, call: MethodCall) -> None:

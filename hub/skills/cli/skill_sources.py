@@ -28,7 +28,7 @@ _GIT = re.compile(r"^(?:git\+)?(?:https|ssh)://[^\s?#]+\.git/?$|^git\+(?:https|s
 _REPOSITORY = re.compile(r"^https://(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org)/[\w.-]+/[\w.-]+/?$")
 
 
-def fetched(source: str) -> dict[str, Any]:
+def install_params(source: str) -> dict[str, Any]:
     """Return the parameters of `skills.install` for a source.
 
     Raises:

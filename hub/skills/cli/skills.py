@@ -13,7 +13,7 @@ from hub.cli.exits import Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
-from hub.skills.cli.skill_sources import fetched
+from hub.skills.cli.skill_sources import install_params
 
 CALL_LIMIT_S = 120.0
 DESCRIPTION_SHOWN = 60
@@ -177,7 +177,7 @@ def remove(client: HubClient, name: str) -> Answer:
 
 
 def _install(source: str, home: Path, *, path: str | None, replace: bool) -> Mapping[str, Any]:
-    params = {**fetched(source), "replace": replace, **({"path": path} if path else {})}
+    params = {**install_params(source), "replace": replace, **({"path": path} if path else {})}
     found: Mapping[str, Any] = HubClient(home).call("skills.install", params, timeout_s=CALL_LIMIT_S)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.core.schema import All, Length, Optional, Required, Schema, secret, string
 from hub.core.surfaces import ADMIN, Method, MethodCall
-from hub.tools.agent_secrets import NAME, AgentSecrets, Holder, asked_for, holder_of
+from hub.tools.agent_secrets import NAME, AgentSecrets, Holder, holder_of, requested_secret
 from hub.tools.approval import Approval
 from hub.tools.approvals import Approvals
 
@@ -64,7 +64,7 @@ class SecretMethods:
         holder, name = self._holder(call), call.params["name"]
         await self._secrets.keep(holder, name, call.params["value"])
         for each in self._approvals.questions():
-            if asked_for(each) == (holder, name):
+            if requested_secret(each) == (holder, name):
                 await self._approvals.answer(each.id, GIVEN, call.context, keep=_kept)
         return {"name": name, "agent": holder.agent, "person": holder.person}
 

@@ -29,7 +29,7 @@ from hub.sessions.store import SessionStore
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
-from hub.tools.policy import explain_tool, listed, profile_policy
+from hub.tools.policy import explain_tool, is_listed, profile_policy
 from hub.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
@@ -277,7 +277,7 @@ class ToolMethods:
         tools = self._needs.tools
         policies = await self._policies(agent, key, authority)
         tool = tools.get(name)
-        if tool is None or not listed(tool, authority, policies, tools.rules):
+        if tool is None or not is_listed(tool, authority, policies, tools.rules):
             raise NotFound(f"there is no tool {name!r:.80} for this caller; tools.explain says which rule decides")
         return policies
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.messaging.contract import ButtonPressed, CommandUsed, Inbound, InboundMessage, Receiver
-from integrations.channels.acknowledging import left_out_if_malformed, offered
+from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.discord.events import DiscordSelf, inbound_of, user_of
 from integrations.channels.discord.rest import DiscordRest
@@ -97,7 +97,7 @@ class DiscordIntake:
 
     async def _take(self, event: str, data: Any, event_id: str, me: DiscordSelf) -> None:
         room = None
-        with left_out_if_malformed(f"discord: {event}"):
+        with skip_if_malformed(f"discord: {event}"):
             if event == "GUILD_CREATE":
                 me.roles[data["id"]] = frozenset(_own_roles(data, me.id))
                 for each in (*data.get("channels", ()), *data.get("threads", ())):
@@ -113,7 +113,7 @@ class DiscordIntake:
         self, event: str, data: Mapping[str, Any], event_id: str, room: DiscordRoom, me: DiscordSelf
     ) -> None:
         said: list[Inbound] = []
-        with left_out_if_malformed(f"discord: {event}"):
+        with skip_if_malformed(f"discord: {event}"):
             said += inbound_of(event, data, event_id, room, me, self._account)
         for inbound in said:
             await self._offer(inbound, data, room)
@@ -141,7 +141,7 @@ class DiscordIntake:
             inbound = replace(inbound, value=self.buttons.value_of(inbound.value))
         accepted = deferred = False
         try:
-            receipt = await offered(self._receive, inbound)
+            receipt = await offer(self._receive, inbound)
             accepted = receipt is not None and receipt.accepted
             if receipt is not None and receipt.notice:
                 await self._respond(data, {"type": ANSWER, "data": {"content": receipt.notice, "flags": EPHEMERAL}})

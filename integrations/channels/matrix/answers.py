@@ -15,17 +15,17 @@ _ALREADY_SO = "M_DUPLICATE_ANNOTATION"
 _SIGNED_OUT = ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN")
 
 
-def failed(text: str) -> PlatformError:
+def server_error(text: str) -> PlatformError:
     """Return that the homeserver failed; it may or may not have carried out the request."""
     return PlatformError(DeliveryState.UNKNOWN, text)
 
 
-def refused(text: str) -> PlatformError:
+def refusal_error(text: str) -> PlatformError:
     """Return that the homeserver refuses the request, and will again."""
     return PlatformError(DeliveryState.PERMANENT, text)
 
 
-async def asked(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
+async def await_answer(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
     """Return the answer to a request, which may be a refusal.
 
     Raises:
@@ -39,27 +39,27 @@ async def asked(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
         async with asyncio.timeout(limit_s):
             response = await request
     except TimeoutError:
-        raise failed(f"the homeserver did not answer within {limit_s:g} s") from None
+        raise server_error(f"the homeserver did not answer within {limit_s:g} s") from None
     except (ClientConnectorError, LocalProtocolError, EncryptionError, RuntimeError) as error:  # the last: was closed
         raise PlatformError(DeliveryState.TRANSIENT, _shown(error)) from error
     except (ClientError, OSError, ValueError, TypeError, LookupError) as error:  # the last three: of the library
-        raise failed(f"the homeserver's answer was lost: {_shown(error)}") from error
+        raise server_error(f"the homeserver's answer was lost: {_shown(error)}") from error
     transport = getattr(response, "transport_response", None)
     if refusal(response) and transport is not None and transport.status < 300:
-        raise failed("the homeserver's answer cannot be understood")
+        raise server_error("the homeserver's answer cannot be understood")
     return response
 
 
-async def done(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
+async def await_success(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
     """Return the answer to a request that was carried out.
 
     Raises:
-        PlatformError: The homeserver does not do it; or see `asked`.
+        PlatformError: The homeserver does not do it; or see `await_answer`.
     """
-    response = await asked(request, limit_s)
+    response = await await_answer(request, limit_s)
     reason = refusal(response)
     if reason is not None and response.status_code != _ALREADY_SO:
-        raise refused(reason)
+        raise refusal_error(reason)
     return response
 
 

@@ -27,7 +27,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.http_api import delivery_of, surely_not_sent
 from integrations.channels.matrix import writing
-from integrations.channels.matrix.answers import asked, done, refusal, refused
+from integrations.channels.matrix.answers import await_answer, await_success, refusal, refusal_error
 from integrations.channels.matrix.files import fetch
 from integrations.channels.matrix.keys import share
 from integrations.channels.matrix.listening import USUAL_WAITS, Listening, Waits
@@ -99,14 +99,14 @@ class MatrixChannel:
                 content = await self._uploaded(client, address.peer, message.media[0])
             else:
                 content = writing.text(message.text, silent=message.silent)
-            content = writing.related(content, address, message.reply_to)
+            content = writing.with_relations(content, address, message.reply_to)
             return await self._put(client, address, "m.room.message", content, message.id)
 
         return await self._attempt(attempt)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a sent message another text."""
-        content = writing.edited(text, platform_id)
+        content = writing.edit_content(text, platform_id)
         return await self._attempt(lambda client: self._put(client, address, "m.room.message", content, new_id()))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
@@ -122,13 +122,13 @@ class MatrixChannel:
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll."""
-        content = writing.related(writing.poll(poll), poll.address, None)
+        content = writing.with_relations(writing.poll(poll), poll.address, None)
         return await self._attempt(lambda client: self._put(client, poll.address, writing.POLL_START, content, poll.id))
 
     async def typing(self, address: Address) -> None:
         """Show the typing indicator."""
         with suppress(HubError):
-            await asked(self._client.room_typing(address.peer, timeout=TYPING_MS))
+            await await_answer(self._client.room_typing(address.peer, timeout=TYPING_MS))
 
     def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment; see `CanFetch`."""
@@ -143,7 +143,7 @@ class MatrixChannel:
         """Return whether the homeserver answers, and as whom."""
         try:
             client = self._client
-            response = await asked(client.whoami())
+            response = await await_answer(client.whoami())
         except HubError as error:
             return {"ok": False, "error": str(error)}
         user = getattr(response, "user_id", None)
@@ -169,16 +169,16 @@ class MatrixChannel:
             with surely_not_sent():
                 await share(client, address.peer)
         request = client.room_send(address.peer, kind, content, transaction, ignore_unverified_devices=True)
-        return getattr(await done(request), "event_id", None)  # a reaction that is there already has none
+        return getattr(await await_success(request), "event_id", None)  # a reaction that is there already has none
 
     def _encrypts(self, client: AsyncClient, room_id: str) -> bool:
         room = client.rooms.get(room_id)
         if room is None and self._listening is not None and self._listening.is_up:
-            raise refused(f"not in the room {room_id}")
+            raise refusal_error(f"not in the room {room_id}")
         if room is None:
             raise Unavailable("the rooms are not known yet", retry_after_s=RETRY_S)
         if room.encrypted and client.olm is None:
-            raise refused("the room is encrypted; set encryption: true for the account")
+            raise refusal_error("the room is encrypted; set encryption: true for the account")
         return bool(room.encrypted)
 
     async def _uploaded(self, client: AsyncClient, room_id: str, file: OutboundMedia) -> writing.Content:
@@ -189,21 +189,21 @@ class MatrixChannel:
         name = None if encrypt else file.name
         uploading = client.upload(lambda _, __: str(path), file.mime_type, name, encrypt=encrypt, filesize=size)
         with surely_not_sent():
-            uploaded, keys = await asked(uploading, UPLOAD_S)
+            uploaded, keys = await await_answer(uploading, UPLOAD_S)
         if (reason := refusal(uploaded)) is not None:
-            raise refused(reason)
+            raise refusal_error(reason)
         return writing.media(file, size, uploaded.content_uri, keys)
 
 
 async def _redact(client: AsyncClient, address: Address, event_id: str) -> str:
-    redacted = await done(client.room_redact(address.peer, event_id, tx_id=f"redact{event_id}"))
+    redacted = await await_success(client.room_redact(address.peer, event_id, tx_id=f"redact{event_id}"))
     return str(redacted.event_id)
 
 
 async def _unreact(client: AsyncClient, address: Address, event_id: str) -> None:
     relations = f"rooms/{quote(address.peer)}/relations/{quote(event_id)}/m.annotation/m.reaction"
     headers = {"Authorization": f"Bearer {client.access_token}"}
-    answer = await asked(client.send("GET", f"/_matrix/client/v1/{relations}?limit=100", headers=headers))
-    for each in (await asked(answer.json())).get("chunk", ()):
+    answer = await await_answer(client.send("GET", f"/_matrix/client/v1/{relations}?limit=100", headers=headers))
+    for each in (await await_answer(answer.json())).get("chunk", ()):
         if each.get("sender") == client.user_id:
             await _redact(client, address, each["event_id"])

@@ -12,7 +12,7 @@ from nio import AsyncClient
 
 from hub.messaging.contract import DeliveryState
 from integrations.channels.http_api import PlatformError
-from integrations.channels.matrix.answers import failed
+from integrations.channels.matrix.answers import server_error
 
 RETRY_S = 5.0
 
@@ -29,7 +29,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc]
             raise PlatformError(DeliveryState.TRANSIENT, text, retry_after_s=wait)
         if response.status >= 500:
             response.release()
-            raise failed(f"the homeserver answers {response.status}")
+            raise server_error(f"the homeserver answers {response.status}")
         return response
 
 

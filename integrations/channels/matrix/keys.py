@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.errors import Unavailable
-from integrations.channels.matrix.answers import asked
+from integrations.channels.matrix.answers import await_answer
 
 if TYPE_CHECKING:
     from nio import AsyncClient
@@ -20,13 +20,13 @@ async def exchange(client: AsyncClient) -> None:
     if client.olm is None:
         return
     if client.should_upload_keys:
-        await asked(client.keys_upload())
+        await await_answer(client.keys_upload())
     if client.should_query_keys:
-        await asked(client.keys_query())
+        await await_answer(client.keys_query())
     if client.should_claim_keys:
-        await asked(client.keys_claim(client.get_users_for_key_claiming()))
+        await await_answer(client.keys_claim(client.get_users_for_key_claiming()))
     for message in list(client.outgoing_to_device_messages):
-        await asked(client.to_device(message))
+        await await_answer(client.to_device(message))
 
 
 async def share(client: AsyncClient, room_id: str) -> None:
@@ -37,14 +37,14 @@ async def share(client: AsyncClient, room_id: str) -> None:
     """
     room = client.rooms[room_id]
     if not room.members_synced:
-        await asked(client.joined_members(room_id))
+        await await_answer(client.joined_members(room_id))
     if client.should_query_keys:
-        await asked(client.keys_query())
+        await await_answer(client.keys_query())
     if not client.olm.should_share_group_session(room_id):
         return
     if missing := client.get_missing_sessions(room_id):
-        await asked(client.keys_claim(missing))
-    await asked(client.share_group_session(room_id, ignore_unverified_devices=True))
+        await await_answer(client.keys_claim(missing))
+    await await_answer(client.share_group_session(room_id, ignore_unverified_devices=True))
     session = client.olm.outbound_group_sessions[room_id]
     reached = session.users_shared_with | session.users_ignored
     for user in room.users:

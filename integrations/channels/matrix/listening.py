@@ -12,7 +12,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.messaging.contract import Address, ChatType, MembershipChanged, Receiver
-from integrations.channels.matrix.answers import asked, is_signed_out
+from integrations.channels.matrix.answers import await_answer, is_signed_out
 from integrations.channels.matrix.keys import exchange
 from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
 from integrations.channels.reconnecting import AccountRefused, Reconnector
@@ -143,7 +143,7 @@ class Listening(Reconnector):
             since=cursor,
             full_state=not self.is_up,
         )
-        response = await asked(request, patience)
+        response = await await_answer(request, patience)
         if is_signed_out(response) or not isinstance(response, SyncError):
             return response
         if cursor is not None and "token" in response.message.lower():
@@ -175,7 +175,7 @@ class Listening(Reconnector):
         """Return the events between two positions, oldest first."""
         found: list[Any] = []
         while len(found) < GAP_EVENTS:
-            page = await asked(self._client.room_messages(room_id, start, end, limit=100))
+            page = await await_answer(self._client.room_messages(room_id, start, end, limit=100))
             chunk = getattr(page, "chunk", None)
             if chunk is None:
                 logger.warning("matrix: the messages that %s left out in %s cannot be had: %s", *self._names, page)
@@ -265,6 +265,6 @@ class Listening(Reconnector):
         return False
 
     async def _join(self, room_id: str) -> None:
-        response = await asked(self._client.join(room_id))
+        response = await await_answer(self._client.join(room_id))
         if not hasattr(response, "room_id") or response.room_id != room_id:
             logger.warning("matrix: %s cannot be joined: %s", room_id, response.message)

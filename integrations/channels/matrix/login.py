@@ -12,7 +12,7 @@ from hub.core.errors import Unavailable
 from hub.core.extras import install_command
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
-from integrations.channels.matrix.answers import REQUEST_S, asked, is_signed_out, refusal
+from integrations.channels.matrix.answers import REQUEST_S, await_answer, is_signed_out, refusal
 from integrations.channels.reconnecting import AccountRefused
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ async def _whoami(client: AsyncClient, token: str) -> tuple[str, str]:
 
 async def _required(request: Any) -> Any:
     """Return the answer to a request that only the credentials can spoil."""
-    response = await asked(request)
+    response = await await_answer(request)
     if (error := refusal(response)) is not None:
         if is_signed_out(response) or response.status_code in _REFUSED:
             raise AccountRefused(f"the homeserver refuses the login: {error}")

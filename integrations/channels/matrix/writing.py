@@ -26,7 +26,7 @@ def text(markdown: str, *, silent: bool = False) -> Content:
     return formatted if len(json.dumps(formatted)) <= HTML_BYTES else content
 
 
-def related(content: Content, address: Address, reply_to: str | None) -> Content:
+def with_relations(content: Content, address: Address, reply_to: str | None) -> Content:
     """Return the content in the address's thread, and as a reply."""
     reply = {"m.in_reply_to": {"event_id": reply_to}} if reply_to else {}
     if address.thread:
@@ -37,7 +37,7 @@ def related(content: Content, address: Address, reply_to: str | None) -> Content
     return content | {"m.relates_to": reply} if reply else content
 
 
-def edited(markdown: str, event_id: str) -> Content:
+def edit_content(markdown: str, event_id: str) -> Content:
     """Return another text for an event that was sent."""
     new = text(markdown)
     replaced = {"m.new_content": new, "m.relates_to": {"rel_type": "m.replace", "event_id": event_id}}

@@ -27,10 +27,10 @@ from hub.messaging.contract import (
     TextUnit,
 )
 from hub.messaging.outbox.markup import Flavour, render
-from integrations.channels.acknowledging import left_out_if_malformed
+from integrations.channels.acknowledging import skip_if_malformed
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.reconnecting import AccountRefused, stored
+from integrations.channels.reconnecting import AccountRefused, retry_until_stored
 from integrations.channels.signal.events import inbound_of, message_id, split_id
 from integrations.channels.signal.rpc import SILENCE_LIMIT_S, SignalRpc
 
@@ -112,12 +112,12 @@ class SignalChannel(ApiChannel):
 
     async def _take(self, text: str) -> None:
         said: list[Inbound] = []
-        with left_out_if_malformed("signal: an event"):
+        with skip_if_malformed("signal: an event"):
             event = json.loads(text)
             if event.get("account") in (None, self._number):
                 said += inbound_of(event["envelope"], self._me, self.account, self._sent)
         for inbound in said:  # signal-cli has given it away and does not bring it back
-            await stored(partial(self._receive, inbound), self._receive, self._clock)
+            await retry_until_stored(partial(self._receive, inbound), self._receive, self._clock)
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment, which the daemon has."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.messaging.contract import Inbound, InboundMessage, Receiver
-from integrations.channels.acknowledging import left_out_if_malformed, offered
+from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
 from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
@@ -65,7 +65,7 @@ class SlackIntake:
         self._receive.progress()
         said: list[Inbound] = []
         room: SlackRoom | None = None
-        with left_out_if_malformed(f"slack: {kind}"):
+        with skip_if_malformed(f"slack: {kind}"):
             room = self._room(kind, payload)
             if room is not None and self.me is not None:
                 said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
@@ -100,7 +100,7 @@ class SlackIntake:
         return self.rooms.keep(SlackRoom(id=id, kind=form, person=person if form == "im" else None))
 
     async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> str | None:
-        receipt = await offered(self._receive, inbound)
+        receipt = await offer(self._receive, inbound)
         if receipt is not None and isinstance(inbound, InboundMessage) and room is not None:
             thread, follow, is_new = inbound.address.thread, receipt.accepted, False
             if thread and (follow or self._is_joined(room, thread)):

@@ -21,7 +21,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState, Inbound, Receiver
-from integrations.channels.acknowledging import MALFORMED, left_out_if_malformed, offered
+from integrations.channels.acknowledging import MALFORMED, offer, skip_if_malformed
 from integrations.channels.http_api import PlatformError
 from integrations.channels.telegram.api import TelegramApi
 from integrations.channels.telegram.updates import UPDATE_KINDS, UpdateReader
@@ -114,7 +114,7 @@ class Listener:
             raise Unavailable("the bot is not connected yet")
         chats: dict[object, list[Update]] = defaultdict(list)
         for given in updates:
-            with left_out_if_malformed(f"telegram: the update {given['update_id']}"):
+            with skip_if_malformed(f"telegram: the update {given['update_id']}"):
                 update = Update.de_json(dict(given))
                 chat = update.effective_chat  # those of one must stay in order
                 chats[chat and chat.id].append(update)
@@ -126,13 +126,13 @@ class Listener:
     async def _take_chat(self, updates: Sequence[Update], reader: UpdateReader) -> None:
         for update in updates:
             found: list[Inbound] = []
-            with left_out_if_malformed(f"telegram: the update {update.update_id}"):
+            with skip_if_malformed(f"telegram: the update {update.update_id}"):
                 found += reader.read(update)
             notice = None
             for inbound in found:
-                receipt = await offered(self._receive, inbound)
+                receipt = await offer(self._receive, inbound)
                 notice = receipt.notice if receipt is not None else None
-            with left_out_if_malformed(f"telegram: the update {update.update_id}"):
+            with skip_if_malformed(f"telegram: the update {update.update_id}"):
                 self._stored(update, notice)
 
     async def _turn(self) -> None:

@@ -29,7 +29,7 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour
-from integrations.channels.acknowledging import left_out_if_malformed, offered
+from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of, surely_not_sent
@@ -148,15 +148,15 @@ class WhatsAppChannel(ApiChannel):
             raise Unavailable("WhatsApp is not connected; deliver it again")
         self._receive.progress()
         for status in value.get("statuses") or ():
-            with left_out_if_malformed("whatsapp: a status"):
+            with skip_if_malformed("whatsapp: a status"):
                 self._take_status(status)
         for message in value.get("messages") or ():
             inbound = None
-            with left_out_if_malformed("whatsapp: a message"):
+            with skip_if_malformed("whatsapp: a message"):
                 inbound = inbound_of(message, value.get("contacts") or (), self.account, self._sent.get)
             if isinstance(inbound, ButtonPressed):
                 inbound = replace(inbound, value=self._buttons.value_of(inbound.value))
-            receipt = await offered(self._receive, inbound) if inbound is not None else None
+            receipt = await offer(self._receive, inbound) if inbound is not None else None
             if receipt is not None and isinstance(inbound, InboundMessage | ButtonPressed):
                 self._remember(inbound.address.peer, message["id"], float("-inf"))
                 if receipt.notice:

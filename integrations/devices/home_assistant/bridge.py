@@ -16,7 +16,7 @@ from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.domains import DOMAINS
 from hub.entities.entities import Command, EntityHandle
 from hub.integration.json_storage import JsonStorage
-from integrations.devices.home_assistant.socket import HomeAssistantSocket, signed_in
+from integrations.devices.home_assistant.socket import HomeAssistantSocket, connect_and_sign_in
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -56,7 +56,7 @@ class HomeAssistantBridge:
         pause_s = RETRY_FIRST_S
         while True:
             try:
-                async with signed_in(self._url, self._token.reveal()) as socket:
+                async with connect_and_sign_in(self._url, self._token.reveal()) as socket:
                     self._host.repairs.clear(SOURCE)
                     pause_s = RETRY_FIRST_S
                     await self._serve(socket)

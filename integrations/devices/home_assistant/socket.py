@@ -91,7 +91,7 @@ class HomeAssistantSocket:
 
 
 @asynccontextmanager
-async def signed_in(url: str, token: str) -> AsyncIterator[HomeAssistantSocket]:
+async def connect_and_sign_in(url: str, token: str) -> AsyncIterator[HomeAssistantSocket]:
     """Connect and sign in.
 
     Raises:

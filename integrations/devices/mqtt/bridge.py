@@ -22,7 +22,7 @@ from hub.integration.mqtt_topics import (
     message_data,
 )
 from integrations.devices.mqtt.connection import BrokerAddress, MqttConnection
-from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, beginning, checked_topic
+from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, check_topic, literal_prefix
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class _Consumer:
     __slots__ = ("begins", "callback", "large", "topic")
 
     def __init__(self, topic: str, callback: OnMqttMessage, *, large: bool) -> None:
-        self.topic, self.begins = topic, beginning(topic)
+        self.topic, self.begins = topic, literal_prefix(topic)
         self.callback = callback
         self.large = large
 
@@ -118,7 +118,7 @@ class MqttBridge:
         data = payload.encode() if isinstance(payload, str) else payload
         if len(data) > PUBLISH_LIMIT_BYTES:
             raise InvalidRequest(f"an MQTT payload has at most {PUBLISH_LIMIT_BYTES} bytes, this one has {len(data)}")
-        await self.connection.publish(checked_topic(topic, own=True), data, qos=qos, retain=retain)
+        await self.connection.publish(check_topic(topic, own=True), data, qos=qos, retain=retain)
 
     # --- below ---
 

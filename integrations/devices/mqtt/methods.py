@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.core.surfaces import Method, MethodCall
 from integrations.devices.mqtt.bridge import MqttBridge
-from integrations.devices.mqtt.discovery.discovery import Discovery, listed
+from integrations.devices.mqtt.discovery.discovery import Discovery, announcements_data
 from integrations.devices.mqtt.services import PUBLISH
 from integrations.devices.mqtt.taps import Taps
 from integrations.devices.mqtt.topics import valid_filter
@@ -31,7 +31,7 @@ def methods(bridge: MqttBridge, taps: Taps, discovery: Discovery, broker: Embedd
     """Return the methods."""
 
     async def discovered(call: MethodCall) -> Mapping[str, Any]:
-        return listed(discovery)
+        return announcements_data(discovery)
 
     async def status(call: MethodCall) -> Mapping[str, Any]:
         return status_of(bridge, broker)

@@ -13,7 +13,7 @@ from hub.core.errors import NotFound
 from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 from integrations.devices.mqtt.bridge import MqttBridge
-from integrations.devices.mqtt.discovery.discovery import Discovery, listed
+from integrations.devices.mqtt.discovery.discovery import Discovery, announcements_data
 from integrations.devices.mqtt.methods import DOMAIN, status_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def mqtt_page(bridge: MqttBridge, discovery: Discovery, broker: EmbeddedBroker |
     """Return the page."""
 
     async def data(call: HttpCall) -> Mapping[str, Any]:
-        return {"status": status_of(bridge, broker), "zone": zone, **listed(discovery)}
+        return {"status": status_of(bridge, broker), "zone": zone, **announcements_data(discovery)}
 
     texts = {"zh-CN": _CHINESE}
     return Page(PATH, "MQTT", _HERE / "page.html", data, scope=ADMIN, under="/settings", position=90, texts=texts)

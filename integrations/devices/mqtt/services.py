@@ -11,7 +11,7 @@ from hub.core.schema import All, Coerce, In, Invalid, Optional, Range, Required,
 from hub.core.services import AgentRule, ServiceCall
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge
-from integrations.devices.mqtt.topics import checked_topic
+from integrations.devices.mqtt.topics import check_topic
 
 
 def payload_text(value: Any) -> str:
@@ -27,7 +27,7 @@ def payload_text(value: Any) -> str:
 
 
 PUBLISH = {
-    Required("topic", description="Where to publish it."): checked_topic,
+    Required("topic", description="Where to publish it."): check_topic,
     Optional("payload", default="", description="What it says; a mapping is sent as JSON."): payload_text,
     Optional("qos", default=0, description="0, 1 or 2."): All(Coerce(int), In([0, 1, 2])),
     Optional("retain", default=False, description="Whether the broker keeps it."): boolean,
@@ -40,7 +40,7 @@ PUBLISH_SERVICE = {
 
 PERMIT_JOIN = {
     Optional("time", default=120, description="Seconds; 0 ends it."): All(Coerce(int), Range(min=0, max=254)),
-    Optional("base", default="zigbee2mqtt", description="The base topic of the bridge."): checked_topic,
+    Optional("base", default="zigbee2mqtt", description="The base topic of the bridge."): check_topic,
 }
 
 

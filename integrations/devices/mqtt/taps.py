@@ -66,14 +66,14 @@ class Taps:
 
             def came(message: MqttMessage) -> None:
                 tap.number += 1
-                tap.messages.append({"number": tap.number, "time": self._clock.time(), **shown(message)})
+                tap.messages.append({"number": tap.number, "time": self._clock.time(), **message_data(message)})
                 tap.came.set()
 
             self._taps[topic_filter] = (tap, self._bridge.listen(topic_filter, came))
         return self._taps[topic_filter][0]
 
 
-def shown(message: MqttMessage) -> dict[str, Any]:
+def message_data(message: MqttMessage) -> dict[str, Any]:
     """Return a message as plain data; binary payloads are in base64."""
     payload = message.payload[:SHOWN_BYTES]
     try:

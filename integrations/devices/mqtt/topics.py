@@ -20,7 +20,7 @@ REMEMBERED_TOPICS = 20_000
 PUBLISH_LIMIT_BYTES = 1_048_576
 
 
-def checked_topic(value: Any, *, own: bool = False) -> str:
+def check_topic(value: Any, *, own: bool = False) -> str:
     """Return a topic that something may be published on.
 
     Args:
@@ -51,7 +51,7 @@ def valid_filter(value: Any) -> str:
     return text
 
 
-def beginning(topic_filter: str) -> str:
+def literal_prefix(topic_filter: str) -> str:
     """Return how all topics of a filter begin, to pass over most filters quickly."""
     return re.split("[+#]", topic_filter, maxsplit=1)[0].removesuffix("/")
 
@@ -87,7 +87,7 @@ class Subscriptions:
         """Want a filter once more."""
         self._wanted[topic_filter] += 1
         if is_wild(topic_filter):
-            self._wild[topic_filter] = beginning(topic_filter)
+            self._wild[topic_filter] = literal_prefix(topic_filter)
         self._changed[topic_filter] = True
 
     def discard(self, topic_filter: str) -> None:
@@ -134,7 +134,7 @@ class Subscriptions:
                 if is_wild(topic_filter):
                     unsubscribe.update(dict.fromkeys(self._within(topic_filter, self.active)))
         self.active = (self.active | subscribe.keys()) - unsubscribe.keys()
-        self._active_wild = {each: beginning(each) for each in self.active if is_wild(each)}
+        self._active_wild = {each: literal_prefix(each) for each in self.active if is_wild(each)}
         self._deliveries.clear()
         return list(subscribe), list(unsubscribe), list(again)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text, template
-from hub.automation.definition.phrases import quoted, shown
+from hub.automation.definition.phrases import quote, value_text
 from hub.automation.definition.values import is_template
-from hub.automation.triggers.arming import limited, reporting
+from hub.automation.triggers.arming import render_limited, report_errors
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -66,7 +66,7 @@ class _Reader:
         self._encoding: str = config["encoding"]
         self._wanted: str | None = None
         if "payload" in config:
-            self._wanted = str(limited(config["payload"], host))
+            self._wanted = str(render_limited(config["payload"], host))
         text = config.get("value_template")
         self._template = None
         if text is not None and host.templates:
@@ -111,7 +111,7 @@ def _as_json(payload: Any) -> Any:
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    topic = str(limited(config["topic"], host))
+    topic = str(render_limited(config["topic"], host))
     if (problem := problem_of(topic)) is not None:
         raise InvalidRequest(f"{problem}, got {show(topic)}")
     reader, bus, wild = _Reader(config, host), host.parts.bus, is_wild(topic)
@@ -129,7 +129,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         except (HubError, UnicodeError) as error:
             if not failed:
                 failed = True
-                host.fail(f"a message on {shown(data['topic'])} cannot be read: {error}")
+                host.fail(f"a message on {value_text(data['topic'])} cannot be read: {error}")
             return
         failed = False
         if not wanted:
@@ -162,13 +162,13 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = phrase("when a message comes on the MQTT topic {topic}", topic=quoted(config["topic"]))
+    said = phrase("when a message comes on the MQTT topic {topic}", topic=quote(config["topic"]))
     if "payload" not in config:
         return said
-    payload = quoted(config["payload"])
+    payload = quote(config["payload"])
     if "value_template" not in config:
         return phrase("{said} that says {payload}", said=said, payload=payload)
-    template = shown(config["value_template"])
+    template = value_text(config["value_template"])
     return phrase("{said} for which {template} is {payload}", said=said, template=template, payload=payload)
 
 
@@ -192,7 +192,7 @@ KINDS = {
             ),
             Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): boolean,
         },
-        arm=reporting(_arm),
+        arm=report_errors(_arm),
         explain=_explain,
         description="An MQTT message came.",
     )

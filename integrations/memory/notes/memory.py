@@ -36,19 +36,19 @@ from hub.memory.markdown import passages
 from hub.memory.notebook import Notebook
 from hub.memory.places import area_of, areas_of, may_see, own_file
 from hub.memory.scope import MemoryScope
-from hub.memory.words import words_searched
+from hub.memory.words import search_words
 from hub.security.root import Root
 from integrations.memory.notes.client.deadline import IN_TIME_SHARE, within_deadline
 from integrations.memory.notes.files import elsewhere, grep
-from integrations.memory.notes.files.decoding import decoded
-from integrations.memory.notes.files.file_facts import counted, facts, heal, texts
+from integrations.memory.notes.files.decoding import decode_text
+from integrations.memory.notes.files.file_facts import count_files, facts, heal, texts
 from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.matching import terms_of
 from integrations.memory.notes.files.memory_files import has_files
 from integrations.memory.notes.files.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.files.remembering import Remembering
 from integrations.memory.notes.forget.conversations import Conversations
-from integrations.memory.notes.forget.deletion import Deletion, DeletionResult, SearchedConversations, embedded
+from integrations.memory.notes.forget.deletion import Deletion, DeletionResult, SearchedConversations, embedded_texts
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, Job, Source
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class NotesMemory:
             InvalidRequest: The query is too long.
         """
         began, today = time.monotonic(), self._today()
-        terms = terms_of(query, today, words_searched)
+        terms = terms_of(query, today, search_words)
         areas = areas_of(scope)
         if not areas:
             return SearchAnswer((), (), 0.0)
@@ -194,7 +194,7 @@ class NotesMemory:
                 return found.text, found.trusted
             if not may_see(path, scope):
                 raise no_such_file(path)
-            return decoded(worker.files.root.read_bytes(path, FILE_LIMIT_BYTES)), True
+            return decode_text(worker.files.root.read_bytes(path, FILE_LIMIT_BYTES)), True
 
         text, trusted = await self._workers.look(agent_id, read)
         front = front_matter(text)[0]
@@ -285,7 +285,7 @@ class NotesMemory:
             self._tell(agent_id)
             return synced
         began = time.monotonic()
-        files, count, _ = await self._workers.look(agent_id, counted)
+        files, count, _ = await self._workers.look(agent_id, count_files)
         return Synced(files, count, 0, 0, round(time.monotonic() - began, 3))
 
     async def verify(self, *, agent_id: str) -> Verified:
@@ -296,7 +296,7 @@ class NotesMemory:
         """
         if self._worker is not None and self._jobs is not None:
             return await self._worker.verify(self._jobs(agent_id))
-        files, count, skipped = await self._workers.look(agent_id, counted)
+        files, count, skipped = await self._workers.look(agent_id, count_files)
         return Verified(files, count, [f"{path} cannot be read" for path in skipped])
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:
@@ -359,7 +359,7 @@ class NotesMemory:
         if self._worker is None or self._jobs is None:
             return
         job = self._jobs(agent_id)
-        dropped = await asyncio.to_thread(lambda: list(embedded(gone, spoken, job.settings)))
+        dropped = await asyncio.to_thread(lambda: list(embedded_texts(gone, spoken, job.settings)))
         with suppress(TimeoutError):
             async with asyncio.timeout(OUT_LIMIT_S):
                 # What is still in the index cannot be taken out of its files.

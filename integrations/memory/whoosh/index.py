@@ -13,10 +13,10 @@ from whoosh.filedb.filestore import FileStorage
 from whoosh.index import LockError
 
 from hub.memory.engine_contract import IndexDamaged, KeywordDocument
-from hub.memory.terms import FIELDS, WEIGHTS, terms_asked, terms_of
+from hub.memory.terms import FIELDS, WEIGHTS, query_terms, terms_of
 from integrations.memory.whoosh.fields import AREA, ID, schema
 from integrations.memory.whoosh.snapshot import Segments, Snapshot
-from integrations.memory.whoosh.writer import PassageWriter, merged, purged
+from integrations.memory.whoosh.writer import PassageWriter, merge_segments, purge_deleted
 
 FOLDER = "whoosh"
 SHOWN = 200
@@ -64,7 +64,7 @@ class WhooshIndex:
                     writer.delete_document(at)
                 for document in documents.values():
                     writer.add_document(**_fields(document))
-                writer.commit(mergetype=merged)
+                writer.commit(mergetype=merge_segments)
             except BaseException:
                 _cancel(writer)
                 raise
@@ -74,7 +74,7 @@ class WhooshIndex:
         self, query: str, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
         """Return ids and BM25F scores, best first."""
-        terms = terms_asked(query)
+        terms = query_terms(query)
         if not terms or limit <= 0:
             return []
         with self._told():
@@ -105,7 +105,7 @@ class WhooshIndex:
             self._look()
             writer = PassageWriter(self._index)
             try:
-                writer.commit(mergetype=purged)
+                writer.commit(mergetype=purge_deleted)
             except BaseException:
                 _cancel(writer)
                 raise

@@ -49,7 +49,7 @@ class _Lengths:
         return [length(number) for number in range(self._count)].__getitem__
 
 
-def merged(writer: Any, segments: list[Any]) -> list[Any]:
+def merge_segments(writer: Any, segments: list[Any]) -> list[Any]:
     """Merge mostly deleted segments, and enough segments of similar size; return the rest."""
     tiers: dict[int, list[Any]] = {}
     old: list[Any] = []
@@ -66,7 +66,7 @@ def merged(writer: Any, segments: list[Any]) -> list[Any]:
     return rest
 
 
-def purged(writer: Any, segments: list[Any]) -> list[Any]:
+def purge_deleted(writer: Any, segments: list[Any]) -> list[Any]:
     """Rewrite segments with deletions; return the rest."""
     _rewrite(writer, [segment for segment in segments if segment.deleted_count()])
     return [segment for segment in segments if not segment.deleted_count()]

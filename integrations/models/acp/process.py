@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from hub.core.tasks import TaskOwner
-from hub.tools.approval import seen
+from hub.tools.approval import visible_line
 from integrations.models.acp.agent_program import AcpError, AgentProgram
 
 LINE_LIMIT_BYTES = 8 * 1024 * 1024
@@ -122,7 +122,7 @@ class AcpProcess:
                 await self._process.wait()
         code = self._process.returncode
         await self.stop()
-        said = seen(self._errors.decode("utf-8", "replace"))
+        said = visible_line(self._errors.decode("utf-8", "replace"))
         how = f"ended by itself (exit code {code})" if code is not None else "closed its standard output"
         return AcpError(f"{self._program.name} ({self._program.key}) {how}{f': {said}' if said else '.'}")
 
@@ -213,4 +213,4 @@ class AcpProcess:
 
 
 def _shown(text: str) -> str:
-    return seen(text[: SHOWN_CHARS * 4])[:SHOWN_CHARS]
+    return visible_line(text[: SHOWN_CHARS * 4])[:SHOWN_CHARS]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.models.contract import Image, Message, ModelEvent, StopReason, TextBlock, TextDelta, ThinkingDelta
-from hub.tools.approval import seen
+from hub.tools.approval import visible_line
 from integrations.models.acp.agent_program import AcpError
 
 ANSWER_LIMIT_CHARS = 1_000_000
@@ -86,7 +86,7 @@ class Updates:
 def title_of(call: Mapping[str, Any]) -> str:
     """Return the title of a tool call, in the program's words, as one short line."""
     title = call.get("title")
-    return seen(title)[:TITLE_CHARS] if isinstance(title, str) and title.strip() else "tool"
+    return visible_line(title)[:TITLE_CHARS] if isinstance(title, str) and title.strip() else "tool"
 
 
 def stop_of(result: Mapping[str, Any]) -> StopReason:

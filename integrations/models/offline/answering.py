@@ -37,7 +37,7 @@ from integrations.models.offline.recognizer import (
     languages_of,
 )
 from integrations.models.offline.replies import reply
-from integrations.models.offline.standing import reminded
+from integrations.models.offline.standing import reminders_in
 from integrations.models.offline.steps import Call, Say, Step, StepResult
 
 STEPS_LIMIT = 12
@@ -164,7 +164,7 @@ def reminders(before: Sequence[Message], language: str) -> list[str]:
             break
         if _REMINDER.match(message.text):
             key = "reminded_from_outside" if _OUTSIDE in message.text else "reminded"
-            found = [*(reply(key, language, text=text) for text in reminded(message.text)), *found]
+            found = [*(reply(key, language, text=text) for text in reminders_in(message.text)), *found]
     return found
 
 

@@ -12,9 +12,9 @@ from datetime import datetime
 
 from hub.memory.alike import gist_of
 from hub.memory.words import fold
-from integrations.models.offline.entries import RecalledEntry, asked, entries_in, with_places
+from integrations.models.offline.entries import RecalledEntry, entries_in, parse_query, with_places
 from integrations.models.offline.hearing import plain
-from integrations.models.offline.memories import FITS_SHARE, LIST_LIMIT, REMEMBER, SEARCH, said_remembered
+from integrations.models.offline.memories import FITS_SHARE, LIST_LIMIT, REMEMBER, SEARCH, remembered_text
 from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult
@@ -50,7 +50,7 @@ def correct(
     looked = [each for each in results if each.tool == SEARCH]
     candidates = entries_in(looked[-1].output, "hits") if looked else list(previous)
     if topic := intent.slots.get("topic"):
-        wanted = asked(topic, now.date())
+        wanted = parse_query(topic, now.date())
         candidates = [each for each in candidates if wanted.share(each) == 1]
     made = {each.text: text for each in candidates if (text := _instead(each, intent, is_last=not looked)) is not None}
     if len(made) == 1:
@@ -116,5 +116,5 @@ def _value(said: str) -> str:
 def _corrected(output: str, language: str) -> str:
     """Return in words what was struck: the tool names it in lines `struck in PATH, line N: TEXT`."""
     struck = re.findall(r"^struck in [^:\n]+: (.*)$", output, re.MULTILINE)
-    said = said_remembered(output.partition("\n")[0], language)
+    said = remembered_text(output.partition("\n")[0], language)
     return f"{said}\n{reply('corrected', language, text=struck[0])}" if struck else said

@@ -14,15 +14,15 @@ from msgspec import Struct
 from integrations.models.offline import corrections, memories
 from integrations.models.offline.arithmetic import work_out
 from integrations.models.offline.devices import Device, find, read_devices, search_for
-from integrations.models.offline.entries import RecalledEntry, asked, lines
-from integrations.models.offline.failures import failed
+from integrations.models.offline.entries import RecalledEntry, lines, parse_query
+from integrations.models.offline.failures import failure_text
 from integrations.models.offline.hearing import ends_as_question
-from integrations.models.offline.listening import listen, looked_for
+from integrations.models.offline.listening import listen, search_limit
 from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import date_text, reply
-from integrations.models.offline.standing import TOOL as STANDING, about_standing, remove_standing, standing_text
+from integrations.models.offline.standing import TOOL as STANDING, reminders_step, reminders_text, removal_step
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
 DEVICES_LIMIT = 100
@@ -112,7 +112,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
     """
     language, now = turn.language, turn.now
     if results and results[-1].is_error:
-        return Say(failed(results[-1].tool, results[-1].output, language))
+        return Say(failure_text(results[-1].tool, results[-1].output, language))
     if intent is None:
         return _not_understood(results, turn)
     if intent.name == "ForgetWhich":
@@ -126,7 +126,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         return step
     match intent.name:
         case "StandingAdd" | "StandingList" | "StandingRemove":
-            return about_standing(intent, results, language, now.date())
+            return reminders_step(intent, results, language, now.date())
         case "ListSchedules" | "CancelSchedule" if STANDING in turn.tools:
             return _about_both(intent, results, turn)
         case "Remind" | "WakeUp" | "Timer" | "ListSchedules" | "CancelSchedule":
@@ -154,7 +154,7 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
             return memories.remember(intent, results, language)
         case "Keep" | "KeepTodo" | "Replace" | "Done":
             step = listen(intent, results, language, turn.previous)
-            return step or _not_understood(results[looked_for(intent) :], turn)
+            return step or _not_understood(results[search_limit(intent) :], turn)
         case "ListAdd" | "ListOff" | "ListShow":
             return keep_list(intent, results, language)
         case "Recall":
@@ -180,7 +180,7 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
         return Say(reply("unknown", language))
     is_question = ends_as_question(text)
     if "memory_search" in turn.tools and (is_question or len(text) <= NAME_LIMITS[language]):
-        wanted = asked(text, turn.now.date(), text)
+        wanted = parse_query(text, turn.now.date(), text)
         least = memories.ANY_SHARE if is_question else memories.WHOLE_SHARE
         if not results and (wanted.words or wanted.days):
             return Call("memory_search", {"query": wanted.text})
@@ -203,13 +203,13 @@ def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: O
         if step != Say(reply("schedule_unknown", language)) and step != Say(reply("no_schedules", language)):
             return step
         reminder = intent.slots.get("reminder", "")
-        return remove_standing(reminder, by_topic, language, now.date()) if reminder else step
+        return removal_step(reminder, by_topic, language, now.date()) if reminder else step
     step = about_schedules(intent, by_time, language, now)
     if isinstance(step, Call):
         return step
     if not by_topic:
         return Call(STANDING, {"action": "list"})
-    standing = standing_text(by_topic[-1].output, language)
+    standing = reminders_text(by_topic[-1].output, language)
     if standing is None:
         return step
     return Say(standing if step == Say(reply("no_schedules", language)) else f"{step.text}\n\n{standing}")

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from hub.memory.dates import marks_in, marks_of_day
-from hub.memory.days_asked import asked_for
-from hub.memory.words import words_asked, words_of
+from hub.memory.days_asked import extract_days
+from hub.memory.words import query_words, words_of
 from integrations.models.offline.recognizer import CHINESE, language_of
 from integrations.models.offline.replies import reply, short_date
 from integrations.models.offline.statements import KIN, ZH_KIN, subject_of
@@ -208,7 +208,7 @@ _MEANS = (
 """What people call by different words."""
 
 
-def asked(text: str, today: date, said: str = "") -> EntryQuery:
+def parse_query(text: str, today: date, said: str = "") -> EntryQuery:
     """Return the query of a text.
 
     Args:
@@ -216,18 +216,18 @@ def asked(text: str, today: date, said: str = "") -> EntryQuery:
         today: When it is asked.
         said: The whole question, which names its subject.
     """
-    rest, days = asked_for(text, today)
+    rest, days = extract_days(text, today)
     other = " ".join(words for pattern, words in _MEANS if said and re.search(pattern, said, re.IGNORECASE))
     subject = _subject(said)
     is_chinese = language_of(said) == CHINESE
     if is_chinese:
         rest = _ZH_OF_MINE.sub("", rest)
-    possessions = words_asked(" ".join((_ZH_POSSESSION if is_chinese else _POSSESSION).findall(said)))
+    possessions = query_words(" ".join((_ZH_POSSESSION if is_chinese else _POSSESSION).findall(said)))
     return EntryQuery(
         f"{text} {other}" if other and subject else other or text,
-        frozenset(words_asked(rest)) - _NO_CONTENT,
+        frozenset(query_words(rest)) - _NO_CONTENT,
         tuple(days),
-        frozenset(words_asked(text)) - _NO_CONTENT,
+        frozenset(query_words(text)) - _NO_CONTENT,
         subject,
         said,
         frozenset(word for word in words_of(other) if len(word) > 1) - {"don"}
@@ -242,7 +242,7 @@ def _subject(said: str) -> frozenset[str]:
     """Return the words that name the subject of a question, if it names one."""
     if language_of(said) == CHINESE:
         named = _ZH_SUBJECT_END.split(_ZH_OF_MINE.sub("", said.strip()), maxsplit=1)[0]
-        return frozenset(words_asked(named)) - _ATTRIBUTES
+        return frozenset(query_words(named)) - _ATTRIBUTES
     names = [*_OWNER.findall(said), *_NAME.findall(said)]
     return frozenset(words_of(" ".join(name for name in names if name.lower() not in _NO_OWNER)))
 

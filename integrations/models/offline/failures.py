@@ -28,7 +28,7 @@ _KNOWN = (
 """Errors of the tools as they word them, and the reply that says the same."""
 
 
-def failed(tool: str, output: str, language: str) -> str:
+def failure_text(tool: str, output: str, language: str) -> str:
     """Return in words that a tool failed, and what to do."""
     error = output.removeprefix("error: ")
     for pattern, key in _KNOWN:

@@ -15,7 +15,7 @@ from hub.memory.words import fold, words_of
 from integrations.models.offline.entries import RecalledEntry, entries_in, with_places
 from integrations.models.offline.hearing import ENDS
 from integrations.models.offline.lists import about_a_list
-from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
+from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, remembered_text
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.statements import (
@@ -83,7 +83,7 @@ def understood(text: str, intent: RecognizedIntent | None, language: str, now: d
         if later["zh"] or find_time(what, now) is not None:
             return RecognizedIntent("Remind", language, {"reminder": what})
     if intent is None or (intent.name in _WEAK and "old" not in intent.slots):
-        found = heard(text, language)
+        found = recognize_plain(text, language)
         is_better = found is not None and (intent is None or found.name != "Done" or intent.name == "Recall")
         if found is not None and is_better and (intent is None or _may_be(intent, text)):
             return found
@@ -98,7 +98,7 @@ def _may_be(intent: RecognizedIntent, text: str) -> bool:
     return statement.is_name if intent.name == "Remind" else bool(statement.subject)
 
 
-def heard(text: str, language: str) -> RecognizedIntent | None:
+def recognize_plain(text: str, language: str) -> RecognizedIntent | None:
     """Return the meaning of plain words: `Done`, `Keep`, `KeepTodo` or `Replace`; None if unknown."""
     said = text.strip(ENDS)
     if is_question(text, language):
@@ -126,7 +126,7 @@ def listen(
     return _keep(text, "todo" if intent.name == "KeepTodo" else "fact", results, language)
 
 
-def looked_for(intent: RecognizedIntent) -> int:
+def search_limit(intent: RecognizedIntent) -> int:
     """Return how many searches `listen` makes before it gives up on a sentence."""
     return 0 if intent.name != "Done" else 2 if _SETTLED.search(intent.slots["text"]) else 1
 
@@ -134,7 +134,7 @@ def looked_for(intent: RecognizedIntent) -> int:
 def _keep(text: str, kind: str, results: Sequence[StepResult], language: str) -> Step:
     if results and results[-1].tool == REMEMBER:
         if results[-1].output.startswith("known"):
-            return Say(said_remembered(results[-1].output, language))
+            return Say(remembered_text(results[-1].output, language))
         return Say(reply("kept_todo" if kind == "todo" else "kept", language, text=text))
     return Call(REMEMBER, {"text": text, "kind": kind})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from integrations.models.offline.entries import EntryQuery, RecalledEntry, asked, entries_in, lines, with_places
+from integrations.models.offline.entries import EntryQuery, RecalledEntry, entries_in, lines, parse_query, with_places
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
@@ -28,10 +28,10 @@ def remember(intent: RecognizedIntent, results: Sequence[StepResult], language: 
     text = intent.slots["text"]
     if not results:
         return Call(REMEMBER, {"text": text, **({"kind": "todo"} if intent.name == "Todo" else {})})
-    return Say(said_remembered(results[-1].output, language))
+    return Say(remembered_text(results[-1].output, language))
 
 
-def said_remembered(output: str, language: str) -> str:
+def remembered_text(output: str, language: str) -> str:
     """Return in words that something was remembered: `remembered in PATH, line N`, `known already in …`."""
     where = output.partition(" in ")[2].partition(", line")[0]
     place = reply("remembered_place", language, path=where) if "/" in where or where.endswith(".md") else ""
@@ -41,7 +41,7 @@ def said_remembered(output: str, language: str) -> str:
 def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime, said: str) -> Step:
     """Answer a question from memory."""
     found = [each for each in results if each.tool == SEARCH]
-    wanted = asked(intent.query, now.date(), said)
+    wanted = parse_query(intent.query, now.date(), said)
     if not found:
         of_days = {"limit": LIST_LIMIT} if wanted.days and not wanted.words else {}
         return Call(SEARCH, {"query": wanted.text, **of_days})
@@ -77,7 +77,7 @@ def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], langu
     is_todo = intent.name == "ListTodos"
     if not results:
         return Call(SEARCH, {"query": query, "limit": LIST_LIMIT, **({"kind": "todo"} if is_todo else {})})
-    wanted = asked(query, now.date())
+    wanted = parse_query(query, now.date())
     hits = [hit for hit in entries_in(results[-1].output, "hits") if wanted.share(hit) >= FITS_SHARE]
     if not hits:
         return Say(reply("no_todos" if is_todo else "no_memories", language))
@@ -92,7 +92,7 @@ def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: st
     if results[-1].tool == FORGET:
         return Say(_forgotten(results[-1].output, language))
     hits = entries_in(results[-1].output, "hits")
-    wanted = asked(text, now.date())
+    wanted = parse_query(text, now.date())
     meant = [hit for hit in hits if wanted.share(hit) == 1] if wanted.words or wanted.days else []
     exact = [hit for hit in hits if _bare(hit.text) == _bare(text)]
     match exact or meant:

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from hub.memory.words import words_of
-from integrations.models.offline.entries import asked, lines
+from integrations.models.offline.entries import lines, parse_query
 from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply, short_date
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
@@ -19,7 +19,7 @@ TOLD_LIMIT = 20
 _QUOTED = re.compile(r"^> ?(.*)$", re.MULTILINE)
 
 
-def about_standing(intent: RecognizedIntent, results: Sequence[StepResult], language: str, today: date) -> Step:
+def reminders_step(intent: RecognizedIntent, results: Sequence[StepResult], language: str, today: date) -> Step:
     """Return the next step of a turn about standing reminders."""
     match intent.name:
         case "StandingAdd":
@@ -27,11 +27,11 @@ def about_standing(intent: RecognizedIntent, results: Sequence[StepResult], lang
         case "StandingList":
             if not results:
                 return Call(TOOL, {"action": "list"})
-            return Say(standing_text(results[-1].output, language) or reply("no_standing", language))
-    return remove_standing(intent.slots["topic"], results, language, today)
+            return Say(reminders_text(results[-1].output, language) or reply("no_standing", language))
+    return removal_step(intent.slots["topic"], results, language, today)
 
 
-def remove_standing(topic: str, results: Sequence[StepResult], language: str, today: date) -> Step:
+def removal_step(topic: str, results: Sequence[StepResult], language: str, today: date) -> Step:
     """Remove the intended one, when it is clear which one."""
     mine = [each for each in results if each.tool == TOOL]
     if not mine:
@@ -39,7 +39,7 @@ def remove_standing(topic: str, results: Sequence[StepResult], language: str, to
     if len(mine) > 1:
         return Say(reply("standing_removed", language, text=_named(read_json(mine[-1].output), language)))
     entries = read_items(mine[0].output, "intents")
-    wanted = asked(topic, today).words
+    wanted = parse_query(topic, today).words
     meant = [
         each for each in entries if wanted and wanted <= set(words_of(f"{each.get('topic')} {each.get('remind')}"))
     ]
@@ -50,7 +50,7 @@ def remove_standing(topic: str, results: Sequence[StepResult], language: str, to
     return Say(reply("schedule_many", language, lines=lines(_named(each, language) for each in meant)))
 
 
-def standing_text(output: str, language: str) -> str | None:
+def reminders_text(output: str, language: str) -> str | None:
     """Return the standing reminders that there are in words; None when there are none."""
     entries = read_items(output, "intents")[:TOLD_LIMIT]
     if not entries:
@@ -58,7 +58,7 @@ def standing_text(output: str, language: str) -> str | None:
     return reply("standing_list", language, lines=lines(_named(each, language) for each in entries))
 
 
-def reminded(note: str) -> list[str]:
+def reminders_in(note: str) -> list[str]:
     """Return the reminders in a note of the hub: its quotations."""
     return [text.strip() for text in _QUOTED.findall(note) if text.strip()]
 

@@ -20,8 +20,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         return
     from hub.integration.catalog import find
     from integrations.network.discovery.found import FoundServices, matchers
-    from integrations.network.discovery.lan import Lan, announced, machine_name
-    from integrations.network.discovery.page import found_page, methods, routes
+    from integrations.network.discovery.lan import Lan, machine_name, txt_record
+    from integrations.network.discovery.page import discovery_page, methods, routes
     from integrations.network.discovery.topics import follow_topics
 
     found = FoundServices(host)
@@ -30,12 +30,12 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     known = matchers(catalog, host.config.defaults)
     port = urlsplit(host.dashboard_url).port or host.http.port
     name = str(host.config.or_default("hub")["name"]) if config["mdns"] == "full" else None
-    announcement = await asyncio.to_thread(announced, host.http, port, name, machine_name())
+    announcement = await asyncio.to_thread(txt_record, host.http, port, name, machine_name())
     lan = Lan(host.http, (*announcement, port), known, found, host.clock)
     for method in methods(found):
         host.methods.add(method)
     for route in routes(found):
         host.routes.add(route)
-    host.pages.add(found_page(found))
+    host.pages.add(discovery_page(found))
     follow_topics(host, found, catalog)
     host.spawn(lan.run(), name="multicast DNS")

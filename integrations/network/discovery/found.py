@@ -79,9 +79,7 @@ def matchers(catalog: Mapping[str, CatalogEntry], sections: Iterable[str]) -> di
     return known
 
 
-def found_service(
-    name: str, addresses: Iterable[str], port: int | None, matcher: ServiceMatcher
-) -> FoundService | None:
+def read_service(name: str, addresses: Iterable[str], port: int | None, matcher: ServiceMatcher) -> FoundService | None:
     """Return a service as it is shown; None when it names no address of a local network.
 
     Args:

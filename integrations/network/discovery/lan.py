@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hub.core.clock import Clock
 from hub.gateway.calls.settings import HttpSettings
 from hub.integration.manifest import ServiceMatcher
-from integrations.network.discovery.found import COMPATIBLE, OURS, FoundServices, found_service, is_lan_address
+from integrations.network.discovery.found import COMPATIBLE, OURS, FoundServices, is_lan_address, read_service
 
 if TYPE_CHECKING:
     from zeroconf import Zeroconf
@@ -40,7 +40,7 @@ def lan_addresses() -> list[str]:
     return sorted(each for each in found if is_lan_address(each))
 
 
-def announced(http: HttpSettings, port: int, home_name: str | None, machine: str) -> tuple[str, dict[str, str]]:
+def txt_record(http: HttpSettings, port: int, home_name: str | None, machine: str) -> tuple[str, dict[str, str]]:
     """Return the name under which the hub announces itself, and its TXT record, as OpenClaw's apps read it.
 
     The record holds no path, person or version; with TLS, the certificate's fingerprint, which apps show to a person
@@ -160,7 +160,7 @@ class Lan:
             matcher = self._matchers[service_type.removesuffix(".local.")]
             if matcher.type in (OURS, COMPATIBLE) and info.port == self._port and set(addresses) & set(own):
                 continue  # this hub itself
-            self._found.put(name, found_service(name, addresses, info.port, matcher))
+            self._found.put(name, read_service(name, addresses, info.port, matcher))
 
 
 def machine_name() -> str:

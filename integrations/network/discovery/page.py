@@ -49,7 +49,7 @@ _ID = All(string, Length(min=1, max=64))
 _SECRETS = {All(string, Length(max=64)): All(string, Length(max=16_384))}
 
 
-def found_page(found: FoundServices) -> Page:
+def discovery_page(found: FoundServices) -> Page:
     """Return the page."""
 
     async def data(call: HttpCall) -> Mapping[str, Any]:

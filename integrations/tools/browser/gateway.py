@@ -11,7 +11,7 @@ from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, 
 from hub.core.surfaces import Method, MethodCall, MethodHandler
 from hub.tools.contract import ToolCall
 from integrations.tools.browser.acting import ActFailed, first_line
-from integrations.tools.browser.labels import labelled
+from integrations.tools.browser.labels import show_labels
 from integrations.tools.browser.parameters import PARAMETERS
 from integrations.tools.browser.profile import BrowserProfile
 from integrations.tools.browser.service import BrowserService
@@ -58,7 +58,7 @@ def browser_methods(service: BrowserService) -> list[Method]:
         tab, labels = _chosen(service, call), call.params["labels"]
         if labels:
             await tab.snapshot(SnapshotForm(), boxes=True)
-        async with labelled(tab, on=labels):
+        async with show_labels(tab, on=labels):
             data = await tab.page.screenshot(type="jpeg", full_page=call.params["full_page"])
         return {**await _tab(tab), "type": "image/jpeg", "data": base64.b64encode(data).decode()}
 

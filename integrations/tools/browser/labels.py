@@ -27,7 +27,7 @@ _DRAW = """(boxes) => {
 
 
 @asynccontextmanager
-async def labelled(tab: Tab, *, on: bool) -> AsyncIterator[None]:
+async def show_labels(tab: Tab, *, on: bool) -> AsyncIterator[None]:
     """Show the refs of interactive elements, as the last snapshot with boxes has them, for as long as this lasts."""
     if not on:
         yield

@@ -13,7 +13,7 @@ from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.browser.acting import ActFailed, BrowserActing, first_line
 from integrations.tools.browser.asking import BrowserQuestions
-from integrations.tools.browser.labels import labelled
+from integrations.tools.browser.labels import show_labels
 from integrations.tools.browser.parameters import PARAMETERS
 from integrations.tools.browser.profile import BrowserProfile
 from integrations.tools.browser.schema import MANAGED, SANDBOX
@@ -181,7 +181,7 @@ async def _told(tab: Tab, lines: list[str]) -> ToolResult:
 async def _screenshot(tab: Tab, *, labels: bool, full_page: bool) -> ToolResult:
     if labels:
         await tab.snapshot(SnapshotForm(), boxes=True)
-    async with labelled(tab, on=labels):
+    async with show_labels(tab, on=labels):
         data = await tab.page.screenshot(type="jpeg", quality=70, full_page=full_page)
     if len(data) > SCREENSHOT_LIMIT_BYTES:
         raise InvalidRequest(f"the picture has {len(data)} bytes; take it without full_page")

@@ -174,7 +174,7 @@ class CanvasOrigin:
         elif path == BRIDGE:
             return web.Response(text=await asyncio.to_thread(_bridge), content_type="text/javascript")
         root = Root(self._workspace(agent) / FOLDER)
-        body = await asyncio.to_thread(root.read_bytes, checked_path(path), FILE_LIMIT_BYTES)
+        body = await asyncio.to_thread(root.read_bytes, check_path(path), FILE_LIMIT_BYTES)
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         headers, nonce = {}, ""
         if await asyncio.to_thread(self._from_outside, agent, body):
@@ -211,7 +211,7 @@ class CanvasOrigin:
         return f"{'https' if self._http.tls else 'http'}://{shown}:{port}"
 
 
-def checked_path(path: str) -> str:
+def check_path(path: str) -> str:
     """Return the path of a file on the canvas.
 
     Raises:

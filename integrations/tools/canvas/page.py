@@ -17,7 +17,7 @@ from hub.gateway.pages import Page
 from hub.messaging.contract import Address, ClientMessage
 from integrations.tools.canvas.canvases import Canvas, Canvases
 from integrations.tools.canvas.origin import CanvasOrigin
-from integrations.tools.canvas.surfaces import pressed
+from integrations.tools.canvas.surfaces import press_message
 from integrations.tools.canvas.tabs import CanvasTabs
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class CanvasPage:
         surface = self._canvases.of(fields["agent"]).surfaces.get(fields["surface"])
         if surface is None:
             raise NotFound(f"the canvas has no surface {fields['surface']}")
-        text = pressed(surface, fields["component"], fields["values"])
+        text = press_message(surface, fields["component"], fields["values"])
         context = call.context()
         context = context.tainted() if surface.tainted else context
         channel, id = self._host.channels.registry.home, f"canvas-{new_id()}"

@@ -154,7 +154,7 @@ def apply(surfaces: Surfaces, messages: list[tuple[str, dict[str, Any]]], sessio
     return after
 
 
-def pressed(surface: Surface, component: str, values: Mapping[str, Any]) -> str:
+def press_message(surface: Surface, component: str, values: Mapping[str, Any]) -> str:
     """Return the message of somebody who pressed a button: its name, and what its action refers to.
 
     Args:

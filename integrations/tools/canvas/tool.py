@@ -21,7 +21,7 @@ from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.canvas.canvases import FOLDER, Canvases
 from integrations.tools.canvas.node_pages import NodePages
-from integrations.tools.canvas.origin import INDEX, CanvasOrigin, checked_path
+from integrations.tools.canvas.origin import INDEX, CanvasOrigin, check_path
 from integrations.tools.canvas.surfaces import TEXT_LIMIT, apply, read_messages
 from integrations.tools.canvas.tabs import CanvasTabs
 
@@ -178,7 +178,7 @@ class CanvasTool:
 
     async def _file(self, call: ToolCall, target: str) -> str:
         """Return the path of a file of the canvas that is there."""
-        path = checked_path(target)
+        path = check_path(target)
         root = Root(self._host.agents.get(call.agent_id).workspace / FOLDER)
         try:
             await asyncio.to_thread(root.stat, path)

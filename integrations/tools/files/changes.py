@@ -50,7 +50,7 @@ class FileState(Struct, frozen=True):
     mode: int
 
 
-def planned(
+def plan_change(
     root: Root, path: str, after: bytes | None, before: tuple[bytes, int] | None, target: str | None = None
 ) -> PlannedChange:
     """Return a change of a file, once its paths are judged.
@@ -70,7 +70,7 @@ def planned(
     return PlannedChange(old, data, after, new, mode)
 
 
-def held(root: Root, path: str, limit: int) -> tuple[bytes, int] | None:
+def read_existing(root: Root, path: str, limit: int) -> tuple[bytes, int] | None:
     """Return a file's contents and permissions; None if there is no file.
 
     Raises:
@@ -106,7 +106,7 @@ def carry_out(root: Root, wanted: Sequence[FileState], *, executable: bool = Tru
         Conflict: A file has changed.
     """
     for each in wanted:
-        if not unchanged(root, each.path, each.before):
+        if not is_unchanged(root, each.path, each.before):
             raise Conflict(f"{each.path} changed meanwhile; read it again", details={"path": each.path})
     done: list[FileState] = []
     try:
@@ -116,12 +116,12 @@ def carry_out(root: Root, wanted: Sequence[FileState], *, executable: bool = Tru
     except (OSError, HubError):
         for each in reversed(done):
             with contextlib.suppress(OSError, HubError):
-                if not unchanged(root, each.path, each.before):
+                if not is_unchanged(root, each.path, each.before):
                     _put(root, each.path, each.before, each.mode, executable=executable)
         raise
 
 
-def unchanged(root: Root, path: str, data: bytes | None) -> bool:
+def is_unchanged(root: Root, path: str, data: bytes | None) -> bool:
     """Return whether a file holds this; None for no file."""
     if data is None or not root.exists(path):
         return data is None and not root.exists(path)

@@ -20,7 +20,7 @@ from hub.security.jail_path import Hidden, components
 from hub.security.root import Root
 from hub.storage.errors import from_os
 from hub.storage.files import read_bounded, write_atomic
-from integrations.tools.files.changes import FileState, carry_out, unchanged
+from integrations.tools.files.changes import FileState, carry_out, is_unchanged
 
 KEPT_LIMIT = 200
 KEPT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -129,7 +129,7 @@ def _back(root: Root, state: KeptState) -> FileState | None:
     Raises:
         Conflict: The file holds neither its content after the change nor its content before.
     """
-    if unchanged(root, state.path, state.before):
+    if is_unchanged(root, state.path, state.before):
         return None
     now = root.read_bytes(state.path, KEPT_LIMIT_BYTES) if root.exists(state.path) else None
     if _digest(now) != state.after:

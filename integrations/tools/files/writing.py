@@ -12,7 +12,7 @@ from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.security.jail_path import components
 from hub.security.root import Root
 from hub.tools.contract import ToolCall, ToolResult
-from integrations.tools.files.changes import PlannedChange, carry_out, diff_of, held, planned, states
+from integrations.tools.files.changes import PlannedChange, carry_out, diff_of, plan_change, read_existing, states
 from integrations.tools.files.editing import Replacement, apply_edits
 from integrations.tools.files.patching import PatchAction, PatchSection, apply_hunks, parse_patch
 from integrations.tools.files.problems import explain
@@ -121,7 +121,7 @@ class WritingTools:
 
 def _plan_write(root: Root, call: ToolCall) -> PlannedCall:
     path, data = call.arguments["path"], _encoded(call.arguments["content"])
-    change = planned(root, path, data, held(root, path, READ_LIMIT_BYTES))
+    change = plan_change(root, path, data, read_existing(root, path, READ_LIMIT_BYTES))
     verb = "wrote" if change.before is None else "replaced"
     return PlannedCall([change], f"{verb} {path} ({len(data)} bytes)")
 
@@ -130,18 +130,18 @@ def _present(root: Root, path: str, target: str) -> tuple[PlannedChange, bytes]:
     """Return the change that keeps a file as it is, and its content."""
     try:
         root.stat(path)
-        before = held(root, path, READ_LIMIT_BYTES)
+        before = read_existing(root, path, READ_LIMIT_BYTES)
     except OSError as error:
         raise explain(error, path, root) from error
     if before is None:
         raise NotFound(f"there is no file {path}", details={"path": path})
-    return replace(planned(root, path, before[0], before, target), keeps=True), before[0]
+    return replace(plan_change(root, path, before[0], before, target), keeps=True), before[0]
 
 
 def _added(root: Root, section: PatchSection) -> PlannedChange:
     if root.exists(section.path):
         raise InvalidRequest(f"{section.path} exists already; use `*** Update File: {section.path}`")
-    return planned(root, section.path, _encoded(section.text), None)
+    return plan_change(root, section.path, _encoded(section.text), None)
 
 
 def _replacements(arguments: Mapping[str, Any]) -> list[Replacement]:

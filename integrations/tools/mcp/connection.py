@@ -16,7 +16,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.security.egress import Egress
-from hub.tools.approval import seen
+from hub.tools.approval import visible_line
 from hub.tools.contract import ToolCall, ToolResult
 from integrations.tools.mcp.eliciting import McpQuestions
 from integrations.tools.mcp.results import answer, failure
@@ -344,4 +344,4 @@ def _why(error: BaseException) -> str:
 
 
 def _shown(text: str) -> str:
-    return seen(text[: REASON_LIMIT * 4])[:REASON_LIMIT]
+    return visible_line(text[: REASON_LIMIT * 4])[:REASON_LIMIT]

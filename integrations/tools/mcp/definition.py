@@ -12,7 +12,7 @@ import orjson
 
 from hub.core.errors import InvalidRequest
 from hub.tools.contract import Annotations
-from hub.tools.quoting import cleaned, cleaned_schema
+from hub.tools.quoting import clean_schema, clean_text
 
 if TYPE_CHECKING:
     from mcp.types import Tool as McpTool
@@ -34,7 +34,7 @@ def tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
     return f"{name[: TOOL_NAME_LENGTH - HASH_LENGTH - 1]}_{mark}"
 
 
-def offered(tool: str, filters: Mapping[str, Any]) -> bool:
+def is_offered(tool: str, filters: Mapping[str, Any]) -> bool:
     """Whether the configuration allows a tool, by its server's name for it."""
     allow = filters.get("allow")
     if any(fnmatchcase(tool, each) for each in filters.get("deny", ())):
@@ -42,9 +42,9 @@ def offered(tool: str, filters: Mapping[str, Any]) -> bool:
     return allow is None or any(fnmatchcase(tool, each) for each in allow)
 
 
-def described(server: str, tool: McpTool) -> str:
+def describe_tool(server: str, tool: McpTool) -> str:
     """Return a tool's description for the model, which says whose words it is."""
-    own = cleaned(tool.description or tool.title or "", DESCRIPTION_LIMIT)
+    own = clean_text(tool.description or tool.title or "", DESCRIPTION_LIMIT)
     return f"A tool of the MCP server {server}, in its words: {own}" if own else f"A tool of the MCP server {server}."
 
 
@@ -61,7 +61,7 @@ def parameters(tool: McpTool) -> dict[str, Any]:
         raise InvalidRequest("its schema is not plain JSON") from error
     if size > SCHEMA_LIMIT_BYTES:
         raise InvalidRequest(f"its schema has {size} bytes; at most {SCHEMA_LIMIT_BYTES} are accepted")
-    found: dict[str, Any] = cleaned_schema(schema)
+    found: dict[str, Any] = clean_schema(schema)
     return found
 
 

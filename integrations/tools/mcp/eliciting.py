@@ -12,7 +12,7 @@ from hub.messaging.texts import say
 from hub.tools.approval import ApprovalState, AskOwner
 from hub.tools.contract import ToolCall
 from hub.tools.questions import question_ask
-from hub.tools.quoting import cleaned
+from hub.tools.quoting import clean_text
 
 FIELDS_LIMIT = 5
 CHOICES_LIMIT = 8
@@ -54,13 +54,13 @@ class McpQuestions:
             field = fields[name]
             kind, choices = field.get("type"), [str(each) for each in field.get("enum", ())]
             if kind not in _READ or len(choices) > CHOICES_LIMIT:
-                raise ValueError(f"the field {cleaned(name, NAME_LIMIT)} is not asked for")
+                raise ValueError(f"the field {clean_text(name, NAME_LIMIT)} is not asked for")
             language = self._language()
             if kind == "boolean":
                 choices = say("mcp.yes_no", language).split("|")
-            asked = cleaned(str(field.get("description") or field.get("title") or name), NAME_LIMIT)
-            text = say("mcp.asks", language, server=server, why=cleaned(message, TEXT_LIMIT), field=asked)
-            question = question_ask(call, text, [cleaned(each, NAME_LIMIT) for each in choices], timeout_s)
+            asked = clean_text(str(field.get("description") or field.get("title") or name), NAME_LIMIT)
+            text = say("mcp.asks", language, server=server, why=clean_text(message, TEXT_LIMIT), field=asked)
+            question = question_ask(call, text, [clean_text(each, NAME_LIMIT) for each in choices], timeout_s)
             decision = await self._ask(question)
             if decision.state is not ApprovalState.ANSWERED or decision.answer is None:
                 return None

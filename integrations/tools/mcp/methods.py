@@ -18,7 +18,7 @@ def methods(servers: McpServers) -> list[Method]:
     """Return the methods."""
 
     async def list_(call: MethodCall) -> Mapping[str, Any]:
-        return {"servers": shown(servers)}
+        return {"servers": servers_data(servers)}
 
     async def tools(call: MethodCall) -> Mapping[str, Any]:
         name = servers.get(call.params["server"]).name
@@ -44,7 +44,7 @@ def methods(servers: McpServers) -> list[Method]:
     ]
 
 
-def shown(servers: McpServers) -> list[dict[str, Any]]:
+def servers_data(servers: McpServers) -> list[dict[str, Any]]:
     """Return the servers as plain data, without their secrets."""
     return [
         {

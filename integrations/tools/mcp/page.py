@@ -16,7 +16,7 @@ from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import SchemaError
 from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
-from integrations.tools.mcp.methods import shown
+from integrations.tools.mcp.methods import servers_data
 from integrations.tools.mcp.schema import server_name
 from integrations.tools.mcp.servers import DOMAIN, McpServers
 
@@ -76,7 +76,7 @@ def servers_page(servers: McpServers, settings: Mapping[str, Any]) -> Page:
                 for each in servers.connections.values():
                     await each.settled.wait()
         url = f"{call.request.scheme}://{call.request.host}/mcp" if settings["enabled"] else ""
-        return {"servers": shown(servers), "url": url, "read_only": settings["read_only"]}
+        return {"servers": servers_data(servers), "url": url, "read_only": settings["read_only"]}
 
     template = Path(__file__).with_name("page.html")
     return Page(PATH, "MCP", template, data, scope=ADMIN, under="/tools", position=45, texts={"zh-CN": CHINESE})

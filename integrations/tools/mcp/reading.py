@@ -13,7 +13,7 @@ import orjson
 from hub.core.schema import All, Length, Optional, Schema, string
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from hub.tools.quoting import cleaned
+from hub.tools.quoting import clean_text
 from integrations.tools.mcp.connection import McpConnection
 from integrations.tools.mcp.results import answer, contents
 
@@ -34,7 +34,7 @@ _PROMPTS = Schema(
 )
 
 
-def reading_tools(connection: McpConnection, name: Callable[[str], str]) -> Iterator[Tool]:
+def resource_tools(connection: McpConnection, name: Callable[[str], str]) -> Iterator[Tool]:
     """Yield the tools for what a server offers."""
     notes = Annotations(
         read_only=True,
@@ -106,7 +106,7 @@ def _plain(result: Any) -> dict[str, Any]:
 
 
 def _line(each: dict[str, Any], key: str) -> str:
-    return cleaned(f"{each[key]}: {each.get('description') or each.get('title') or ''}", LINE_LIMIT)
+    return clean_text(f"{each[key]}: {each.get('description') or each.get('title') or ''}", LINE_LIMIT)
 
 
 def _text(text: str) -> ToolResult:

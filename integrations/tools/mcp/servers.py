@@ -21,15 +21,15 @@ from hub.tools.parameters import from_json_schema
 from integrations.tools.mcp.coming_back import CALLBACK, McpSignIns
 from integrations.tools.mcp.connection import McpConnection, McpNeeds
 from integrations.tools.mcp.definition import (
-    described,
+    describe_tool,
     fingerprint,
-    offered,
+    is_offered,
     parameters,
     risks,
     tool_name,
 )
 from integrations.tools.mcp.eliciting import McpQuestions
-from integrations.tools.mcp.reading import reading_tools
+from integrations.tools.mcp.reading import resource_tools
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
@@ -151,7 +151,7 @@ class McpServers:
     async def _listed(self, connection: McpConnection, found: list[McpTool]) -> None:
         """Register a server's listed tools; unchanged ones stay registered."""
         name, before = connection.name, self.tools[connection.name]
-        chosen = {tool.name: tool for tool in found if offered(tool.name, connection.settings["tools"])}
+        chosen = {tool.name: tool for tool in found if is_offered(tool.name, connection.settings["tools"])}
         marks = {own: fingerprint(tool) for own, tool in chosen.items()}
         await self._remember(name, marks)
         taken = {each: None for server, tools in self.tools.items() if server != name for each in tools}
@@ -164,8 +164,8 @@ class McpServers:
             changed = self._known[name].get(own, marks[own]) != marks[own]
             with suppress(HubError):  # it was logged
                 made = self._tool(connection, named(own), tool, changed=changed)
-                now[made.name] = OfferedTool(made, described(name, tool), own, marks[own], changed)
-        for reader in reading_tools(connection, named):
+                now[made.name] = OfferedTool(made, describe_tool(name, tool), own, marks[own], changed)
+        for reader in resource_tools(connection, named):
             now[reader.name] = OfferedTool(reader, reader.description, reader.name, "", changed=False)
         kept = {each: before[each] for each in now if each in before and before[each].same(now[each])}
         for gone in before.keys() - kept.keys():
@@ -198,7 +198,7 @@ class McpServers:
         withheld = f"A tool of the MCP server {server}. Its description has changed, and the owner has not read it yet."
         return Tool(
             ours,
-            withheld if changed else described(server, tool),
+            withheld if changed else describe_tool(server, tool),
             takes,
             run,
             GROUP,

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.automation.services.agent_messages import AgentMessages, sent_result
+from hub.automation.services.agent_messages import AgentMessages, delivery_result
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.phrases import phrase
@@ -81,7 +81,7 @@ class _MessageTool:
         target = await self._target(call)
         self._messages.channel(target.address)
         rows = await self._messages.send(target, call.run_id, self._outgoing(call.arguments, target))
-        return sent_result(rows)
+        return delivery_result(rows)
 
     async def _target(self, call: ToolCall) -> ReplyTarget:
         arguments = call.arguments

@@ -9,10 +9,10 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import duration
-from hub.automation.definition.phrases import quoted, span
+from hub.automation.definition.phrases import quote, span
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
-from hub.automation.triggers.arming import reporting
+from hub.automation.triggers.arming import report_errors
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -102,10 +102,10 @@ KINDS = {
                 duration, Range(min=SHORTEST_S, msg="expected at least one minute")
             ),
         },
-        arm=reporting(_arm),
+        arm=report_errors(_arm),
         explain=lambda config: phrase(
             "when something new appears in {feed}, checked every {span}",
-            feed=quoted(config["url"]),
+            feed=quote(config["url"]),
             span=span(config["every"]),
         ),
         description="Something new in a feed.",

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.editing.schedule_authority import Asker
 from hub.automation.editing.schedule_editor import Scheduled, ScheduleService
-from hub.automation.editing.schedule_job import changed_request, new_request
+from hub.automation.editing.schedule_job import apply_patch, new_request
 from hub.automation.editing.schedule_request import (
     NAME_LIMIT,
     TEXT_LIMIT,
@@ -107,7 +107,7 @@ class _ScheduleTool:
         return new_request(job, call.agent_id, self._schedules.now(), self._schedules.zone())
 
     def _changed(self, old: ScheduleRequest, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
-        return changed_request(old, _job(arguments, call, old), self._schedules.now(), self._schedules.zone())
+        return apply_patch(old, _job(arguments, call, old), self._schedules.now(), self._schedules.zone())
 
     def _list(self, found: list[Scheduled]) -> ToolResult:
         entries = [self._entry(each) for each in found[:LISTED_LIMIT]]

@@ -30,7 +30,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     from integrations.tools.shell.allowed import AllowedCommands
     from integrations.tools.shell.elevated import Elevated
     from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
-    from integrations.tools.shell.local_process import kill_left
+    from integrations.tools.shell.local_process import kill_leftovers
     from integrations.tools.shell.log import CommandLog
     from integrations.tools.shell.methods import exec_methods
     from integrations.tools.shell.on_node import NodeCommands
@@ -38,7 +38,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     from integrations.tools.shell.running import RunningCommands
     from integrations.tools.shell.tool import shell_tools
 
-    await FILES.run(kill_left, host.workspaces.sandboxes.mark)
+    await FILES.run(kill_leftovers, host.workspaces.sandboxes.mark)
     allowed = AllowedCommands(host.storage("allowed"), host.clock.time)
     await allowed.open()
     log = CommandLog(host.database, host.clock.time, host.redactor.redact)

@@ -18,7 +18,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hub.core.errors import InvalidRequest, LimitExceeded
-from hub.tools.command_line import WrittenCommand, candidate_files, entered, look_alikes, run_arguments, run_words
+from hub.tools.command_line import (
+    WrittenCommand,
+    candidate_files,
+    entered_folders,
+    look_alikes,
+    run_arguments,
+    run_words,
+)
 from node.rules.system_programs import is_system_program
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -254,7 +261,7 @@ def _copy_of(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
     Raises:
         InvalidRequest: It names more than one, so that it is unclear which is run.
     """
-    found = dict.fromkeys(os.path.join(place, word) for place in entered(bound.command))
+    found = dict.fromkeys(os.path.join(place, word) for place in entered_folders(bound.command))
     named = [each for each in found if each in bound.files]
     if len({os.path.normpath(each) for each in named}) > 1:
         raise InvalidRequest(

@@ -24,19 +24,19 @@ _NEVER = re.compile(
 """Variables by which programs are made to do other things; neither skills nor secrets can set them."""
 
 
-def checked_environment(wanted: Mapping[str, str]) -> dict[str, str]:
+def check_environment(wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a call sets.
 
     Raises:
         InvalidRequest: One of them cannot be set, or has characters that people cannot see.
     """
     try:
-        return environment.checked_environment(wanted)
+        return environment.check_environment(wanted)
     except CommandRefused as error:
         raise InvalidRequest(str(error)) from None
 
 
-def given_variables(variables: Mapping[str, Secret]) -> dict[str, str]:
+def allowed_variables(variables: Mapping[str, Secret]) -> dict[str, str]:
     """Return the variables of skills and secrets for a program, without those that make programs do other things."""
     return {name: value.reveal() for name, value in variables.items() if not _NEVER.fullmatch(name.upper())}
 

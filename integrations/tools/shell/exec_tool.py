@@ -25,7 +25,7 @@ from hub.tools.contract import ToolCall, ToolResult
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.allowed import AllowedCommands
 from integrations.tools.shell.binding import BoundCommand, bind
-from integrations.tools.shell.environment import checked_environment, given_variables, hub_environment
+from integrations.tools.shell.environment import allowed_variables, check_environment, hub_environment
 from integrations.tools.shell.local_process import start_local
 from integrations.tools.shell.log import CommandLog
 from integrations.tools.shell.on_node import NodeCommands
@@ -90,7 +90,7 @@ class ExecTool:
         """
         needs, arguments = self._needs, call.arguments
         command = read_command(arguments["command"])
-        environment, place = checked_environment(arguments["env"]), "sandbox"
+        environment, place = check_environment(arguments["env"]), "sandbox"
         needs.running.refuse_more(call.session_key)
         try:
             rules = needs.rules(call)
@@ -140,7 +140,7 @@ class ExecTool:
             SandboxCommand(
                 command.words or ("sh", "-c", command.text),
                 posixpath.normpath(posixpath.join(sandbox.workdir, call.arguments["workdir"])),
-                {**given_variables(given), **environment},
+                {**allowed_variables(given), **environment},
                 call.arguments["pty"],
             )
         )
@@ -161,7 +161,7 @@ class ExecTool:
                 bound = await self._bind_again(call, bound)
             trusted = rules.trust_output or (judgement.lists and not await FILES.run(self._shows_names, call, bound))
             log_id = await needs.log.begin(call, "hub", verdict, by)
-            variables = hub_environment(environment, given_variables(call.environment), terminal=terminal)
+            variables = hub_environment(environment, allowed_variables(call.environment), terminal=terminal)
             process = await start_local(
                 bound.argv,
                 executable=bound.executable,
@@ -237,7 +237,7 @@ class ExecTool:
         if environment or call.environment:
             details["environment"] = {
                 **environment,
-                **dict.fromkeys(given_variables(call.environment), "of a skill, or a secret"),
+                **dict.fromkeys(allowed_variables(call.environment), "of a skill, or a secret"),
             }
         for name in ("background", "pty"):
             if arguments[name]:

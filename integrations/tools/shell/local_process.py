@@ -241,7 +241,7 @@ async def start_local(
     return LocalProcess(process, stdin, stdout, terminal=terminal, mark=mark)
 
 
-def kill_left(home: str) -> None:
+def kill_leftovers(home: str) -> None:
     """Kill what a hub of this home left running, which could not end it at its own end. Blocks."""
     kill_marked(f"{MARK}={home}-")
 

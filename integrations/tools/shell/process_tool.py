@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from hub.core.errors import Conflict, InvalidRequest
-from hub.tools.command_line import refuse_unseen
+from hub.tools.command_line import refuse_invisible
 from hub.tools.contract import ToolCall, ToolResult
 from integrations.tools.shell.running import RunningCommand, RunningCommands
 
@@ -100,7 +100,7 @@ class ProcessTool:
         data = call.arguments.get("data", "")
         if not data and not call.arguments["eof"]:
             raise InvalidRequest("data: there is nothing to write; give data, or eof to end its input")
-        refuse_unseen("data", data)
+        refuse_invisible("data", data)
         await self._permit_input(call, command, data)
         _refuse_ended(command)
         await command.process.stdin.write(data.encode())
@@ -117,7 +117,7 @@ class ProcessTool:
         if unknown or not keys:
             known = ", ".join(sorted(each for each in KEYS if not each.startswith("ctrl-")))
             raise InvalidRequest(f"keys: expected single characters, ctrl-a to ctrl-z, or {known}")
-        refuse_unseen("keys", "".join(keys))
+        refuse_invisible("keys", "".join(keys))
         await self._permit_input(call, command, " ".join(keys))
         _refuse_ended(command)
         await command.process.stdin.write(b"".join(KEYS.get(each) or each.encode() for each in keys))

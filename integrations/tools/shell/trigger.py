@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
-from hub.automation.definition.phrases import listed, quoted, shown
-from hub.automation.triggers.arming import reporting
+from hub.automation.definition.phrases import join_words, quote, value_text
+from hub.automation.triggers.arming import report_errors
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import (
@@ -117,15 +117,15 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    program = quoted(" ".join(config["command"]))
+    program = quote(" ".join(config["command"]))
     if config["on"] != "line":
         if "code" not in config:
             return phrase("when the command {program} ends", program=program)
-        codes = listed(map(str, config["code"]), "or")
+        codes = join_words(map(str, config["code"]), "or")
         return phrase("when the command {program} ends with {codes}", program=program, codes=codes)
     said = phrase("when the command {program} writes a line", program=program)
     if "regex" in config:
-        return phrase("{said} that matches {pattern}", said=said, pattern=f"/{shown(config['regex'])}/")
+        return phrase("{said} that matches {pattern}", said=said, pattern=f"/{value_text(config['regex'])}/")
     return said
 
 
@@ -152,7 +152,7 @@ KINDS = {
                 "environment", default=dict, description="Environment variables besides PATH, HOME, LANG and the like."
             ): {All(string, Match(_NAME, msg="expected the name of a variable")): string},
         },
-        arm=reporting(_arm),
+        arm=report_errors(_arm),
         explain=_explain,
         description="A command wrote a line, or ended.",
         rule=_rule,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from hub.agent.workspace.workspace import Workspaces, media_folder
-from hub.automation.services.agent_messages import AgentMessages, described, sent_result
+from hub.automation.services.agent_messages import AgentMessages, delivery_result, describe_channel
 from hub.core.errors import InvalidRequest
 from hub.core.executors import FILES
 from hub.core.ids import new_id
@@ -51,7 +51,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
             raise InvalidRequest("this run has no chat, so nobody would hear it")
         attached = messages.channel(place.address)
         if MediaKind.AUDIO not in attached.channel.limits.media:
-            raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {described(attached)}")
+            raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {describe_channel(attached)}")
         data = await speak(call.arguments["text"], call.arguments.get("voice"))
         kind = audio_kind(data)
         if kind is None:
@@ -60,7 +60,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
         path = await FILES.run(_keep, workspaces, call, name, data)
         media = OutboundMedia(MediaKind.AUDIO, path, kind.mime_type, name, voice=kind.as_voice)
         target = ReplyTarget(place.address, call.agent_id, call.session_key, call.context, place.message_id)
-        return sent_result(await messages.send(target, call.run_id, NewMessage(media=(media,))))
+        return delivery_result(await messages.send(target, call.run_id, NewMessage(media=(media,))))
 
     return Tool(
         NAME,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from hub.automation.services.web_text import HTML, decoded, read_page
+from hub.automation.services.web_text import HTML, decode_text, read_page
 from integrations.tools.pdf import extract, is_pdf
 
 ARTICLE_CHARS = 250
@@ -46,7 +46,7 @@ def read(body: bytes, headers: Mapping[str, str], url: str, mode: str, text_byte
         found = extract(body, "the PDF", 1, PDF_PAGES, PDF_CHARS)
         pages = [f"[page {number} of {found.count}]\n{text}" for number, text in enumerate(found.texts, start=1)]
         return ReadPage("pdf", "\n".join(pages))
-    kind, source = decoded(body[:text_bytes], headers)
+    kind, source = decode_text(body[:text_bytes], headers)
     if kind not in HTML:
         return ReadPage(TEXT if source or not body else "", source[:TEXT_CHARS])
     if mode == MARKDOWN and (article := _article(source, url)) is not None:

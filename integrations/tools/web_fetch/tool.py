@@ -92,7 +92,7 @@ class WebFetch:
 
     async def _run(self, call: ToolCall) -> ToolResult:
         url, mode = str(parse_url(call.arguments["url"])), call.arguments["mode"]
-        headers = named_values(call.arguments.get("headers", {}), self._secrets(call, IN_HEADERS))
+        headers = resolve_secrets(call.arguments.get("headers", {}), self._secrets(call, IN_HEADERS))
         kept = None if headers else self._recent.get((url, mode))
         try:
             status, final, page = kept or await self._read(url, mode, headers)
@@ -135,7 +135,7 @@ def why_ask_headers(arguments: Mapping[str, Any], authority: Authority) -> str |
     return why_ask(arguments, authority)
 
 
-def named_values(headers: Mapping[str, str], secrets: Mapping[str, Secret]) -> dict[str, str]:
+def resolve_secrets(headers: Mapping[str, str], secrets: Mapping[str, Secret]) -> dict[str, str]:
     """Return headers with the secrets that they name.
 
     Raises:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.budgets.budgets import BudgetAction, BudgetPer, RunBudget, Spending, budgets_from_config, judged
+from hub.agent.budgets.budgets import BudgetAction, BudgetPer, RunBudget, Spending, budgets_from_config, decide
 from hub.agent.budgets.ledger import BudgetLedger, Spender
 from hub.agent.budgets.schema import BUDGETS_SCHEMA
 from hub.agent.run_request import RunStatus
@@ -124,7 +124,7 @@ def test_the_most_used_of_several_cheaper_models_counts() -> None:
 def test_a_run_is_stopped_exactly_when_a_budget_that_stops_is_used_up(
     budgets: list[RunBudget], spending: Spending
 ) -> None:
-    verdict = judged(budgets, lambda _: spending)
+    verdict = decide(budgets, lambda _: spending)
 
     over = [each for each in budgets if any(getattr(spending, name) >= limit for name, limit in each.limits.items())]
     assert (verdict.stop is not None) == any(each.then is BudgetAction.STOP for each in over)

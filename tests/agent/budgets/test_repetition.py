@@ -7,7 +7,7 @@ from itertools import count, cycle
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.budgets.repetition import Repetition, RepetitionKind, ToolCallMade, call_made, repetition
+from hub.agent.budgets.repetition import Repetition, RepetitionKind, ToolCallMade, digest_call, repetition
 from hub.agent.run_request import RunStatus
 from hub.models.contract import ToolCallBlock
 from hub.tools.contract import ToolResult
@@ -87,11 +87,11 @@ def test_what_is_over_was_warned_of_before(names: list[str], limit: int) -> None
 
 
 def test_the_order_of_arguments_makes_no_other_call() -> None:
-    one = call_made(ToolCallBlock("1", "look", {"a": 1, "b": 2}), ToolResult("x"), read_only=True)
-    other = call_made(ToolCallBlock("2", "look", {"b": 2, "a": 1}), ToolResult("x"), read_only=True)
+    one = digest_call(ToolCallBlock("1", "look", {"a": 1, "b": 2}), ToolResult("x"), read_only=True)
+    other = digest_call(ToolCallBlock("2", "look", {"b": 2, "a": 1}), ToolResult("x"), read_only=True)
 
     assert one == other
-    assert one.asked != call_made(ToolCallBlock("1", "look", {}, "{"), ToolResult("x"), read_only=True).asked
+    assert one.asked != digest_call(ToolCallBlock("1", "look", {}, "{"), ToolResult("x"), read_only=True).asked
 
 
 def test_the_warning_names_the_bound() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.intents.match import IntentIndex, checked_topics, split_topics, topic_words
+from hub.agent.intents.match import IntentIndex, clean_topics, split_topics, topic_words
 from hub.core.errors import InvalidRequest
 from hub.memory.words import words_of
 
@@ -59,7 +59,7 @@ def test_topics_are_written_as_people_write_them(text: str, topics: tuple[str, .
 @pytest.mark.parametrize("topics", [[], ["the"], ["?!"], ["x" * 300], [f"word{n}" for n in range(13)], [" "]])
 def test_topics_that_could_not_be_recognised_are_refused(topics: list[str]) -> None:
     with pytest.raises(InvalidRequest):
-        checked_topics(topics)
+        clean_topics(topics)
 
 
 _WORDS = st.sampled_from(["boiler", "garden", "hose", "anna", "paris", "锅炉", "暖气", "bill", "tax"])

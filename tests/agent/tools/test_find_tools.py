@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.tools.find_tools import FINDERS, redirected_call, search_tools, tools_to_find, up_front
+from hub.agent.tools.find_tools import FINDERS, resolve_call, search_tools, tools_to_find, up_front
 from hub.agent.tools.hub_docs import hub_docs_tools
 from hub.models.contract import ToolCallBlock
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
@@ -79,10 +79,10 @@ def test_a_tool_is_found_by_its_name_before_its_description() -> None:
 def test_a_call_by_use_tool_is_one_of_the_named_tool() -> None:
     meant = ToolCallBlock("a", "paint", {"text": "x"})
 
-    assert redirected_call(ToolCallBlock("a", "use_tool", {"name": "paint", "arguments": {"text": "x"}})) == meant
-    assert redirected_call(ToolCallBlock("a", "use_tool", {"name": "paint", "arguments": '{"text": "x"}'})) == meant
+    assert resolve_call(ToolCallBlock("a", "use_tool", {"name": "paint", "arguments": {"text": "x"}})) == meant
+    assert resolve_call(ToolCallBlock("a", "use_tool", {"name": "paint", "arguments": '{"text": "x"}'})) == meant
     for odd in (ToolCallBlock("a", "use_tool", {"name": 1}), ToolCallBlock("a", "use_tool", {}, "{"), meant):
-        assert redirected_call(odd) is odd
+        assert resolve_call(odd) is odd
 
 
 async def test_a_tool_that_is_not_described_is_found_and_used(house: AgentHouse, openai_server: OpenAIServer) -> None:

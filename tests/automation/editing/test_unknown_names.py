@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.automation.editing.unknown_names import SERVICES
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.core.json_schema import to_json_schema
 from hub.entities.registry import FILE
 from hub.hub import Hub
@@ -21,7 +21,7 @@ ROOT = "people: [{id: me, owner: true}]\nautomation: !include automations.yaml\n
 def warnings(home: Path, automations: str, more: str = "") -> list[str]:
     (home / "configuration.yaml").write_text(ROOT + more, encoding="utf-8")
     (home / "automations.yaml").write_text(automations, encoding="utf-8")
-    checked = checked_home(home)
+    checked = check_home(home)
     assert checked.errors == []
     return [f"{each.line}: {each.message} ({each.hint})" for each in checked.warnings]
 

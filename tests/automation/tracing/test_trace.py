@@ -18,7 +18,7 @@ from hub.automation.tracing.trace import (
     VALUES_LIMIT,
     StepTrace,
     TraceWriter,
-    shown_value,
+    plain_value,
     verdict_steps,
 )
 from hub.core.clock import ManualClock
@@ -160,7 +160,7 @@ def test_what_is_shown_is_bounded_and_holds_no_secret() -> None:
     endless: dict[str, Any] = {}
     endless["self"] = endless
 
-    shown = shown_value(
+    shown = plain_value(
         {"long": "x" * (TEXT_LIMIT + 1), "many": list(range(1_000)), "key": Secret("hush"), "deep": endless, "odd": {1}}
     )
 
@@ -179,7 +179,7 @@ def test_what_is_shown_is_bounded_and_holds_no_secret() -> None:
     )
 )
 def test_small_values_are_shown_as_they_are(value: Any) -> None:
-    shown = shown_value(value)
+    shown = plain_value(value)
 
     assert shown == value or "…" in json.dumps(shown, ensure_ascii=False)
 
@@ -189,7 +189,7 @@ def test_many_values_within_each_other_have_one_bound() -> None:
     for _ in range(6):
         wide = [wide] * 50
 
-    assert len(json.dumps(shown_value(wide))) < 20 * VALUES_LIMIT
+    assert len(json.dumps(plain_value(wide))) < 20 * VALUES_LIMIT
 
 
 def test_a_step_alone_costs_no_wall_time_look_up() -> None:
@@ -202,6 +202,6 @@ def test_a_step_alone_costs_no_wall_time_look_up() -> None:
 
 @pytest.mark.parametrize("value", ["\ud800", {"\ud800": 1}, 10**90, [-(2**63) - 1], Exception("\ud800")])
 def test_what_no_file_can_hold_hides_nothing_else(value: Any) -> None:
-    shown = shown_value({"value": value, "beside": "seen"})
+    shown = plain_value({"value": value, "beside": "seen"})
 
     assert orjson.loads(orjson.dumps(shown))["beside"] == "seen"

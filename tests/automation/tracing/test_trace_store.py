@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from hub.automation.contract import ConditionVerdict, NotRun, RunOutcome
 from hub.automation.tracing.trace import TraceWriter
-from hub.automation.tracing.trace_store import MEMORY_BYTES_LIMIT, NOT_RUN_KEPT, TraceStore, encoded
+from hub.automation.tracing.trace_store import MEMORY_BYTES_LIMIT, NOT_RUN_KEPT, TraceStore, encode_trace
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest, NotFound
@@ -306,7 +306,7 @@ def test_a_trace_is_cut_until_it_fits(steps: int, length: int, config: int, vari
         "config": {"text": "x" * config},
     }
 
-    data = encoded(trace)
+    data = encode_trace(trace)
 
     shown = orjson.loads(data)
     assert len(data) <= TRACE_BYTES_LIMIT
@@ -315,7 +315,7 @@ def test_a_trace_is_cut_until_it_fits(steps: int, length: int, config: int, vari
 
 
 def test_what_is_not_plain_is_shown_as_text() -> None:
-    shown = orjson.loads(encoded({"run_id": "r1", "config": {1: object(), "set": {1}}}))
+    shown = orjson.loads(encode_trace({"run_id": "r1", "config": {1: object(), "set": {1}}}))
 
     assert shown["config"]["set"] == [1]
     assert "object" in shown["config"]["1"]

@@ -14,7 +14,7 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import Schema
 from hub.core.surfaces import READ, Method, MethodCall
 from hub.gateway.access.auth import WrongCredential
-from hub.gateway.access.setup_codes import LIFE_MS, SetupCodes, checked_url, device_url, is_open_wire
+from hub.gateway.access.setup_codes import LIFE_MS, SetupCodes, check_url, device_url, is_open_wire
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.methods.device_setup import SetupMethods
 from hub.gateway.methods.devices import DeviceMethods
@@ -170,7 +170,7 @@ def test_a_code_grants_no_more_than_its_maker_has_and_ends_after_ten_minutes() -
 @pytest.mark.parametrize("url", ["http://hub", "wss://", "wss://u:p@hub", "wss://hub?token=x", "ws://hub:99999", "x"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest, match="publicUrl"):
-        checked_url(url)
+        check_url(url)
 
 
 def test_a_hub_on_loopback_says_how_to_listen_and_an_open_wire_is_known() -> None:

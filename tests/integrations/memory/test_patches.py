@@ -12,8 +12,8 @@ from integrations.memory.notes.files.patches import (
     Hunk,
     PatchConflict,
     hunks_between,
-    undone_exactly,
-    unified,
+    undo_exactly,
+    unified_diff,
     without_change,
 )
 
@@ -24,7 +24,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  x", "é", "\udcff", "d\r
 def test_what_was_changed_is_taken_back_exactly(before: str, after: str) -> None:
     hunks = hunks_between(before, after)
 
-    assert undone_exactly(after, hunks) == before
+    assert undo_exactly(after, hunks) == before
     assert bool(hunks) == (before != after)
 
 
@@ -64,7 +64,7 @@ def test_lines_that_were_taken_out_go_back_between_those_that_they_stood_between
 @given(LINES, LINES)
 def test_a_diff_is_one_that_others_understand(before: str, after: str) -> None:
     hunks = hunks_between(before, after)
-    shown = list(unified("memory/x.md", hunks, is_new=False, is_gone=False))
+    shown = list(unified_diff("memory/x.md", hunks, is_new=False, is_gone=False))
 
     assert shown[:2] == ["--- a/memory/x.md", "+++ b/memory/x.md"]
     assert [line[1:] for line in shown[2:] if line[0] == "-"] == [line for each in hunks for line in each.before]
@@ -75,7 +75,7 @@ def test_a_diff_can_be_applied_by_patch(tmp_path: Path) -> None:
     before = "".join(f"line {number}\n" for number in range(30))
     after = before.replace("line 3\n", "").replace("line 20\n", "line twenty\nand one\n")
     (tmp_path / "x.md").write_text(before)
-    shown = "\n".join(unified("x.md", hunks_between(before, after), is_new=False, is_gone=False)) + "\n"
+    shown = "\n".join(unified_diff("x.md", hunks_between(before, after), is_new=False, is_gone=False)) + "\n"
 
     done = subprocess.run(
         ["git", "apply", "-p1", "-"], cwd=tmp_path, input=shown, text=True, capture_output=True, timeout=20, check=False
@@ -96,4 +96,4 @@ def test_a_whole_file_is_shown_without_a_line_behind_its_end(before: str, after:
     lines = tuple(tuple(text.split("\n")) if text else () for text in (before, after))
     hunk = Hunk(0, 0, lines[0], lines[1])
 
-    assert list(unified("memory/x.md", [hunk], is_new=not before, is_gone=not after)) == shown
+    assert list(unified_diff("memory/x.md", [hunk], is_new=not before, is_gone=not after)) == shown

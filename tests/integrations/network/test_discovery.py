@@ -18,7 +18,7 @@ from zeroconf import IPVersion, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from hub.cli.client import HubClient
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.cli.exits import CommandFailed
 from hub.doctor.check_context import CheckContext
 from hub.integration.catalog import find
@@ -27,7 +27,7 @@ from hub.integration.manifest import ServiceMatcher, read_manifest
 from hub.sections import needed_domains
 from hub.storage.homedir import Home
 from integrations.network.discovery.doctor import CHECKS
-from integrations.network.discovery.found import found_service, matchers
+from integrations.network.discovery.found import matchers, read_service
 from tests.e2e.talk import until
 from tests.integrations.network.namespaces import HUBS, OTHERS, Cable, running_in
 
@@ -124,7 +124,7 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         until(lambda: len(found(client)) >= 2 and len(neighbour.heard) >= 2)
         seen = found(client)
         page = get(hub, "/devices/found")
-        home = CheckContext(Home(hub), lambda: checked_home(hub), needed_domains, client.call)
+        home = CheckContext(Home(hub), lambda: check_home(hub), needed_domains, client.call)
         warned = [each.what for each in CHECKS["second_hub"].look(home)]
         before = neighbour.connections
         chosen = next(each for each in seen if each["kind"] == "Ollama server")
@@ -172,11 +172,11 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
 def test_only_an_address_of_a_local_network_is_believed(address: str, believed: bool) -> None:
     matcher = ServiceMatcher("_mqtt._tcp", "MQTT broker")
 
-    assert (found_service("Hall._mqtt._tcp.local.", [address], 1883, matcher) is not None) is believed
+    assert (read_service("Hall._mqtt._tcp.local.", [address], 1883, matcher) is not None) is believed
 
 
 def test_a_name_shows_no_control_characters_and_stays_short() -> None:
-    service = found_service(
+    service = read_service(
         f"a\x1b[31m\n{'b' * 500}._mqtt._tcp.local.", ["10.0.0.1"], 1883, ServiceMatcher("_mqtt._tcp", "")
     )
 

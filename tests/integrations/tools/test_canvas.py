@@ -17,7 +17,14 @@ from hub.tools.contract import ToolResult
 from integrations.tools.canvas.canvases import Canvases
 from integrations.tools.canvas.node_pages import ADDRESSES_LIMIT, LIFE_S, NodePages
 from integrations.tools.canvas.origin import CanvasOrigin
-from integrations.tools.canvas.surfaces import COMPONENTS_LIMIT, SURFACES_LIMIT, Surfaces, apply, pressed, read_messages
+from integrations.tools.canvas.surfaces import (
+    COMPONENTS_LIMIT,
+    SURFACES_LIMIT,
+    Surfaces,
+    apply,
+    press_message,
+    read_messages,
+)
 from integrations.tools.canvas.tabs import CanvasTabs
 from integrations.tools.canvas.tool import CanvasTool
 from integrations.tools.canvas.widgets import KEPT, Widgets
@@ -334,7 +341,7 @@ def test_data_and_surfaces_have_bounds() -> None:
 def test_a_press_says_what_its_button_stands_for_and_nothing_that_a_tab_makes_up() -> None:
     surface = push(components(BUTTON, {"Divider": {}}), tainted=True)["s"]
 
-    text = pressed(surface, "c0", {"n": "Ada", "name": "other", "more": 1})
+    text = press_message(surface, "c0", {"n": "Ada", "name": "other", "more": 1})
 
     assert json.loads(text.partition(": ")[2]) == {
         "userAction": {"name": "go", "surfaceId": "s", "sourceComponentId": "c0", "context": {"n": "Ada"}}
@@ -342,13 +349,13 @@ def test_a_press_says_what_its_button_stands_for_and_nothing_that_a_tab_makes_up
     assert surface.tainted
     for component in ("c1", "c9"):
         with pytest.raises(NotFound):
-            pressed(surface, component, {})
+            press_message(surface, component, {})
     deep: list[Any] = []
     for _ in range(300):
         deep = [deep]
     for value in ("x" * 5_000, deep):
         with pytest.raises(InvalidRequest):
-            pressed(surface, "c0", {"n": value})
+            press_message(surface, "c0", {"n": value})
 
 
 HOSTILE = """<title>x</title><p id=out>still</p><link rel="pre&#99;onnect" href="http://PLACE/"><LINK rel=dns-prefetch

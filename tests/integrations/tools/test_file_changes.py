@@ -10,7 +10,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from hub.core.errors import InvalidRequest
-from hub.tools.approval import ApprovalDecision, ApprovalState, Ask, shown
+from hub.tools.approval import ApprovalDecision, ApprovalState, Ask, details_text
 from integrations.tools import files
 from integrations.tools.files.differences import DIFF_LIMIT, difference
 from integrations.tools.files.editing import Replacement, apply_edits, fold
@@ -177,9 +177,9 @@ async def test_the_owner_sees_what_a_call_changes_before_saying_yes(place: Stand
     await place.call("write", {"path": "list.md", "content": "milk\nrum\n"}, authority=place.anna, session=ANNAS)
     await place.call("write", {"path": "new.md", "content": "a\u202eb\n"}, authority=place.anna, session=ANNAS)
 
-    assert shown(asked[0].details).endswith("}\n\n--- list.md\n+++ list.md\n@@ -1,2 +1,2 @@\n milk\n-tea\n+rum")
-    assert '"diff"' not in shown(asked[0].details)
-    assert shown(asked[1].details).endswith("--- /dev/null\n+++ new.md\n@@ -0,0 +1 @@\n+a\\u202eb")
+    assert details_text(asked[0].details).endswith("}\n\n--- list.md\n+++ list.md\n@@ -1,2 +1,2 @@\n milk\n-tea\n+rum")
+    assert '"diff"' not in details_text(asked[0].details)
+    assert details_text(asked[1].details).endswith("--- /dev/null\n+++ new.md\n@@ -0,0 +1 @@\n+a\\u202eb")
 
 
 async def test_a_yes_holds_for_the_file_that_was_shown_alone(place: Standing) -> None:

@@ -17,7 +17,7 @@ from hub.core.schema import Required, Schema, string
 from hub.core.secret import Secret
 from hub.messaging.outbox.question_messages import question_text
 from hub.security.redaction import Redactor
-from hub.tools.agent_secrets import FILE, AgentSecrets, Holder, asked_for
+from hub.tools.agent_secrets import FILE, AgentSecrets, Holder, requested_secret
 from hub.tools.approval import Approval
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -58,7 +58,7 @@ async def asked(place: Standing, **more: Any) -> tuple[asyncio.Task[ToolResult],
 
 async def give(place: Standing, question: Approval, authority: Authority, value: str = VALUE) -> None:
     async def keep(each: Approval) -> None:
-        holder, name = asked_for(each) or (MINE, "")
+        holder, name = requested_secret(each) or (MINE, "")
         await place.agent_secrets.keep(holder, name, Secret(value))
 
     await place.approvals.answer(question.id, "given", Context(authority), keep=keep)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.tidy.marks import HINT, SHOWN_LIMIT, TO_BE_SETTLED, Side, marks_in, shown, with_marks
+from hub.memory.tidy.marks import HINT, SHOWN_LIMIT, TO_BE_SETTLED, Side, marks_in, one_line, with_marks
 
 ONE = Side("Anna eats meat", "MEMORY.md, 2026-05-01")
 OTHER = Side("安娜不吃肉", "memory/2026-05-02.md, 2026-05-02")
@@ -62,9 +62,11 @@ def test_what_is_no_pair_is_no_mark(item: str) -> None:
 
 @given(st.text(), st.text())
 def test_whatever_two_entries_say_the_mark_is_found_again(one: str, other: str) -> None:
-    sides = (Side(shown(one), "MEMORY.md"), Side(shown(other), "memory/2026-05-02.md, 2026-05-02"))
+    sides = (Side(one_line(one), "MEMORY.md"), Side(one_line(other), "memory/2026-05-02.md, 2026-05-02"))
 
     marks = marks_in(with_marks("# Memory\n", [], [sides], TITLE))
 
     assert all(len(side.shown) <= SHOWN_LIMIT for side in sides)
-    assert [mark.sides for mark in marks] == ([{sides[0].shown, sides[1].shown}] if shown(one) != shown(other) else [])
+    assert [mark.sides for mark in marks] == (
+        [{sides[0].shown, sides[1].shown}] if one_line(one) != one_line(other) else []
+    )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hub.core.errors import InvalidRequest
-from web.automations.card_fields import card_meant, is_unchanged, posted_text, read_duration, read_time
-from web.automations.draft import posted, read_item
+from web.automations.card_fields import card_value, is_unchanged, posted_text, read_duration, read_time
+from web.automations.draft import read_draft, read_item
 from web.automations.form import form_of
 from web.automations.form_kinds import ACTION, LISTS, fresh, kind_names
 from web.automations.service_data import ServiceFields
@@ -149,8 +149,8 @@ def test_a_service_has_fields_and_those_that_are_seldom_needed_are_folded() -> N
 
 def test_data_is_written_where_it_stands_and_taken_out_when_it_is_emptied() -> None:
     text = "actions:\n  - action: notify.notify  # keep\n    data: {message: Hello}\n"
-    changed = posted(text, {"actions.0.data.message": ["Good night"], "actions.0.data.title": ["Hi"]}, SERVICES)
-    emptied = posted(text, {"actions.0.data.message": [""]}, SERVICES)
+    changed = read_draft(text, {"actions.0.data.message": ["Good night"], "actions.0.data.title": ["Hi"]}, SERVICES)
+    emptied = read_draft(text, {"actions.0.data.message": [""]}, SERVICES)
 
     assert changed.item["actions"][0]["data"] == {"message": "Good night", "title": "Hi"}
     assert "# keep" in changed.text
@@ -164,14 +164,14 @@ def test_pairs_keep_the_values_that_were_not_changed() -> None:
     )
 
     assert text == "a: 5\nb: 3\nc: {{ x }}"
-    assert card_meant(control, text, {"a": "5", "b": 2}) == {"a": "5", "b": 3, "c": "{{ x }}"}
-    assert card_meant(control, "", {}) is MISSING
+    assert card_value(control, text, {"a": "5", "b": 2}) == {"a": "5", "b": 3, "c": "{{ x }}"}
+    assert card_value(control, "", {}) is MISSING
     with pytest.raises(InvalidRequest, match="not a name"):
-        card_meant(control, "a b: 1", {})
+        card_value(control, "a b: 1", {})
 
 
 def test_what_is_no_time_is_told_at_its_field() -> None:
-    draft = posted("triggers:\n  - trigger: time\n", {"triggers.0.at": ["noon"]})
+    draft = read_draft("triggers:\n  - trigger: time\n", {"triggers.0.at": ["noon"]})
 
     assert draft.errors == {"triggers.0.at": "expected a time of day such as 7:30, got noon"}
     assert read_item(draft.text) == {"triggers": [{"trigger": "time"}]}

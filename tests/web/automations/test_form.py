@@ -9,7 +9,7 @@ from hypothesis import example, given, strategies
 
 from hub.config.edit import parse_value
 from hub.core.errors import InvalidRequest, NotFound
-from web.automations.draft import perform, posted, read_item
+from web.automations.draft import perform, read_draft, read_item
 from web.automations.form import form_of, with_errors
 from web.automations.form_kinds import LISTS, fresh, kind_names, kind_of, own_keys
 from web.automations.item_problems import by_name, problems_of
@@ -57,17 +57,17 @@ def posted_as_shown(text: str, **changed: str) -> dict[str, list[str]]:
 
 
 def test_a_form_that_is_posted_as_it_was_shown_changes_nothing() -> None:
-    assert posted(TEXT, posted_as_shown(TEXT)).text == TEXT
+    assert read_draft(TEXT, posted_as_shown(TEXT)).text == TEXT
 
 
 def test_a_changed_field_changes_its_line_alone() -> None:
-    draft = posted(TEXT, posted_as_shown(TEXT, actions__0__choose__0__sequence__0__delay="00:00:09"))
+    draft = read_draft(TEXT, posted_as_shown(TEXT, actions__0__choose__0__sequence__0__delay="00:00:09"))
 
     assert draft.text == TEXT.replace("- delay: 5  # a moment", '- delay: "00:00:09"  # a moment')
 
 
 def test_a_field_that_is_emptied_takes_its_key_out() -> None:
-    draft = posted(TEXT, posted_as_shown(TEXT, triggers__0__for=""))
+    draft = read_draft(TEXT, posted_as_shown(TEXT, triggers__0__for=""))
 
     assert draft.text == TEXT.replace("    for: {minutes: 5}\n", "")
 
@@ -98,11 +98,11 @@ def test_what_the_form_cannot_show_is_yaml_and_is_kept() -> None:
     (card, _) = form_of(read_item(text)).cards()
 
     assert (card.kind, card.fields[0].kind) == (None, "yaml")
-    assert posted(text, posted_as_shown(text)).text == text
+    assert read_draft(text, posted_as_shown(text)).text == text
 
 
 def test_a_moved_card_takes_its_comments_along() -> None:
-    draft = perform(posted(TEXT, {}), "down:triggers.0")
+    draft = perform(read_draft(TEXT, {}), "down:triggers.0")
 
     lines = draft.text.splitlines()
     assert lines[3:9] == [
@@ -119,7 +119,7 @@ def test_a_moved_card_takes_its_comments_along() -> None:
 def test_a_card_is_moved_to_a_place_with_its_comments() -> None:
     text = "triggers:\n  # one\n  - trigger: sun\n  - trigger: hub\n  # three\n  - trigger: time\n"
 
-    draft = perform(posted(text, {}), "move:triggers.0:2")
+    draft = perform(read_draft(text, {}), "move:triggers.0:2")
 
     assert draft.text == "triggers:\n  - trigger: hub\n  # three\n  - trigger: time\n  # one\n  - trigger: sun\n"
     assert draft.focus == "triggers.2"
@@ -130,7 +130,7 @@ def test_a_card_is_moved_to_a_place_with_its_comments() -> None:
 def test_a_card_is_added_where_the_button_stands() -> None:
     path = "actions.0.choose.0.sequence"
 
-    draft = perform(posted(TEXT, {}), f"add:{path}:action:event")
+    draft = perform(read_draft(TEXT, {}), f"add:{path}:action:event")
 
     assert draft.item["actions"][0]["choose"][0]["sequence"] == [{"delay": 5}, {"event": ""}]
     assert "- delay: 5  # a moment" in draft.text
@@ -138,7 +138,7 @@ def test_a_card_is_added_where_the_button_stands() -> None:
 
 
 def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
-    draft = perform(posted("", {"alias": ["Night"]}), "add:triggers:trigger:sun")
+    draft = perform(read_draft("", {"alias": ["Night"]}), "add:triggers:trigger:sun")
 
     assert draft.text == "alias: Night\ntriggers:\n  - trigger: sun\n"
 
@@ -157,7 +157,7 @@ def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
     ],
 )
 def test_the_buttons_of_cards_do_what_they_say_and_keep_comments(command: str, then: Any) -> None:
-    draft = perform(posted(TEXT, {}), command)
+    draft = perform(read_draft(TEXT, {}), command)
 
     assert then(draft.item)
     assert {"# the door", "# eol", "# a moment", "# keep"} <= {f"#{part}".strip() for part in _comments(draft.text)}
@@ -169,14 +169,14 @@ def _comments(text: str) -> list[str]:
 
 @pytest.mark.parametrize("command", ["explode:actions.0", "remove:actions.9", "add:actions", "copy:nothing.there.0"])
 def test_a_button_that_is_not_there_is_refused(command: str) -> None:
-    draft = posted(TEXT, {})
+    draft = read_draft(TEXT, {})
 
     with pytest.raises((InvalidRequest, NotFound)):
         perform(draft, command)
 
 
 def test_what_is_not_there_cannot_be_moved() -> None:
-    draft = posted(TEXT, {})
+    draft = read_draft(TEXT, {})
 
     assert perform(draft, "up:nothing.there.0").text == TEXT
 
@@ -184,7 +184,7 @@ def test_what_is_not_there_cannot_be_moved() -> None:
 def test_another_kind_keeps_what_it_knows() -> None:
     fields = {"triggers.0:kind": ["numeric_state"]}
 
-    draft = posted(TEXT, fields)
+    draft = read_draft(TEXT, fields)
 
     assert draft.item["triggers"][0] == {
         "trigger": "numeric_state",
@@ -194,7 +194,7 @@ def test_another_kind_keeps_what_it_knows() -> None:
 
 
 def test_what_means_nothing_is_told_at_its_field_and_stays_as_it_was_typed() -> None:
-    draft = posted(TEXT, posted_as_shown(TEXT, max="many"))
+    draft = read_draft(TEXT, posted_as_shown(TEXT, max="many"))
 
     assert draft.errors == {"max": "'many' is not a number"}
     assert draft.shown == {"max": "many"}

@@ -17,7 +17,7 @@ from web.automations.selector_fields import InputControl, input_control, parse_t
 from web.core.form_fields import MISSING
 from web.core.i18n import catalogue
 from web.core.suggestions import Option
-from web.settings.yaml_view import yaml_shown
+from web.settings.yaml_view import to_yaml
 
 LIKE_HOME_ASSISTANT = Path(__file__).parents[2] / "automation" / "blueprints" / "like_home_assistant"
 BLUEPRINTS = sorted([*bundled_folder().rglob("*.yaml"), *LIKE_HOME_ASSISTANT.rglob("*.yaml")])
@@ -176,4 +176,4 @@ DATA = st.recursive(
 
 @given(st.dictionaries(st.text("abcxyz", min_size=1), DATA, max_size=4))
 def test_yaml_for_reading_means_the_data_it_shows(data: dict[str, Any]) -> None:
-    assert parse_value(yaml_shown(data)) == data
+    assert parse_value(to_yaml(data)) == data

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from web.core.i18n import catalogue
-from web.core.moments import clock, left, spoken, title
+from web.core.moments import clock, spoken, time_left, title
 
 
 def on(month: int, day: int, hour: int, minute: int, second: int = 0, year: int = 2026) -> dt.datetime:
@@ -65,4 +65,4 @@ def test_a_date_has_the_name_of_its_day(day: dt.date, english: str, chinese: str
 
 @pytest.mark.parametrize(("seconds", "text"), [(252.9, "4:12"), (5, "0:05"), (3_725, "1:02:05"), (-3, "0:00")])
 def test_what_is_left_of_a_short_time(seconds: float, text: str) -> None:
-    assert left(seconds) == text
+    assert time_left(seconds) == text

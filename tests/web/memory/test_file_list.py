@@ -9,10 +9,10 @@ from web.memory.file_list import (
     audience_of,
     by_month,
     by_section,
-    chosen_month,
     day_of,
     is_writable,
     name_of,
+    pick_month,
     section_of,
 )
 
@@ -81,11 +81,11 @@ def test_each_file_stands_in_one_place(files: list[tuple[str, str]]) -> None:
     ("asked", "chosen"), [("2026-04", "2026-04"), ("2020-01", "2026-05"), ("", "2026-05"), ("<x>", "2026-05")]
 )
 def test_the_month_that_is_asked_for_is_shown_else_the_latest(asked: str, chosen: str) -> None:
-    assert chosen_month(asked, ["2026-05", "2026-04"]) == chosen
+    assert pick_month(asked, ["2026-05", "2026-04"]) == chosen
 
 
 def test_no_month_is_chosen_when_there_is_none() -> None:
-    assert chosen_month("2026-04", []) is None
+    assert pick_month("2026-04", []) is None
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def long_key(key: str) -> str:
     )
 
 
-def written_out(config: Mapping[str, Any]) -> dict[str, Any]:
+def expand_keys(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration of a component, or the root of a device's, with all keys written out."""
     found = {long_key(str(key)): value for key, value in config.items()}
     for key, table in (("device", _DEVICE), ("origin", _ORIGIN)):
@@ -70,5 +70,5 @@ def written_out(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(availability, dict):
         availability = [availability]
     if isinstance(availability, list):
-        found["availability"] = [written_out(each) if isinstance(each, dict) else each for each in availability]
+        found["availability"] = [expand_keys(each) if isinstance(each, dict) else each for each in availability]
     return found

@@ -18,8 +18,8 @@ from hub.core.errors import InvalidRequest
 from hub.core.schema import show
 from hub.entities.description import DeviceInfo
 from hub.integration.mqtt_topics import problem_of
-from integrations.devices.mqtt.discovery.abbreviations import written_out
-from integrations.devices.mqtt.topics import NODES, checked_topic
+from integrations.devices.mqtt.discovery.abbreviations import expand_keys
+from integrations.devices.mqtt.topics import NODES, check_topic
 
 DEVICE = "device"
 COMPONENTS_LIMIT = 200
@@ -116,7 +116,7 @@ def read_announcement(topic: str, payload: bytes, prefix: str) -> Announcement:
         raise InvalidRequest("this is not JSON") from None
     if not isinstance(said, dict):
         raise InvalidRequest("expected a JSON object")
-    root = written_out(said)
+    root = expand_keys(said)
     if root.get("migrate_discovery") is True:
         return Announcement(migrates=True)
     if found["component"] == DEVICE:
@@ -125,10 +125,10 @@ def read_announcement(topic: str, payload: bytes, prefix: str) -> Announcement:
     root.setdefault("unique_id", name)
     if found["node"] is None or "object_id" not in root:
         root.setdefault("name", None if "device" in root else found["object"])
-    return Announcement((announced(found["component"], root),))
+    return Announcement((check_component(found["component"], root),))
 
 
-def announced(component: str, config: Mapping[str, Any]) -> Announced:
+def check_component(component: str, config: Mapping[str, Any]) -> Announced:
     """Return a component, checked.
 
     Raises:
@@ -158,7 +158,7 @@ def _device(root: dict[str, Any]) -> Announcement:
     found: list[Announced] = []
     refused: dict[str, str] = {}
     for name, said in components.items():
-        own = written_out(said) if isinstance(said, dict) else {}
+        own = expand_keys(said) if isinstance(said, dict) else {}
         component = own.pop("platform", None)
         if component is not None and not own:
             continue  # it is removed
@@ -167,7 +167,7 @@ def _device(root: dict[str, Any]) -> Announcement:
                 raise InvalidRequest("platform is missing")
             if component == "device_automation":
                 own.setdefault("unique_id", str(name))
-            found.append(announced(component, {**shared, **own}))
+            found.append(check_component(component, {**shared, **own}))
         except InvalidRequest as error:
             refused[str(name)[:TEXT_LIMIT]] = error.message
     return Announcement(tuple(found), refused)
@@ -231,7 +231,7 @@ def _topic(key: str, value: Any, base: Any) -> str:
         value = value[:-1] + base if value.endswith("~") else value
     try:
         if is_command_topic(key):
-            return checked_topic(value)
+            return check_topic(value)
         if not isinstance(value, str) or problem_of(value) or value.startswith("$"):
             raise InvalidRequest(f"expected a topic or a topic filter, got {show(value)}")
         if value.startswith(f"{NODES}/"):

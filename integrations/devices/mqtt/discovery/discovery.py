@@ -201,7 +201,7 @@ class Discovery:
             entity.judge_availability()
 
 
-def listed(discovery: Discovery) -> dict[str, Any]:
+def announcements_data(discovery: Discovery) -> dict[str, Any]:
     """Return all announcements, as plain data."""
     return {
         "entities": [

@@ -96,7 +96,7 @@ def setting(
     service = service or f"set_{name}"
     state, field = f"{name}_state_topic", field or service.removeprefix("set_")
     return (
-        TopicReading(state, f"{name}_{template}", into or name, read or known),
+        TopicReading(state, f"{name}_{template}", into or name, read or read_known),
         TopicWriting(
             service, f"{name}_command_topic", f"{name}_command_template", field, ("", ""), sent, into or name, state
         ),
@@ -133,7 +133,7 @@ def json_object(value: str, key: str = "") -> dict[str, Any]:
     return {key: said}
 
 
-def known(value: str, _: Config) -> str | None:
+def read_known(value: str, _: Config) -> str | None:
     """Read a word as it is."""
     return None if value == NONE else value
 

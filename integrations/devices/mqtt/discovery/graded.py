@@ -13,8 +13,8 @@ from integrations.devices.mqtt.discovery.family import (
     TopicReading,
     TopicWriting,
     json_object,
-    known,
     number,
+    read_known,
     setting,
     table,
     words,
@@ -66,7 +66,7 @@ _TARGETS = tuple(
 )
 _RANGE = {"min_temp": ("min_temp", 7), "max_temp": ("max_temp", 35), "target_temp_step": ("temp_step", None)}
 CLIMATE = table(
-    (TopicReading("action_topic", "action_template", "hvac_action", known), *_CURRENT, *_TARGETS),
+    (TopicReading("action_topic", "action_template", "hvac_action", read_known), *_CURRENT, *_TARGETS),
     (
         setting("mode", into=STATE, service="set_hvac_mode"),
         TARGET_HUMIDITY,

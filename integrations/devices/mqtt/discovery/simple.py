@@ -18,10 +18,10 @@ from integrations.devices.mqtt.discovery.family import (
     TopicReading,
     TopicWriting,
     json_object,
-    known,
     number,
     on_off,
     one_of,
+    read_known,
     setting,
     table,
     words,
@@ -161,7 +161,7 @@ _ARM_MODES = ("home", "away", "night", "vacation", "custom_bypass")
 _ARMED = (*("disarmed", "arming", "pending", "triggered", "disarming"), *(f"armed_{each}" for each in _ARM_MODES))
 _ALARM_SERVICES = ("disarm", "trigger", *(f"arm_{each}" for each in _ARM_MODES))
 _SET = TopicWriting("set_value", field="value", into=STATE)
-_ACTIVITY = TopicReading("activity_state_topic", "activity_value_template", convert=known)
+_ACTIVITY = TopicReading("activity_state_topic", "activity_value_template", convert=read_known)
 
 SIMPLE: dict[str, Family] = {
     "sensor": Family(

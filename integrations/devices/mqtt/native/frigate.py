@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from integrations.devices.mqtt.discovery.announcement import Announced, announced
+from integrations.devices.mqtt.discovery.announcement import Announced, check_component
 from integrations.devices.mqtt.topics import SEGMENT
 
 CAMERAS_LIMIT = 100
@@ -26,7 +26,7 @@ def cameras(said: Any) -> list[Announced]:
 
         def add(component: str, name: str, common: Any = common, camera: str = camera, **config: Any) -> None:
             unique_id = f"frigate_{camera}_{name.lower().replace(' ', '_')}"
-            found.append(announced(component, {**common, "unique_id": unique_id, "name": name, **config}))
+            found.append(check_component(component, {**common, "unique_id": unique_id, "name": name, **config}))
 
         add("binary_sensor", "Motion", state_topic=f"{base}/motion", device_class="motion")
         add("sensor", "Persons", state_topic=f"{base}/person", state_class="measurement")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from integrations.devices.mqtt.discovery.announcement import Announced, announced
+from integrations.devices.mqtt.discovery.announcement import Announced, check_component
 from integrations.devices.mqtt.topics import SEGMENT
 
 _PLACE = "{{ (value_json.inregions | default([], true) | first | default('not_home')) if value_json.lat is defined }}"
@@ -35,4 +35,4 @@ def tracker(user: str, device: str, topic: str, said: Any) -> list[Announced]:
         "json_attributes_template": _ATTRIBUTES,
         "source_type": "gps",
     }
-    return [announced("device_tracker", config)]
+    return [check_component("device_tracker", config)]

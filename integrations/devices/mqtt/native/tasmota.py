@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.devices.mqtt.discovery.announcement import Announced, announced
+from integrations.devices.mqtt.discovery.announcement import Announced, check_component
 
 RELAY, LIGHT, SHUTTER = 1, 2, 3
 DIMMER, COLOUR_TEMPERATURE, RGB, RGBW, RGBCCT = 1, 2, 3, 4, 5
@@ -109,7 +109,7 @@ def _made(said: Mapping[str, Any], component: str, name: str, config: Mapping[st
         "sw_version": said.get("sw"),
         "configuration_url": f"http://{said['ip']}/" if said.get("ip") else None,
     }
-    return announced(
+    return check_component(
         component,
         {
             **config,

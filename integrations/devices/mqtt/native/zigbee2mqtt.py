@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hub.core.errors import InvalidRequest
-from integrations.devices.mqtt.discovery.announcement import Announced, announced
+from integrations.devices.mqtt.discovery.announcement import Announced, check_component
 
 BASE = "zigbee2mqtt"
 PUBLISHED, SETTABLE = 1, 2
@@ -89,7 +89,7 @@ def _device(
         component, name, config = made
         unique_id = f"{address}_{name}_native"
         try:
-            yield announced(component, {**common, "unique_id": unique_id, **config})
+            yield check_component(component, {**common, "unique_id": unique_id, **config})
         except InvalidRequest:
             continue
 

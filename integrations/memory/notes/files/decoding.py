@@ -22,7 +22,7 @@ _CHINESE_SHARE = 1 / 3
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Return the text of a file; undecodable bytes become U+FFFD."""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     if is_text(text):

@@ -11,9 +11,9 @@ from hub.core.errors import HubError
 from hub.memory.notebook import MemoryFile
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
-from integrations.memory.notes.files.decoding import decoded
+from integrations.memory.notes.files.decoding import decode_text
 from integrations.memory.notes.files.extra_path import ExtraPath
-from integrations.memory.notes.index.transcripts import said_in
+from integrations.memory.notes.index.transcripts import read_conversation
 from integrations.memory.notes.job import (
     EXTRA_PREFIX,
     FILE_LIMIT_BYTES,
@@ -52,7 +52,7 @@ def area_in(sources: Sequence[Source], path: str) -> str | None:
     return None
 
 
-def listed(sources: Sequence[Source], areas: Sequence[str]) -> list[MemoryFile]:
+def files_in_areas(sources: Sequence[Source], areas: Sequence[str]) -> list[MemoryFile]:
     """Return the extra files and conversations in one of the areas."""
     found: list[MemoryFile] = []
     for source in sources:
@@ -76,7 +76,7 @@ def read(sources: Sequence[Source], path: str, areas: Sequence[str]) -> Outside 
             rel = path.removeprefix(f"{source.name}/")
             extra = ExtraPath.of(source)
             if extra.holds(rel):
-                return Outside(path, decoded(extra.root.read_bytes(rel, FILE_LIMIT_BYTES)), source.trusted)
+                return Outside(path, decode_text(extra.root.read_bytes(rel, FILE_LIMIT_BYTES)), source.trusted)
     return None
 
 
@@ -109,7 +109,7 @@ def _file(entry: FolderEntry, path: str, area: str) -> MemoryFile:
 
 def _conversation(source: Source, file: TranscriptSource) -> Outside:
     """Return a conversation as text with the same lines as its transcript, so that line numbers of hits match."""
-    found = said_in(Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
+    found = read_conversation(Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
     shown = [""] * found.lines
     for each in found.said:
         shown[each.line - 1] = f"{each.role}: {' '.join(each.text.split())[:LINE_LIMIT]}"

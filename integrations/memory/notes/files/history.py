@@ -23,7 +23,7 @@ from hub.memory.alike import fact_key
 from hub.memory.markdown import passages
 from hub.memory.notebook import Change
 from hub.storage.files import read_bounded, write_atomic
-from integrations.memory.notes.files.patches import Hunk, unified
+from integrations.memory.notes.files.patches import Hunk, unified_diff
 
 _log = logging.getLogger(__name__)
 
@@ -89,7 +89,9 @@ class Record(Struct, frozen=True):
         diff = "\n".join(
             line
             for file in self.files
-            for line in unified(file.path, file.hunks or (), is_new=file.before is None, is_gone=file.after is None)
+            for line in unified_diff(
+                file.path, file.hunks or (), is_new=file.before is None, is_gone=file.after is None
+            )
         )
         if self.reason == "forget" or self.forgotten:
             diff = ""

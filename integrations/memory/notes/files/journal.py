@@ -9,7 +9,7 @@ from contextlib import suppress
 from hub.core.errors import Conflict, Unavailable
 from integrations.memory.notes.files.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
 from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, StaleWrite, hash_of
-from integrations.memory.notes.files.patches import Hunk, PatchConflict, hunks_between, undone_exactly
+from integrations.memory.notes.files.patches import Hunk, PatchConflict, hunks_between, undo_exactly
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def text_before(file: FileChange, now: str | None) -> str | None:
         return None
     if file.hunks is None:
         raise PatchConflict
-    before = "\n".join(file.hunks[0].before) if file.after is None else undone_exactly(now or "", file.hunks)
+    before = "\n".join(file.hunks[0].before) if file.after is None else undo_exactly(now or "", file.hunks)
     if hash_of(before) != file.before:
         raise PatchConflict
     return before

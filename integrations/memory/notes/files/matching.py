@@ -9,10 +9,10 @@ from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
 from hub.memory.contract import QUERY_LIMIT, Filters, Hit
 from hub.memory.dates import marks_of_day, search_marks
-from hub.memory.days_asked import asked_for
+from hub.memory.days_asked import extract_days
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
-from hub.memory.words import fold, otherwise_written, words_asked, words_of
+from hub.memory.words import fold, query_words, word_variants, words_of
 
 EXAMPLES = 5
 EXAMPLE_LIMIT = 80
@@ -20,20 +20,20 @@ Term = frozenset[str]
 """Words of which one must be there; mostly there is one."""
 
 
-def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_asked) -> list[Term]:
+def terms_of(query: str, today: date, words: Callable[[str], list[str]] = query_words) -> list[Term]:
     """Return the terms of a query.
 
     Args:
         query: The question or name.
         today: The day on which it is asked.
-        words: Which words count: `words_asked` to name an entry, `words_searched` to look for some.
+        words: Which words count: `query_words` to name an entry, `search_words` to look for some.
 
     Raises:
         InvalidRequest: It is too long.
     """
     if len(query) > QUERY_LIMIT:
         raise InvalidRequest(f"a query has at most {QUERY_LIMIT} characters")
-    rest, dates = asked_for(query, today)
+    rest, dates = extract_days(query, today)
     return [*[frozenset([word]) for word in words(rest)], *dates]
 
 
@@ -69,7 +69,7 @@ def has_all(text: str, day: date | None, terms: Sequence[Term]) -> bool:
 def may_have(folded: str, word: str) -> bool:
     """Whether parsing a text may find a word: cheap, and never falsely negative."""
     # A stem is how all forms of its word begin, but for a last y that became i.
-    return word.removesuffix("i") in folded or (word[-1].isdecimal() and word in otherwise_written(folded))
+    return word.removesuffix("i") in folded or (word[-1].isdecimal() and word in word_variants(folded))
 
 
 def example_hint(named: Sequence[Passage | Hit]) -> str:

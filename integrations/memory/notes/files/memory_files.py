@@ -54,7 +54,7 @@ def hash_of(text: str | None) -> str | None:
     return None if text is None else hashlib.sha256(_bytes(text)).hexdigest()
 
 
-def shown(text: str) -> str:
+def displayable(text: str) -> str:
     """Return a displayable text: invalid UTF-8 becomes U+FFFD."""
     return _bytes(text).decode("utf-8", "replace")
 

@@ -26,8 +26,8 @@ from hub.memory.scope import MemoryProvenance, MemoryScope
 from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.history import Record
-from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, StaleWrite, hash_of, shown
-from integrations.memory.notes.files.undoing import summary_of_undoing, undone
+from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, StaleWrite, displayable, hash_of
+from integrations.memory.notes.files.undoing import summary_of_undoing, undo_change
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
 
 EDITS_LIMIT = 500
@@ -78,7 +78,7 @@ class NotesNotebook:
                     writable=may_write(each.path, scope),
                 )
                 for each in worker.files.entries(areas)
-            ] + elsewhere.listed(sources, areas)
+            ] + elsewhere.files_in_areas(sources, areas)
 
         return await self._workers.look(agent_id, listed) if areas else []
 
@@ -100,7 +100,7 @@ class NotesNotebook:
             now = worker.files.text(path) if may_see(path, scope) else None
             if now is None:
                 raise no_such_file(path)
-            return MemoryText(path, shown(now), hash_of(now) or "")
+            return MemoryText(path, displayable(now), hash_of(now) or "")
 
         return await self._workers.look(agent_id, text)
 
@@ -199,7 +199,7 @@ class NotesNotebook:
                 raise Conflict(f"the change cannot be undone: {why}")
             if not all(may_write(file.path, scope) for file in record.files):
                 raise Forbidden("what is shared in this home is the owner's to edit")
-            drafts = [undone(file, worker.files.text(file.path)) for file in record.files]
+            drafts = [undo_change(file, worker.files.text(file.path)) for file in record.files]
             summary = summary_of_undoing(record)
             done = _change(worker, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
             worker.history.mark(record.id, undone=True)

@@ -65,7 +65,7 @@ def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
     )
 
 
-def undone_exactly(text: str, hunks: Sequence[Hunk]) -> str:
+def undo_exactly(text: str, hunks: Sequence[Hunk]) -> str:
     """Return the text with the change undone exactly; `text` is its result.
 
     Raises:
@@ -93,7 +93,7 @@ def without_change(text: str, hunks: Sequence[Hunk]) -> str:
     return "\n".join(lines)
 
 
-def unified(path: str, hunks: Sequence[Hunk], *, is_new: bool, is_gone: bool) -> Iterator[str]:
+def unified_diff(path: str, hunks: Sequence[Hunk], *, is_new: bool, is_gone: bool) -> Iterator[str]:
     """Yield the lines of a unified diff, without newlines."""
     yield "--- /dev/null" if is_new else f"--- a/{path}"
     yield "+++ /dev/null" if is_gone else f"+++ b/{path}"

@@ -18,7 +18,7 @@ from hub.memory.ranking import SNIPPET_LIMIT
 from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.file_worker import FileWorker
 from integrations.memory.notes.files.matching import Term, example_hint, matching_entries
-from integrations.memory.notes.files.memory_files import shown
+from integrations.memory.notes.files.memory_files import displayable
 from integrations.memory.notes.hits import hit_of
 
 STRUCK_LIMIT = 3
@@ -141,4 +141,4 @@ def _found_again(text: str, passage: Passage) -> Passage:
 
 
 def _hit(path: str, passage: Passage) -> Hit:
-    return hit_of(path, passage, shown(passage.text[:SNIPPET_LIMIT]))
+    return hit_of(path, passage, displayable(passage.text[:SNIPPET_LIMIT]))

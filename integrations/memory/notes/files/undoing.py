@@ -11,7 +11,7 @@ from integrations.memory.notes.files.patches import Hunk, PatchConflict, without
 TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 
 
-def undone(file: FileChange, now: str | None) -> Draft:
+def undo_change(file: FileChange, now: str | None) -> Draft:
     """Return a file without one of its changes.
 
     Raises:

@@ -13,11 +13,11 @@ from hub.memory.places import area_of
 from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.file_worker import FileWorker
 from integrations.memory.notes.files.matching import Term
-from integrations.memory.notes.files.memory_files import Draft, shown
+from integrations.memory.notes.files.memory_files import Draft, displayable
 from integrations.memory.notes.files.omissions import Omissions
 from integrations.memory.notes.forget.conversations import Runs
 from integrations.memory.notes.forget.deletion_plan import DeletionPlan, areas_searched, deletion_plans, within_limit
-from integrations.memory.notes.forget.redaction import Redaction, embedded_of, redactions
+from integrations.memory.notes.forget.redaction import Redaction, embedded_leftovers, redactions
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.job import Source
 
@@ -119,7 +119,7 @@ class Deletion(Struct, frozen=True):
             worker.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
 
 
-def embedded(
+def embedded_texts(
     gone: DeletionResult, spoken: SearchedConversations | None, settings: Mapping[str, Any]
 ) -> Iterator[list[str]]:
     """Yield the embedded texts of the deleted parts, in portions."""
@@ -139,10 +139,10 @@ def embedded(
 def _embedded(gone: DeletionResult, spoken: SearchedConversations | None, settings: IndexSettings) -> Iterator[str]:
     for each in gone.files:
         lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
-        text = shown(each.text).removeprefix("\ufeff")
+        text = displayable(each.text).removeprefix("\ufeff")
         for piece in chunk(each.path, text, tokens=settings.tokens, overlap=settings.overlap):
             if each.passages is None or any(a <= piece.end_line and piece.start_line <= b for a, b in lines):
                 yield piece.embed_text
     if spoken is not None:
         for said in gone.said:
-            yield from embedded_of(said, spoken.source, settings)
+            yield from embedded_leftovers(said, spoken.source, settings)

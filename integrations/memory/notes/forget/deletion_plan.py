@@ -15,7 +15,7 @@ from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_wr
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.matching import Term, example_hint, matching_entries
-from integrations.memory.notes.files.memory_files import shown
+from integrations.memory.notes.files.memory_files import displayable
 from integrations.memory.notes.hits import hit_of
 
 FORGET_LIMIT = 5
@@ -59,10 +59,11 @@ class DeletionPlan(Struct, frozen=True):
     def hits(self) -> list[Hit]:
         """Return it as results; without text that the session may not see."""
         if self.passages is None:
-            text = shown(self.text[:SNIPPET_LIMIT]) if self.is_seen else ""
+            text = displayable(self.text[:SNIPPET_LIMIT]) if self.is_seen else ""
             return [Hit(self.path, 1, self.text.count("\n") + 1, text, 1.0, trusted=front_matter(self.text)[0].trusted)]
         return [
-            hit_of(self.path, each, shown(each.text[:SNIPPET_LIMIT]) if self.is_seen else "") for each in self.passages
+            hit_of(self.path, each, displayable(each.text[:SNIPPET_LIMIT]) if self.is_seen else "")
+            for each in self.passages
         ]
 
 

@@ -18,7 +18,12 @@ from integrations.memory.notes.files.matching import Term, has_all
 from integrations.memory.notes.forget.conversations import Runs
 from integrations.memory.notes.hits import WHOLE
 from integrations.memory.notes.index.settings import IndexSettings
-from integrations.memory.notes.index.transcripts import Conversation, TranscriptLine, said_in, transcript_chunks
+from integrations.memory.notes.index.transcripts import (
+    Conversation,
+    TranscriptLine,
+    read_conversation,
+    transcript_chunks,
+)
 from integrations.memory.notes.job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, Source, TranscriptSource
 
 _USER = "user"
@@ -87,7 +92,7 @@ def redactions(source: Source, what: Forget, terms: list[Term], scope: MemorySco
             yield Redaction(file, tuple(said), tuple(_hit(file, each, is_seen=is_seen) for each in said))
 
 
-def embedded_of(gone: Redaction, source: Source, settings: IndexSettings) -> Collection[str]:
+def embedded_leftovers(gone: Redaction, source: Source, settings: IndexSettings) -> Collection[str]:
     """Return deleted texts that may have been embedded and are no longer passages."""
     file = gone.file
     try:
@@ -110,7 +115,7 @@ def _read(source: Source, file: TranscriptSource) -> Conversation | None:
     if not root.is_file(file.path):
         return None
     with suppress(OSError, HubError):
-        return said_in(root.read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
+        return read_conversation(root.read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
     return Conversation()
 
 

@@ -31,7 +31,7 @@ from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.filling import Filling, Progress
 from integrations.memory.notes.index.index_version import UNSOUND, VECTORS, IndexVersion
 from integrations.memory.notes.index.index_work import EMBEDDINGS, INDEX, IndexUnavailable, IndexWork, text_of
-from integrations.memory.notes.index.scan import leaving_out
+from integrations.memory.notes.index.scan import omissions
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.vectorizing import Outcome, Tally, take_over, vectorize
 from integrations.memory.notes.job import Job
@@ -81,7 +81,7 @@ class AgentIndex:
 
     def __init__(self, job: Job, shared: Shared) -> None:
         self.job = job
-        self.leaving_out = leaving_out(job.sources)
+        self.leaving_out = omissions(job.sources)
         self.settings = IndexSettings.from_plain(job.settings)
         self.shared = shared
         self.directory = Path(job.directory)
@@ -124,7 +124,7 @@ class AgentIndex:
     def use(self, job: Job) -> None:
         """Replace the sources; the settings stay the same."""
         self.job = job
-        self.leaving_out = leaving_out(job.sources)
+        self.leaving_out = omissions(job.sources)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run work until it is done or the index is closed, even without a waiting caller."""

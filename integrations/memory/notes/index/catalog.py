@@ -18,7 +18,7 @@ from integrations.memory.notes.index.stored import (
     COLUMNS,
     StoredPassage,
     checksum,
-    embed_text_of,
+    embedded_text,
     passage_of,
     values_of,
 )
@@ -376,7 +376,7 @@ def _remove(connection: sqlite3.Connection, rows: Sequence[_Row], portion: Porti
     ids = [each[0] for each in rows]
     few = ids[: max(0, WITHDRAWN_LIMIT - len(portion.withdrawn))]
     query = f"SELECT text, title, headings FROM chunks WHERE id IN ({_marks(few)})"  # noqa: S608
-    portion.withdrawn.extend(embed_text_of(*each) for each in connection.execute(query, few))
+    portion.withdrawn.extend(embedded_text(*each) for each in connection.execute(query, few))
     for table in ("marks", "chunks"):
         connection.executemany(f"DELETE FROM {table} WHERE id = ?", ((id_,) for id_ in ids))  # noqa: S608
     portion.removed.extend(ids)

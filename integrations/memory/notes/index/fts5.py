@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 
 from hub.memory.engine_contract import EngineMissing, KeywordDocument
-from hub.memory.terms import FIELDS, WEIGHTS, terms_asked, terms_of
+from hub.memory.terms import FIELDS, WEIGHTS, query_terms, terms_of
 from integrations.memory.notes.index.common_terms import SAMPLE, CommonTerms
 from integrations.memory.notes.index.sqlite_file import SqliteFile
 
@@ -79,7 +79,7 @@ class Fts5Index:
         In a large index, words that most passages hold only order what the others find: scoring half of all passages
         for their sake would take longer than all the rest.
         """
-        terms = terms_asked(query)
+        terms = query_terms(query)
         if not terms or not areas or limit <= 0 or (allowed is not None and not allowed):
             return []
         sought, common = self._common().split(terms)

@@ -109,6 +109,6 @@ def dependencies_of(person: str | None, left_out: Sequence[str], *, trusted: boo
     return f"{trusted}|{person or ''}|{ids}"
 
 
-def indexed(chunk: Chunk) -> IndexedChunk:
+def indexed_chunk(chunk: Chunk) -> IndexedChunk:
     """Return the stored form of a chunk."""
     return IndexedChunk(chunk, chunk.digest, " ".join(sorted(set(words_of(chunk.text)))))

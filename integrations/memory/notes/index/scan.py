@@ -13,9 +13,9 @@ from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
-from integrations.memory.notes.files.decoding import decoded, is_text
+from integrations.memory.notes.files.decoding import decode_text, is_text
 from integrations.memory.notes.files.extra_path import ExtraPath
-from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, dependencies_of, indexed
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, dependencies_of, indexed_chunk
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.job import (
@@ -94,7 +94,7 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
     return None
 
 
-def leaving_out(sources: Sequence[Source]) -> dict[str, str]:
+def omissions(sources: Sequence[Source]) -> dict[str, str]:
     """Return the `Present.dependencies` of each conversation with omissions, by path."""
     return {
         f"{TRANSCRIPTS}/{file.id}": dependencies_of(file.person, file.left_out, trusted=source.trusted and file.trusted)
@@ -140,11 +140,11 @@ def read(
             data, settings, person=present.person, trusted=present.trusted, left_out=present.left_out
         )
     else:
-        text = decoded(data)
+        text = decode_text(data)
         if not is_text(text):
             warning = "it is not text that can be read, so that not all of its words are found; save it as UTF-8"
         chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
-    return ReadFile(present, hash_, tuple(indexed(each) for each in chunks), warning=warning)
+    return ReadFile(present, hash_, tuple(indexed_chunk(each) for each in chunks), warning=warning)
 
 
 def _present(source: Source) -> Iterator[Present]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from hub.memory.contract import Filters, Hit
-from hub.memory.days_asked import asked_for
+from hub.memory.days_asked import extract_days
 from hub.memory.engine_contract import EngineUnavailable
 from hub.memory.places import day_of
 from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, rarity, snippet
-from hub.memory.words import words_asked
+from hub.memory.words import query_words
 from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
 from integrations.memory.notes.index.stored import StoredPassage
@@ -68,8 +68,8 @@ class IndexUnusable(Exception):
 
 def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: date) -> ParsedQuestion:
     """Parse a query."""
-    rest, dates = asked_for(query, today)
-    words = frozenset(words_asked(rest))
+    rest, dates = extract_days(query, today)
+    words = frozenset(query_words(rest))
     return ParsedQuestion(rest.strip(), words, tuple(dates), tuple(dict.fromkeys(areas)), filters, limit, today)
 
 

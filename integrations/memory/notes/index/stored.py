@@ -77,7 +77,7 @@ def passage_of(row: Sequence[object]) -> StoredPassage:
     return found
 
 
-def embed_text_of(text: str, title: str, headings: str) -> str:
+def embedded_text(text: str, title: str, headings: str) -> str:
     """Return the embedded text of a passage, from three of its columns."""
     return Chunk(1, 1, text, title, tuple(headings.split(_SEPARATOR)) if headings else ()).embed_text
 

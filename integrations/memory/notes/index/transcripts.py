@@ -81,7 +81,7 @@ def transcript_chunks(
         left_out: Ids of entries that were forgotten.
         grown: Whether to return also the earlier passages from while the conversation grew.
     """
-    conversation = said_in(data, left_out)
+    conversation = read_conversation(data, left_out)
     found: list[Chunk] = []
     whole_groups = _groups(conversation.said, settings.tokens)
     groups = (group[:end] for group in whole_groups for end in range(1 if grown else len(group), len(group) + 1))
@@ -103,7 +103,7 @@ def transcript_chunks(
     return found
 
 
-def said_in(data: bytes, left_out: Collection[str] = ()) -> Conversation:
+def read_conversation(data: bytes, left_out: Collection[str] = ()) -> Conversation:
     """Return the words of a transcript; never raises, whatever its bytes are.
 
     A line without an id is not treated as said: it could not be left out.

@@ -14,7 +14,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
 from hub.core.schema import SchemaError
 from integrations.devices.mqtt.schema import CONFIG_SCHEMA, CROSS_CHECKS
-from integrations.devices.mqtt.topics import Subscriptions, beginning, covers
+from integrations.devices.mqtt.topics import Subscriptions, covers, literal_prefix
 from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.servers.mosquitto import Mosquitto
 from tests.until import until
@@ -228,7 +228,7 @@ def test_mistakes_in_the_configuration_are_named(config: dict[str, Any], words: 
     ("topic_filter", "begins"), [("a/#", "a"), ("#", ""), ("a/+/c", "a"), ("+/b", ""), ("a/b", "a/b")]
 )
 def test_all_topics_of_a_filter_begin_alike(topic_filter: str, begins: str) -> None:
-    assert beginning(topic_filter) == begins
+    assert literal_prefix(topic_filter) == begins
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hub.memory.ranking import RankingRules
 from integrations.memory.notes.index.catalog import HAS_VECTOR, Catalog
 from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.index_version import FILE, Embedded, IndexVersion
-from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed_chunk
 from integrations.memory.notes.index.search import IndexUnusable, Search, ask
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.sqlite_file import SqliteFile
@@ -34,7 +34,7 @@ def file(path: str, *texts: str, area: str = "private", kind: str | None = None)
         Chunk(number, number, text, path, kind=kind, marks=(f"@{text}",)) for number, text in enumerate(texts, start=1)
     ]
     present = Present(path, area, "", path, STAMP)
-    return ReadFile(present, "|".join([*texts, area]), tuple(indexed(each) for each in chunks))
+    return ReadFile(present, "|".join([*texts, area]), tuple(indexed_chunk(each) for each in chunks))
 
 
 def put(catalog: Catalog, *files: ReadFile, gone: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:

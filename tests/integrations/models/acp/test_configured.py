@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hub.cli.configured import checked_home
+from hub.cli.configured import check_home
 from hub.core.errors import Unavailable
 from hub.core.schema import SchemaError, describe_error
 from hub.doctor.check_context import CheckContext
@@ -58,7 +58,7 @@ def test_the_doctor_names_programs_and_folders_that_are_missing(tmp_path: Path) 
         f"    inside: {{command: [sh], folder: {tmp_path}}}\n",
         encoding="utf-8",
     )
-    context = CheckContext(home, lambda: checked_home(home.path), needed_domains, _nobody)
+    context = CheckContext(home, lambda: check_home(home.path), needed_domains, _nobody)
 
     checks = [check for check in checks_for(context) if check.name == "acp.programs"]
     found = {finding.where: finding.what for _, finding in examine(context, tuple(checks)).findings}

@@ -10,7 +10,7 @@ import pytest
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.secret import Secret
-from hub.tools.approval import ApprovalState, shown
+from hub.tools.approval import ApprovalState, details_text
 from hub.tools.contract import Confinement
 from hub.tools.exec_rules import ExecRules
 from hub.tools.policy import ToolRules
@@ -312,7 +312,7 @@ async def test_commands_with_characters_nobody_sees_and_overlong_ones_are_refuse
 async def test_line_breaks_and_look_alikes_are_shown_as_they_are(bench: ShellBench) -> None:
     approval, running = await bench.asked("ls\nrm x")
 
-    assert '"ls\\nrm x"' in shown(approval.details)
+    assert '"ls\\nrm x"' in details_text(approval.details)
     await bench.answer(approval, False)
     await running
     approval, running = await bench.asked("sort 'n\u043ete.txt'")

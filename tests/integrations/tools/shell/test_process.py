@@ -10,7 +10,7 @@ import pytest
 
 from hub.tools.contract import ToolResult
 from hub.tools.exec_rules import ExecRules
-from integrations.tools.shell.local_process import kill_left
+from integrations.tools.shell.local_process import kill_leftovers
 from integrations.tools.shell.running import OUTPUT_LIMIT_BYTES, RUNNING_PER_SESSION, RunningCommand
 from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs
 from tests.until import until
@@ -67,10 +67,10 @@ async def test_what_a_hub_left_running_at_a_sudden_end_ends_with_the_next_start(
     polled = await _process(bench, "poll", id=command.id, wait_s=60)
     child, mark = int(polled.output.split()[0]), bench.hub.workspaces.sandboxes.mark
 
-    kill_left(mark[:-1])
+    kill_leftovers(mark[:-1])
     assert runs(child)
 
-    kill_left(mark)
+    kill_leftovers(mark)
     await until(lambda: not runs(child))
     await command.ended.wait()
 
