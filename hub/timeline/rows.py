@@ -283,6 +283,8 @@ def trigger_causes(trigger: Mapping[str, Any]) -> list[Cause]:
         kept["event"] = str(event.get("event_type") or "")
     if isinstance(state := trigger.get("to_state"), Mapping) and not trigger.get("attribute"):
         kept["state"] = str(state.get("state") or "")
+        if isinstance(attributes := state.get("attributes"), Mapping) and (of := attributes.get("device_class")):
+            kept["device_class"] = str(of)
     return [Cause(Kind.TRIGGER, title, entity_id=named.get("entity_id"), trigger=kept)]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from hub.core.phrases import Phrase, phrase
 
 _SWITCHED = frozenset({"light", "switch", "fan", "input_boolean", "siren", "humidifier", "remote", "media_player"})
-_OPENED = frozenset({"door", "garage_door", "window", "opening"})
+OPENINGS = frozenset({"door", "garage_door", "window", "opening"})
+MOTION = frozenset({"motion", "occupancy", "presence", "moving"})
+"""Classes of sensors."""
 
 
 def device_change(name: str, domain: str, device_class: str | None, before: str, state: str) -> Phrase:
@@ -40,9 +42,9 @@ def device_change(name: str, domain: str, device_class: str | None, before: str,
 
 
 def _sensed(name: str, device_class: str | None, is_on: bool) -> Phrase:
-    if device_class in ("motion", "occupancy", "presence", "moving"):
+    if device_class in MOTION:
         return phrase("{name} saw motion", name=name) if is_on else phrase("{name} sees no motion now", name=name)
-    if device_class in _OPENED:
+    if device_class in OPENINGS:
         return phrase("{name} opened", name=name) if is_on else phrase("{name} closed", name=name)
     return phrase("{name} turned on", name=name) if is_on else phrase("{name} turned off", name=name)
 

@@ -145,7 +145,8 @@ async def test_a_room_is_added_in_a_dialog_and_given_devices_by_the_picker(
     page = await opened(signed_in, "/devices/rooms")
 
     await page.get_by_role("link", name="Add a room").click()
-    await page.get_by_role("dialog").get_by_label("Name").fill("Cellar")
+    await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_focused()
+    await page.keyboard.type("Cellar")
     await page.get_by_role("dialog").get_by_role("button", name="Add").click()
     await is_ready(page)
     await page.get_by_role("combobox", name="Devices in this room").fill("Pu")

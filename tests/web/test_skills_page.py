@@ -35,9 +35,10 @@ async def install(plain: PlainBrowser, text: str) -> None:
 
 
 async def test_a_skill_is_installed_looked_at_enabled_and_removed(plain: PlainBrowser) -> None:
-    await install(plain, f"{FRONT}Help <b>them</b>.")
+    await install(plain, f"{FRONT}Help <b>them</b>.\n\n```sh\nls\n```\n")
+    assert "Copy" in plain.texts("#skill .text .code button")
     assert "not enabled" in plain.text("#skill")
-    assert plain.text("#skill pre").endswith("Help <b>them</b>.")
+    assert "Help <b>them</b>." in plain.text("#skill details pre")
 
     await plain.press("Enable")
     assert "Ready" in plain.text("#skill")

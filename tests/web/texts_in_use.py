@@ -22,7 +22,7 @@ from web.automations.form_kinds import LISTS, common_schema, kind_names, own_key
 from web.automations.form_texts import CHOICE_TEXTS, CHOICES_OF_KEYS, FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.kind_tiles import TILE_GROUPS, TILE_TEXTS
 from web.automations.reminders_page import DAYS, REPEATS, SNOOZES
-from web.automations.trigger_texts import TRIGGER_TEXTS, TURNED_TEXTS
+from web.automations.trigger_texts import SENSED_TEXTS, TRIGGER_TEXTS, TURNED_TEXTS
 from web.channels.guides import GUIDES
 from web.core import texts
 from web.core.navigation import ADDED, GROUPS, IN_RECOVERY, Tab
@@ -73,6 +73,7 @@ def texts_of_modules() -> Iterator[str]:
         *CHOICE_TEXTS.values(),
         *CHOICES_OF_KEYS.values(),
         *TURNED_TEXTS.values(),
+        *(text for each in SENSED_TEXTS.values() for text in each.values()),
         *TILE_GROUPS.values(),
         *(text for tiles in TILE_TEXTS.values() for _, _, text in tiles.values()),
         *REPEATS.values(),

@@ -46,13 +46,18 @@ def _service(item: Any) -> str:
 
 def _clause(card: Card, item: Any) -> str:
     """Return the action of a card in words; nothing while it is not complete."""
-    if card.what not in _CHECKS:
-        return ""
     if isinstance(item, Mapping):  # the card says in its own way that it is off
         without = {"enabled", "id"} if card.what == TRIGGER else {"enabled"}
         item = {key: each for key, each in item.items() if key not in without}
+    return clause_of(card.what, item)
+
+
+def clause_of(what: str, item: Any) -> str:
+    """Return a trigger, condition or action, as it is written, in words; empty when it is not complete or not valid."""
+    if what not in _CHECKS:
+        return ""
     try:
-        (found,) = _CHECKS[card.what]([item])
+        (found,) = _CHECKS[what]([item])
     except (Invalid, ValueError):
         return ""
-    return clause(card.what, found)
+    return clause(what, found)

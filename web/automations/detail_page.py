@@ -16,6 +16,8 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.secret import SecretMask
 from hub.core.surfaces import HttpCall
+from web.automations.card_words import clause_of
+from web.automations.form_kinds import ACTION
 from web.automations.form_texts import KIND_NAMES
 from web.automations.list_page import ID, PATH, AutomationsPage, back_to, rights_of
 from web.automations.trace_view import TraceView, automation_path, pretty, seconds_of
@@ -225,7 +227,7 @@ class AutomationPage:
             "failure": None,
             "trigger": trigger,
             "reason_text": NOT_RUN_REASONS.get(str(found.get("not_run")), ""),
-            "calls": [_call(each) for each in found["calls"]],
+            "calls": [self._call(each) for each in found["calls"]],
         }
 
     async def _backtest(self, id: str, since: str) -> dict[str, Any]:
@@ -242,7 +244,9 @@ class AutomationPage:
         return dict(found) | {
             "failure": None,
             "span": since,
-            "runs": [self._past(each) | {"calls": [_call(one) for one in each["calls"]]} for each in found["runs"]],
+            "runs": [
+                self._past(each) | {"calls": [self._call(one) for one in each["calls"]]} for each in found["runs"]
+            ],
             "not_run": [self._past(each) for each in found["not_run"]],
         }
 
@@ -257,6 +261,16 @@ class AutomationPage:
             "text": each.get("text") or "",
         }
 
+    def _call(self, call: Mapping[str, Any]) -> dict[str, str]:
+        action = {"action": call["service"], "data": call.get("data") or {}}
+        said = self._names.named(clause_of(ACTION, action)) or str(call["service"])
+        return {
+            "path": str(call["path"]),
+            "said": said,
+            "service": str(call["service"]),
+            "data": pretty(call.get("data")),
+        }
+
 
 def _trigger(config: Mapping[str, Any]) -> dict[str, str]:
     index = str(config.get("index", "0"))
@@ -264,10 +278,6 @@ def _trigger(config: Mapping[str, Any]) -> dict[str, str]:
         "value": str(config.get("id") or index),
         "text": str(config.get("alias") or KIND_NAMES.get(config["trigger"], config["trigger"])),
     }
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, str]:
-    return {"path": str(call["path"]), "service": str(call["service"]), "data": pretty(call.get("data"))}
 
 
 def _variables(text: str) -> dict[str, Any]:

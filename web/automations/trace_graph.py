@@ -14,6 +14,8 @@ from msgspec import Struct, field
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import span_of
 from hub.core.phrases import Phrase, phrase
+from web.automations.card_words import clause_of
+from web.automations.form_kinds import ACTION, CONDITION, TRIGGER
 from web.automations.form_texts import KIND_NAMES
 
 WIDTH = 236
@@ -25,6 +27,9 @@ NODES_LIMIT = 1_000
 
 DONE, RUNNING, FAILED, REFUSED, UNREACHED = "done", "running", "failed", "refused", "unreached"
 """States of a box: done, running, failed, condition not met, not reached."""
+
+FORKS = frozenset({"if", "choose", "parallel", "repeat", "sequence"})
+"""Steps that are drawn as the boxes in them."""
 
 Steps = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -157,11 +162,11 @@ class _Drawing:
         place = str(config.get("index", index))
         kind = str(config.get("trigger") or "trigger")
         state = DONE if fired == place else UNREACHED
-        return _Single(Box(f"trigger/{place}", kind, _label(config, kind), state, int(fired == place)))
+        return _Single(Box(f"trigger/{place}", kind, _label(config, kind, TRIGGER), state, int(fired == place)))
 
     def condition(self, config: Any, path: str, depth: int = 0) -> _Part:
         kind = str(config.get("condition") or "condition") if isinstance(config, Mapping) else "template"
-        return _Single(self._box(path, kind, _label(config, kind), depth))
+        return _Single(self._box(path, kind, _label(config, kind, CONDITION), depth))
 
     def sequence(self, steps: Any, path: str, depth: int) -> list[_Part]:
         return [self.step(each, f"{path}/{index}", depth) for index, each in enumerate(_list(steps))]
@@ -171,7 +176,7 @@ class _Drawing:
             self.truncated = self.truncated or self._count >= NODES_LIMIT
             return _Single(self._box(path, "…", "…", depth))
         key = kinds_in_use().step_key(config) or "step"
-        head = _Single(self._box(path, key, _label(config, key), depth))
+        head = _Single(self._box(path, key, _label(config, key, "" if key in FORKS else ACTION), depth))
         inner = depth + 1
         match key:
             case "if":
@@ -311,9 +316,12 @@ class _Fork:
         return bottom
 
 
-def _label(config: Any, kind: str) -> str:
+def _label(config: Any, kind: str, what: str) -> str:
+    """Return the name of a box, else its words; what is made of other boxes has the name of its kind."""
     if isinstance(config, Mapping) and config.get("alias"):
         return str(config["alias"])
+    if said := clause_of(what, config):
+        return said
     name = Phrase(KIND_NAMES[kind], KIND_NAMES[kind]) if kind in KIND_NAMES else kind
     if not isinstance(config, Mapping):
         return name

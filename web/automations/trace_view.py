@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -30,6 +31,8 @@ TONES = {
     "interrupted": "warn",
 }
 VALUE_LIMIT = 20_000
+_PLACE = re.compile(r"^(?:[a-z_]+/)[\w/]*: ")
+"""Where a run failed, before what is said of it."""
 
 
 def automation_path(automation_id: str, rest: str = "") -> str:
@@ -79,11 +82,15 @@ class TraceView:
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
             "trigger": self._names.named(trigger_text(trace.get("trigger"))),
             **outcome_chip(trace.get("outcome")),
-            "error": trace.get("error"),
+            "error": self.error(trace.get("error")),
             **self.moment(started),
             "duration": None if duration is None else duration_text(duration),
             "imported": bool(trace.get("imported")),
         }
+
+    def error(self, text: Any) -> str:
+        """Return what went wrong in a run, with things by their names, without the place in its trace."""
+        return self._names.named(_PLACE.sub("", str(text or "")))
 
     def not_run(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return a firing without a run as a row of a list."""

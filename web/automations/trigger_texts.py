@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.phrases import Phrase
+from hub.timeline.words import MOTION, OPENINGS
 
 TRIGGER_TEXTS: Mapping[str, str] = {
     "agent": "Agent",
@@ -43,6 +44,11 @@ TURNED_TEXTS: Mapping[str, str] = {
     "not_home": "{entity_id} left home",
 }
 """What is said of an entity that came into a state, where there is a verb for it."""
+SENSED_TEXTS: Mapping[str, Mapping[str, str]] = {
+    **{key: {"on": "{entity_id} saw motion", "off": "{entity_id} sees no motion now"} for key in MOTION},
+    **{key: {"on": "{entity_id} opened", "off": "{entity_id} closed"} for key in OPENINGS},
+}
+"""The same of sensors, by what they sense."""
 
 
 def trigger_text(trigger: Any) -> str:
@@ -54,7 +60,8 @@ def trigger_text(trigger: Any) -> str:
     if template is None or not plain:
         return plain
     if trigger.get("platform") == "state":
-        template = TURNED_TEXTS.get(_reached(trigger), template)
+        state, sensed = _reached(trigger)
+        template = SENSED_TEXTS.get(sensed, {}).get(state) or TURNED_TEXTS.get(state, template)
     if "{" not in template:  # in English its description says more
         return Phrase(plain[:1].upper() + plain[1:], template)
     event = trigger.get("event")
@@ -66,9 +73,12 @@ def trigger_text(trigger: Any) -> str:
         return plain
 
 
-def _reached(trigger: Mapping[str, Any]) -> str:
-    """Return the state into which an entity came; empty when that is not told, or it is an attribute that changed."""
+def _reached(trigger: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the state into which an entity came, and what it senses; empty when that is not told, or not the state."""
     state = trigger.get("to_state")
     if trigger.get("attribute"):
-        return ""
-    return str(state.get("state")) if isinstance(state, Mapping) else str(trigger.get("state") or "")
+        return "", ""
+    if not isinstance(state, Mapping):
+        return str(trigger.get("state") or ""), str(trigger.get("device_class") or "")
+    attributes = state.get("attributes")
+    return str(state.get("state")), str(attributes.get("device_class") if isinstance(attributes, Mapping) else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 
 from hub.core.errors import HubError
@@ -16,6 +17,8 @@ LINE_LIMIT = 120
 READ = 6
 """Messages from the end in which words are looked for; the others may be calls of tools."""
 KEPT = 500
+_MARKS = re.compile(r"^\s*```\w*|^[\s|:-]+$|^\s*#+\s|\*\*|`", re.MULTILINE)
+"""Marks of Markdown: code, the rule of a table, headings, what is bold."""
 
 
 class LastLines:
@@ -45,5 +48,10 @@ class LastLines:
             return ""
         turns = turns_of([entry.as_dict() for entry in entries])
         texts = (turn.text for turn in reversed(turns) if turn.role != "note")
-        line = " ".join(next((text for text in texts if text.strip()), "").replace("**", "").split())
+        line = in_a_line(next((text for text in texts if text.strip()), ""))
         return line if len(line) <= LINE_LIMIT else line[: LINE_LIMIT - 1] + "…"
+
+
+def in_a_line(text: str) -> str:
+    """Return the words of a text in Markdown on one line."""
+    return " ".join(_MARKS.sub("", text).replace("|", " ").split())

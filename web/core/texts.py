@@ -42,6 +42,7 @@ MESSAGE_STATES = {
 }
 
 MODEL_PROVIDERS = {
+    "demo": "Demo",
     "anthropic": "Anthropic",
     "openai": "OpenAI",
     "gemini": "Gemini",

@@ -34,14 +34,14 @@ def answers(
     told: Told,
     home_channels: Callable[[str], bool],
 ) -> list[Row]:
-    """Return the latest answers, each with the question that it answers.
+    """Return the latest answers, the latest first, each with the question that it answers.
 
     Args:
         names: Of automations, by their ids.
         home_channels: Whether a channel is the dashboard's own.
     """
     by_key = {each["key"]: each["items"] for each in previews}
-    found: list[Row] = []
+    found: list[tuple[float, Row]] = []
     for session in sessions:
         asked, answered = _last_exchange(by_key.get(session["key"], ()))
         if not answered:
@@ -50,16 +50,17 @@ def answers(
         channel = session["lastChannel"] or ""
         icon = "zap" if automation else "message-circle" if not channel or home_channels(channel) else "send"
         title = names.get(automation) or (asked if session["isMain"] or automation else session["title"] or asked)
-        found.append(
-            {
-                "title": _line(title or session["title"] or ""),
-                "text": _line(answered),
-                "path": f"/chat?session={quote(session['key'], safe='')}",
-                "icon": icon,
-                "when": told((not automation and session.get("lastInteractionAt")) or session["updatedAt"]),
-            }
-        )
-    return [each for each in found if each["title"]][:ANSWERS]
+        at_ms = (not automation and session.get("lastInteractionAt")) or session["updatedAt"]
+        row = {
+            "title": _line(title or session["title"] or ""),
+            "text": _line(answered),
+            "path": f"/chat?session={quote(session['key'], safe='')}",
+            "icon": icon,
+            "when": told(at_ms),
+        }
+        found.append((at_ms, row))
+    latest = sorted(found, key=lambda each: -each[0])
+    return [row for _, row in latest if row["title"]][:ANSWERS]
 
 
 def _last_exchange(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:

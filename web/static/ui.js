@@ -133,7 +133,7 @@ export function start() {
     if (button.dataset.copy !== undefined) copy(button);
     else if (button.dataset.dialog) {
       event.preventDefault(); // a link leads where the dialog is open, for those without script
-      document.getElementById(button.dataset.dialog)?.showModal();
+      show(document.getElementById(button.dataset.dialog));
     }
     else button.closest(button.dataset.remove)?.remove();
   });
@@ -158,8 +158,14 @@ export function start() {
   else watch();
   for (const dialog of document.querySelectorAll("dialog[data-open]")) {
     dialog.close();
-    dialog.showModal();
+    show(dialog);
   }
+}
+
+// Where a dialog begins with something to write, one writes at once: its button to close comes first otherwise.
+function show(dialog) {
+  dialog?.showModal();
+  dialog?.querySelector(".body input:is(:not([type]), [type=text], [type=search]), .body textarea")?.focus();
 }
 
 // The tab one is on may stand beside the edge of a narrow screen.

@@ -52,7 +52,7 @@ def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerd
         wanted = _span_told(after, before)
         return ConditionVerdict(False, phrase("it is {time}, not {wanted}", time=shown_now, wanted=wanted), details)
     if "weekday" in config and today not in config["weekday"]:
-        reason = phrase("it is {time}, not {wanted}", time=days([today]), wanted=days(config["weekday"]))
+        reason = phrase("it is {time}, not {wanted}", time=days([today]), wanted=days(config["weekday"], "or"))
         return ConditionVerdict(False, reason, details)
     time = phrase("{said} on {days}", said=shown_now, days=days([today])) if "weekday" in config else shown_now
     return ConditionVerdict(True, phrase("it is {time}", time=time), details)
@@ -109,8 +109,8 @@ def _explain(config: Mapping[str, Any]) -> str:
     told += [phrase("before {time}", time=_bound(config["before"]))] if "before" in config else []
     time = all_of(told)
     if "weekday" in config:
-        on = days(config["weekday"])
-        time = phrase("{said} on {days}", said=time, days=on) if told else phrase("on {days}", days=on)
+        on = days(config["weekday"], "or")
+        time = phrase("{said} on {days}", said=time, days=on) if told else on
     return phrase("it is {time}", time=time)
 
 

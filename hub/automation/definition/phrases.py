@@ -102,13 +102,13 @@ def quote(value: Any) -> str:
     return f"“{value_text(value)}”"
 
 
-def days(weekdays: Sequence[str]) -> str:
-    """Return weekdays as `Monday to Friday`, `Saturday and Sunday`, or each by name."""
+def days(weekdays: Sequence[str], word: str = "and") -> str:
+    """Return weekdays as `Monday to Friday`, `Saturday and Sunday`, or each by name; `word` may be "or"."""
     order = list(_DAYS)
     places = sorted(order.index(each) for each in weekdays)
     if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
         return phrase("{first} to {last}", first=_DAYS[order[places[0]]], last=_DAYS[order[places[-1]]])
-    return join_words(_DAYS[order[place]] for place in places)
+    return join_words((_DAYS[order[place]] for place in places), word)
 
 
 SUN_EVENTS = {"sunrise": phrase("sunrise"), "sunset": phrase("sunset")}

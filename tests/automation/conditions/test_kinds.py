@@ -227,7 +227,7 @@ def test_trigger(trigger: Any, holds: bool, reason: str) -> None:
             "it is 06:00, not after 22:00 or before 06:00",
         ),
         ("2026-03-02 12:00", {"weekday": ["mon"]}, True, "it is 12:00 on Monday"),
-        ("2026-03-03 12:00", {"weekday": ["mon", "sun"]}, False, "it is Tuesday, not Monday and Sunday"),
+        ("2026-03-03 12:00", {"weekday": ["mon", "sun"]}, False, "it is Tuesday, not Monday or Sunday"),
         ("2026-03-02 12:00", {"after": "input_datetime.start"}, True, "it is 12:00"),
         ("2026-03-02 12:00", {"before": "input_datetime.start"}, False, "it is 12:00, not before 11:30"),
         ("2026-03-02 12:00", {"after": "sensor.alarm"}, False, "it is 12:00, not after 14:00"),
@@ -380,7 +380,7 @@ def test_what_is_wrong_is_told(raw: Any, said: str) -> None:
             "a.b is above 5 and below c.d",
         ),
         ({"condition": "time", "after": "22:00", "before": "06:00"}, "it is after 22:00 and before 06:00"),
-        ({"condition": "time", "weekday": ["fri", "mon", "tue", "wed", "thu"]}, "it is on Monday to Friday"),
+        ({"condition": "time", "weekday": ["fri", "mon", "tue", "wed", "thu"]}, "it is Monday to Friday"),
         (
             {"condition": "sun", "after": "sunset", "after_offset": "-30m"},
             "it is after 30 min before sunset",

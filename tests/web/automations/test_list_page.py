@@ -239,12 +239,12 @@ async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: Brow
 
     await page.get_by_role("link", name="All runs").click()
     graph = page.get_by_role("group", name="Steps of the run")
-    await expect(graph.get_by_role("link", name="event: by_hand: done")).to_be_visible()
+    await expect(graph.get_by_role("link", name="Fire the event “by_hand”: done")).to_be_visible()
     await is_ready(page)
     await expect(graph.get_by_role("link", name="by the door: did not hold")).to_be_visible()
-    await expect(graph.get_by_role("link", name="event: rang: not reached")).to_be_visible()
-    await expect(graph.get_by_role("link", name="event: tick ×3: done")).to_be_visible()
-    await graph.get_by_role("link", name="event: by_hand: done").focus()
+    await expect(graph.get_by_role("link", name="Fire the event “rang”: not reached")).to_be_visible()
+    await expect(graph.get_by_role("link", name="Fire the event “tick” ×3: done")).to_be_visible()
+    await graph.get_by_role("link", name="Fire the event “by_hand”: done").focus()
     await page.keyboard.press("Enter")
     await expect(page.locator("#step-action-0-default-0")).to_contain_text("Anna")
     await page.keyboard.press("ArrowDown")
@@ -265,7 +265,7 @@ async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserConte
     await page.get_by_role("button", name="Show it").click()
 
     await expect(page.get_by_text("imported").first).to_be_visible()
-    await expect(page.get_by_role("link", name="event: tick ×3: done")).to_be_visible()
+    await expect(page.get_by_role("link", name="Fire the event “tick” ×3: done")).to_be_visible()
 
 
 async def test_the_list_changes_while_one_looks(signed_in: BrowserContext, hub: HubProcess) -> None:

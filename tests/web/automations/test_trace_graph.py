@@ -70,7 +70,7 @@ def test_a_script_has_a_graph_too() -> None:
     graph = graph_of({"sequence": [{"event": "a"}, {"delay": 5400.0}]}, {"sequence/0": entry()}, None)
 
     assert states(graph) == {"sequence/0": "done", "sequence/1": "unreached"}
-    assert [box.label for box in graph.boxes][1] == "Wait: 1 h 30 min"
+    assert [box.label for box in graph.boxes][1] == "wait 1 h 30 min"
 
 
 def test_a_line_is_lit_where_the_run_went() -> None:

@@ -32,6 +32,9 @@ def names() -> EntityNames:
         (LAMP | {"to_state": {"state": "dim"}}, "light.hall changed"),
         (LAMP | {"to_state": {"state": "on"}, "attribute": "mode"}, "light.hall changed"),
         (LAMP, "light.hall changed"),
+        (LAMP | {"to_state": {"state": "on", "attributes": {"device_class": "motion"}}}, "light.hall saw motion"),
+        (LAMP | {"state": "off", "device_class": "door"}, "light.hall closed"),
+        (LAMP | {"state": "on", "device_class": "plug"}, "light.hall turned on"),
         ({"platform": "event", "event": {"event_type": "bell"}, "description": "event"}, "Event “bell”"),
     ],
 )

@@ -128,3 +128,13 @@ def test_the_hub_picks_devices_until_a_person_does() -> None:
 
     assert picked == ["light.a", "lock.door", "sensor.kitchen"]
     assert chosen == ["sensor.power", "light.b"]
+
+
+def test_the_latest_answer_is_first_whatever_happened_since_in_its_conversation() -> None:
+    keys = ("agent:main:main", "agent:main:webchat:direct:a")
+    sessions = [session(keys[0], lastInteractionAt=10, updatedAt=99), session(keys[1], lastInteractionAt=20)]
+    previews = [{"key": key, "items": said("u When?", f"a {key}")} for key in keys]
+
+    found = cards.answers(sessions, previews, {}, told, lambda name: False)
+
+    assert [each["when"] for each in found] == ["20", "10"]
