@@ -35,6 +35,7 @@ NAMES = (
     "mqtt",
     "sandbox",
     "snapshot",
+    "pages",
     "web_fetch",
 )
 

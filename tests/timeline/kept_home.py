@@ -50,7 +50,7 @@ class KeptHome:
     owner = OWNER
 
     def __init__(self, db: Database, history: HistoryStore, sessions: SessionStore) -> None:
-        self.db, self.history = db, history
+        self.db, self.history, self.sessions = db, history, sessions
         self.timeline = Timeline(db, history, sessions, lambda: PEOPLE, 0)
         self._count = 0
 
