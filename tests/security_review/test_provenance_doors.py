@@ -323,7 +323,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),
         "POST /automations/describe",
         *("POST /blueprints/update", "POST /blueprints/remove", "POST /scripts/run", "POST /scripts/check"),
-        *("POST /scripts/save", "POST /scripts/delete", "POST /memory/delete", "POST /memory/forget"),
+        *("POST /scripts/edit", "POST /scripts/delete", "POST /memory/delete", "POST /memory/forget"),
         *("POST /memory/undo", "POST /memory/intents/remove", "POST /memory/index", "POST /developer/remove"),
         *("POST /developer/templates", "POST /developer/preview", "DELETE /v1/responses/{id}"),
         *("POST /v1/audio/transcriptions", "POST /v1/embeddings", "POST /api/show"),

@@ -15,11 +15,19 @@ from jinja2.ext import extract_from_ast
 
 import web
 from hub.automation.blueprints.document import read_blueprint
+from hub.automation.definition.grammar import script_field_json
 from hub.skills.component import BUNDLED
 from hub.skills.scan_rules import TEXT_RULES
 from hub.skills.skill_file import read_skill
-from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, settings
-from web.automations.form_texts import CHOICE_TEXTS, CHOICES_OF_KEYS, FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
+from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, script_settings, settings
+from web.automations.form_texts import (
+    CHOICE_TEXTS,
+    CHOICES_OF_KEYS,
+    FIELD_LABELS,
+    KIND_NAMES,
+    SCRIPT_FIELD_LABELS,
+    SERVICE_FIELD_LABELS,
+)
 from web.automations.kind_tiles import TILE_GROUPS, TILE_TEXTS
 from web.automations.reminders_page import DAYS, REPEATS, SNOOZES
 from web.automations.trigger_texts import SENSED_TEXTS, TRIGGER_TEXTS, TURNED_TEXTS
@@ -70,6 +78,7 @@ def texts_of_modules() -> Iterator[str]:
         *(text for two in BY_CLASS.values() for text in two),
         *(label for _, label, _ in ATTRIBUTE_VALUES.values()),
         *KIND_NAMES.values(),
+        *SCRIPT_FIELD_LABELS.values(),
         *CHOICE_TEXTS.values(),
         *CHOICES_OF_KEYS.values(),
         *TURNED_TEXTS.values(),
@@ -219,8 +228,9 @@ def _named(value: object) -> Iterator[str]:
 
 
 def texts_of_the_grammar() -> Iterator[str]:
-    """Yield the descriptions of an automation's keys and kinds, which the form shows as hints."""
-    schemas = [*settings().values(), *map(common_schema, ("alias", "id", "enabled", "variables", "continue_on_error"))]
+    """Yield the descriptions of an automation's and a script's keys and kinds, which the form shows as hints."""
+    schemas = [*settings().values(), *script_settings().values(), *script_field_json().values()]
+    schemas += map(common_schema, ("alias", "id", "enabled", "variables", "continue_on_error"))
     for what in LISTS:
         kinds = kind_names(what)
         for kind in kinds:

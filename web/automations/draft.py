@@ -1,4 +1,4 @@
-"""A draft of an automation: its YAML text with posted form fields merged in, so that both views agree."""
+"""A draft of an automation or a script: its YAML text with posted form fields merged in, so that both views agree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,23 @@ from hub.config.edit import parse_value
 from hub.config.item_changes import with_changes
 from hub.config.paths import KeyPath
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from web.automations.card_fields import card_value, is_unchanged, posted_text
 from web.automations.card_moves import move_item
 from web.automations.form import Form, form_of, path_of
-from web.automations.form_kinds import ACTION, COMMON, LISTS, fresh, kind_names, own_keys
+from web.automations.form_kinds import (
+    ACTION,
+    AUTOMATION_SHAPE,
+    COMMON,
+    FIELD,
+    LISTS,
+    Shape,
+    fresh,
+    kind_names,
+    own_keys,
+)
 from web.automations.kind_tiles import item_of
+from web.automations.script_field_cards import KEY, NAME
 from web.automations.selector_fields import InputControl, is_same, parse_texts
 from web.automations.service_data import AnyControl, ServiceFields
 from web.core.form_fields import MISSING
@@ -28,6 +40,8 @@ Fields = Mapping[str, Sequence[str]]
 SEQUENCE_LIMIT = 200
 """Cards of one list; more are written as YAML."""
 
+ALREADY = phrase("there is another field with this ID")
+NOT_A_NAME = phrase("letters, digits and _ only, and no digit first")
 _EMPTIED = ("data", "target")
 """Keys that are taken out with the last that stands below them."""
 
@@ -68,11 +82,14 @@ def read_item(text: str) -> dict[str, Any]:
     return item
 
 
-def read_draft(text: str, fields: Fields, services: ServiceFields | None = None) -> AutomationDraft:
+def read_draft(
+    text: str, fields: Fields, services: ServiceFields | None = None, shape: Shape = AUTOMATION_SHAPE
+) -> AutomationDraft:
     """Return the draft of a posted form and its text.
 
     Args:
         services: Makes the fields for the data of services, as the form had them.
+        shape: Whether it is an automation or a script.
 
     Raises:
         InvalidRequest: The text is not YAML, or is written in a way that only a person should change (EditRefused).
@@ -80,13 +97,16 @@ def read_draft(text: str, fields: Fields, services: ServiceFields | None = None)
     old = read_item(text)
     new = copy.deepcopy(old)
     draft = AutomationDraft(text, new, as_yaml=frozenset(fields.get("as_yaml", ())))
-    form = form_of(old, services, draft.as_yaml)
+    form = form_of(old, services, draft.as_yaml, shape)
     changed = _change_kinds(new, form, fields)
     draft.opened = next(iter(changed), None)
     for control in form.controls():
-        if any(control.name == path or control.name.startswith(f"{path}.") for path in changed):
+        if any(control.name == path or control.name.startswith((f"{path}.", path + KEY)) for path in changed):
+            continue
+        if control.name.endswith(KEY):
             continue
         _take(draft, control, fields)
+    _rename_fields(draft, form, fields)
     draft.text = with_changes(text, old, new)
     return draft
 
@@ -183,10 +203,29 @@ def _change_kinds(item: dict[str, Any], form: Form, fields: Fields) -> set[str]:
 
 def _as_kind(what: str, kind: str, item: Any) -> dict[str, Any]:
     found = fresh(what, kind)
+    if what == FIELD:
+        return {**(item or {}), **found}
     if isinstance(item, Mapping):
         keep = {*COMMON[what], *own_keys(what, kind)["properties"]} - ({kind} if what == ACTION else set())
         found |= {key: each for key, each in item.items() if key in keep and key not in found}
     return found
+
+
+def _rename_fields(draft: AutomationDraft, form: Form, fields: Fields) -> None:
+    """Give fields of a script other keys, in their places."""
+    for card in form.cards():
+        name, key = card.path + KEY, card.path.rpartition(".")[2]
+        wanted = (fields.get(name) or [key])[-1].strip()
+        holder = draft.item.get("fields")
+        if card.what != FIELD or wanted == key or not isinstance(holder, dict):
+            continue
+        if not NAME.fullmatch(wanted) or wanted in holder:
+            draft.shown[name] = wanted
+            draft.errors[name] = ALREADY if wanted in holder else NOT_A_NAME
+            continue
+        draft.item["fields"] = {wanted if each == key else each: value for each, value in holder.items()}
+        if draft.opened in (None, card.path):
+            draft.opened = draft.focus = f"{card.path.rpartition('.')[0]}.{wanted}"
 
 
 # --- buttons ---
@@ -194,10 +233,21 @@ def _as_kind(what: str, kind: str, item: Any) -> dict[str, Any]:
 
 def _add(item: dict[str, Any], keys: KeyPath, tile: str) -> KeyPath:
     what, _, key = tile.partition(":")
+    if what == FIELD and key in kind_names(FIELD):
+        return _add_field(item, keys, key)
     found = item_of(what, key) if what in LISTS else None
     if found is None:
         raise InvalidRequest("choose what to add")
     return _append(item, keys, found)
+
+
+def _add_field(item: dict[str, Any], keys: KeyPath, kind: str) -> KeyPath:
+    taken, name, count = item.get(str(keys[-1])) or {}, kind, 1
+    while name in taken:
+        count += 1
+        name = f"{kind}_{count}"
+    _put(item, (*keys, name), fresh(FIELD, kind))
+    return (*keys, name)
 
 
 def _move(draft: AutomationDraft, keys: KeyPath, place: str) -> AutomationDraft:

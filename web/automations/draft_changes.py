@@ -1,4 +1,4 @@
-"""Counts how many cards and settings of an automation a draft changes."""
+"""Counts how many cards and settings of an automation or a script a draft changes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from hub.config.spans import as_written
-from web.automations.form_kinds import LISTS
+from web.automations.form_kinds import AUTOMATION_SHAPE, FIELD, Shape
 
 
-def count_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> int:
+def count_changes(old: Mapping[str, Any], new: Mapping[str, Any], shape: Shape = AUTOMATION_SHAPE) -> int:
     """Return how many cards and settings are new, removed or different."""
     before, after = as_written(old), as_written(new)
     keys = before.keys() | after.keys()
-    lists = {key for names in LISTS.values() for key in names}
+    lists = {key for names in shape.lists.values() for key in names}
     changed: int = sum(before.get(key) != after.get(key) for key in keys - lists)
     return changed + sum(
-        _cards(_all(before, names), _all(after, names)) for names in LISTS.values() if keys.intersection(names)
+        _cards(_all(before, what, names), _all(after, what, names))
+        for what, names in shape.lists.items()
+        if keys.intersection(names)
     )
 
 
-def _all(item: Mapping[str, Any], names: tuple[str, str]) -> list[Any]:
+def _all(item: Mapping[str, Any], what: str, names: tuple[str, str]) -> list[Any]:
     found = next((item[name] for name in names if name in item), None)
+    if what == FIELD and isinstance(found, Mapping):
+        return list(found.items())
     return found if isinstance(found, list) else [] if found is None else [found]
 
 

@@ -15,24 +15,25 @@ from hub.config.paths import Key, KeyPath
 from web.automations.card_fields import card_control
 from web.automations.form_kinds import (
     ACTION,
+    AUTOMATION_SHAPE,
     COMMON,
     CONDITION,
-    LISTS,
+    FIELD,
     NESTED,
     OPTION,
     RARE,
     Nested,
+    Shape,
     below_keys,
     common_schema,
     kind_names,
     kind_of,
     own_keys,
-    settings,
 )
+from web.automations.script_field_cards import field_controls
 from web.automations.service_data import TARGETS, AnyControl, DataFields, ServiceFields
 from web.core.form_fields import MISSING, Control, control_of, field_id
 
-FIRST_SETTINGS = ("alias",)
 OLD_KEYS = frozenset({"data_template", "event_data_template", "entity_id"})
 """Keys of actions that newer ones replace; shown where they are in use."""
 HIDDEN_SETTINGS = frozenset({"id", "made_by"})
@@ -69,7 +70,7 @@ class CardList(Struct):
 
 
 class Card(Struct):
-    """A trigger, a condition, a step, or an option of `choose`.
+    """A trigger, a condition, a step, an option of `choose`, or a field of a script.
 
     Attributes:
         kind: None when the form cannot show it: then it is YAML.
@@ -160,19 +161,27 @@ class Form(Struct):
             yield from _cards_of(each.cards)
 
 
-def form_of(item: Mapping[str, Any], services: ServiceFields | None = None, as_yaml: Collection[str] = ()) -> Form:
-    """Return the form of an automation as written.
+def form_of(
+    item: Mapping[str, Any],
+    services: ServiceFields | None = None,
+    as_yaml: Collection[str] = (),
+    shape: Shape = AUTOMATION_SHAPE,
+) -> Form:
+    """Return the form of an automation or a script as written.
 
     Args:
         item: Its plain data; tags such as `!secret` are `Tagged`.
         services: Makes the fields for the data of services; without it, the data is YAML.
         as_yaml: Paths of cards that are shown as YAML.
+        shape: Which of the two it is.
     """
-    known = settings()
-    first: list[AnyControl] = [_setting(item, key) for key in FIRST_SETTINGS]
-    more: list[AnyControl] = [
-        _setting(item, key) for key in known if key not in FIRST_SETTINGS and key not in HIDDEN_SETTINGS
-    ]
+    known = shape.settings()
+
+    def setting(key: str) -> Control:
+        return card_control(("", ""), key, key, known[key], item.get(key, MISSING), required=False)
+
+    first: list[AnyControl] = [setting(key) for key in shape.first]
+    more: list[AnyControl] = [setting(key) for key in known if key not in shape.first and key not in HIDDEN_SETTINGS]
     blueprint = item.get("use_blueprint")
     if blueprint is not None:
         inputs = blueprint.get("input", MISSING) if isinstance(blueprint, Mapping) else MISSING
@@ -180,7 +189,8 @@ def form_of(item: Mapping[str, Any], services: ServiceFields | None = None, as_y
         path = blueprint.get("path") if isinstance(blueprint, Mapping) else None
         return Form(first, more, [], str(path))
     cards = _Cards(services, as_yaml)
-    lists = [cards.list_of(_top_key(item, what), what, item.get(_top_key(item, what)), 0) for what in LISTS]
+    keys = {what: _top_key(item, names) for what, names in shape.lists.items()}
+    lists = [cards.list_of(key, what, item.get(key), 0, shape.titles.get(what, "")) for what, key in keys.items()]
     return Form(first, more, lists)
 
 
@@ -212,13 +222,9 @@ def replace_texts(form: Form, shown: Mapping[str, str]) -> None:
 # --- building ---
 
 
-def _top_key(item: Mapping[str, Any], what: str) -> str:
-    today, old = LISTS[what]
+def _top_key(item: Mapping[str, Any], keys: tuple[str, str]) -> str:
+    today, old = keys
     return old if old in item and today not in item else today
-
-
-def _setting(item: Mapping[str, Any], key: str) -> Control:
-    return card_control(("", ""), key, key, settings()[key], item.get(key, MISSING), required=False)
 
 
 class _Cards:
@@ -231,6 +237,9 @@ class _Cards:
     def list_of(self, path: str, what: str, value: Any, depth: int, title: str = "") -> CardList:
         found = CardList(path, what, title or path.rpartition(".")[2])
         if value is None or value is MISSING:
+            return found
+        if what == FIELD and isinstance(value, Mapping):
+            found.cards = [self._card(f"{path}.{key}", what, each, depth, movable=False) for key, each in value.items()]
             return found
         if not isinstance(value, list):
             found.cards.append(self._card(path, what, value, depth, movable=False))
@@ -246,6 +255,11 @@ class _Cards:
         card.as_yaml = kind is not None and path in self._as_yaml
         if kind is None or card.as_yaml:
             card.fields.append(control_of(path, "yaml", {}, item))
+            return card
+        if what == FIELD:
+            first, more = field_controls(path, kind, item)
+            card.fields, card.more = [*first], [*more]
+            card.alias = str((item or {}).get("name") or path.rpartition(".")[2])
             return card
         if isinstance(item, str):
             card.fields.append(control_of(path, "value_template", {"type": "string"}, item, required=True))

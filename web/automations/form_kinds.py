@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
 from msgspec import Struct
 
 from hub.automation.definition.fields import KINDS_LIMIT
-from hub.automation.definition.grammar import settings_json
+from hub.automation.definition.grammar import script_settings_json, settings_json
 from hub.automation.definition.kinds import AnyKind, kinds_in_use
 from hub.automation.definition.values import is_template
 from hub.core.json_schema import to_json_schema
+from web.automations.script_field_kinds import OPTIONS, field_kind
 
 TRIGGER, CONDITION, ACTION = "trigger", "condition", "action"
+FIELD = "field"
+"""A field of a script."""
 LISTS: Mapping[str, tuple[str, str]] = {
     TRIGGER: ("triggers", "trigger"),
     CONDITION: ("conditions", "condition"),
     ACTION: ("actions", "action"),
 }
 """Lists of an automation, by their current and old keys."""
+
+
+class Shape(Struct, frozen=True):
+    """What an automation or a script consists of, as its form shows it.
+
+    Attributes:
+        lists: Its lists of cards, by their current and old keys; the cards of fields are a mapping.
+        settings: Returns the JSON Schemas of its own keys.
+        first: Those of its own keys that are not folded away.
+        titles: Titles of lists, where they are others than those of such a list inside a card.
+    """
+
+    lists: Mapping[str, tuple[str, str]]
+    settings: Callable[[], Mapping[str, Mapping[str, Any]]]
+    first: tuple[str, ...] = ("alias",)
+    titles: Mapping[str, str] = {}
+
+
 COMMON: Mapping[str, tuple[str, ...]] = {
     TRIGGER: ("alias", "id", "enabled", "variables"),
     CONDITION: ("alias", "enabled"),
@@ -93,12 +114,14 @@ _FRESH_ACTION: Mapping[str, Any] = {
 
 
 def kind_names(what: str) -> tuple[str, ...]:
-    """Return the names of all kinds of triggers, conditions or actions that there are."""
-    return kinds_in_use().names(what) if what in LISTS else ()
+    """Return the names of all kinds of triggers, conditions, actions or fields that there are."""
+    return tuple(OPTIONS) if what == FIELD else kinds_in_use().names(what) if what in LISTS else ()
 
 
 def kind_of(what: str, item: Any) -> str | None:
-    """Return the kind of a trigger, condition or step as written; None when the form cannot show it."""
+    """Return the kind of a trigger, condition, step or field as written; None when the form cannot show it."""
+    if what == FIELD:
+        return field_kind(item)
     if isinstance(item, str):
         return "template" if what != TRIGGER and is_template(item) else None
     if not isinstance(item, dict):
@@ -115,7 +138,9 @@ def kind_of(what: str, item: Any) -> str | None:
 
 
 def fresh(what: str, kind: str) -> dict[str, Any]:
-    """Return a new trigger, condition or step."""
+    """Return a new trigger, condition, step or field."""
+    if what == FIELD:
+        return {"selector": {kind: {}}}
     if what == ACTION:
         if kind == "if":
             return {"if": None, "then": None}
@@ -162,6 +187,22 @@ def settings() -> Mapping[str, Mapping[str, Any]]:
     """Return the JSON Schemas of an automation's own keys."""
     found: Mapping[str, Mapping[str, Any]] = settings_json()["properties"]
     return found
+
+
+@cache
+def script_settings() -> Mapping[str, Mapping[str, Any]]:
+    """Return the JSON Schemas of a script's own keys."""
+    found: Mapping[str, Mapping[str, Any]] = script_settings_json()["properties"]
+    return found
+
+
+AUTOMATION_SHAPE = Shape(LISTS, settings)
+SCRIPT_SHAPE = Shape(
+    {FIELD: ("fields", "fields"), ACTION: ("sequence", "sequence")},
+    script_settings,
+    ("alias", "description"),
+    {ACTION: "steps"},
+)
 
 
 def _condition_kind(item: dict[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from web.automations.form_kinds import ACTION, CONDITION, TRIGGER, fresh, kind_names
+from web.automations.form_kinds import ACTION, CONDITION, FIELD, TRIGGER, fresh, kind_names
 from web.automations.form_texts import KIND_NAMES
 
 SERVICE = "service:"
@@ -98,6 +98,22 @@ TILE_TEXTS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "variables": ("other", "braces", "Set variables"),
         "action": ("other", "play", "Call a service"),
     },
+    FIELD: {
+        "time": ("time", "clock", "Time of day"),
+        "date": ("time", "calendar", "Date"),
+        "datetime": ("time", "calendar", "Date and time"),
+        "duration": ("time", "hourglass", "Duration"),
+        "entity": ("device", "lightbulb", "Entity"),
+        "device": ("device", "cable", "Device"),
+        "area": ("device", "door-open", "Room"),
+        "person": ("person", "user", "Person"),
+        "text": ("other", "message-circle", "Text"),
+        "number": ("other", "gauge", "Number"),
+        "boolean": ("other", "power", "Yes or no"),
+        "select": ("other", "list", "One of several"),
+        "template": ("other", "braces", "Template"),
+        "object": ("other", "file-code", "Anything, as YAML"),
+    },
 }
 """By what is added: group, icon and text of each tile, those used most first."""
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -138,7 +154,7 @@ def tile_groups(what: str, services: Mapping[str, Mapping[str, Any]]) -> Mapping
     """Return the tiles of each group.
 
     Args:
-        what: trigger, condition or action.
+        what: trigger, condition, action or field.
         services: By name, as `service.list` returns them.
     """
     found: dict[str, list[Tile]] = {group: [] for group in TILE_GROUPS}

@@ -15,7 +15,8 @@ from hub.sessions.keys import main_key
 from web.automations.blueprints_page import BlueprintsPage
 from web.automations.card_states import CardStates
 from web.automations.detail_page import AutomationPage
-from web.automations.edit_page import AutomationEditPage
+from web.automations.edit_page import EditPage
+from web.automations.edit_subjects import Subject, automation_subject, script_subject
 from web.automations.entity_names import EntityNames
 from web.automations.list_page import AutomationsPage
 from web.automations.reminders_page import RemindersPage
@@ -50,7 +51,8 @@ class AutomationPages(Struct, frozen=True):
 
     list: AutomationsPage
     detail: AutomationPage
-    edit: AutomationEditPage
+    edit: EditPage
+    script_edit: EditPage
     reminders: RemindersPage
     blueprints: BlueprintsPage
     scripts: ScriptsPage
@@ -100,20 +102,16 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         duplicate=duplicate,
         delete=engine.editor.delete,
     )
-    edit = AutomationEditPage(
-        renderer,
-        shown,
-        engine.automations,
-        engine.editor,
-        client,
-        picked,
-        ServiceFields(service_of, suggestions),
-        CardStates(engine.parts, engine.traces, renderer.spoken),
-    )
+    services, states = ServiceFields(service_of, suggestions), CardStates(engine.parts, engine.traces, renderer.spoken)
+
+    def editor_of(subject: Subject) -> EditPage:
+        return EditPage(renderer, shown, subject, engine.editor.kinds, client, picked, services, states)
+
     return AutomationPages(
         list=shown,
         detail=detail,
-        edit=edit,
+        edit=editor_of(automation_subject(engine.automations, engine.editor)),
+        script_edit=editor_of(script_subject(scripts)),
         reminders=RemindersPage(renderer, client, lambda: main_key(hub.agents.default().id), new_id),
         blueprints=BlueprintsPage(renderer, client, engine.blueprints, suggestions, scripts),
         scripts=ScriptsPage(renderer, client, scripts, engine.traces, suggestions, names),

@@ -1,4 +1,4 @@
-"""Scripts: the list, running one and seeing its answer, its runs, and editing it."""
+"""Scripts: the list, running one and seeing its answer, its runs, and deleting it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from hub.automation.editing.script_editor import TEXT_LIMIT, ScriptEditor
+from hub.automation.editing.script_editor import ScriptEditor
 from hub.automation.tracing.trace_store import TraceStore
-from hub.core.errors import Conflict, HubError, NotFound
-from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.core.errors import HubError, NotFound
+from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.automations.blueprint_form import BlueprintForm
 from web.automations.entity_names import EntityNames
-from web.automations.item_problems import SCRIPT, problems_of
 from web.automations.script_fields import script_form
 from web.automations.trace_view import TraceView, outcome_chip, seconds_of
 from web.core.form import read_fields, read_lists
@@ -36,31 +35,6 @@ RECENT_LIMIT = 200
 ANSWER_LIMIT_S = 20.0
 """How long a page waits for a script to end; it goes on behind it."""
 TONES = {"on": "good", "off": "", "unavailable": "danger"}
-NEW = """\
-alias: Say hello
-description: What it does, for people and for agents.
-fields:
-  who:
-    name: Whom
-    required: true
-    selector: {text: {}}
-sequence:
-  - variables: {answer: {text: "Hello {{ who }}"}}
-  - stop: done
-    response_variable: answer
-"""
-
-_KEY = All(string, Length(max=128))
-_TEXT = All(string, Length(max=TEXT_LIMIT))
-SAVE = Schema(
-    {
-        Required("text"): _TEXT,
-        Optional("id", default=""): _KEY,
-        Optional("new_id", default=""): _KEY,
-        Optional("base_hash", default=""): All(string, Length(max=128)),
-    }
-)
-CHECK = Schema({Required("text"): _TEXT})
 ONE = Schema({Required("id"): All(string, Length(min=1, max=128))})
 
 
@@ -69,7 +43,7 @@ class ScriptsPage:
 
     Args:
         client: Calls the methods for scripts.
-        editor: Writes them.
+        editor: Deletes them.
         traces: The traces of their runs.
         suggestions: The suggestions for fields.
         names: Names entities in sentences.
@@ -127,39 +101,6 @@ class ScriptsPage:
         response = answer["response"]
         shown = json.dumps(response, ensure_ascii=False, indent=2, default=str) if response else ""
         return await self._shown(call, script, form, {"note": words.gettext("It ran."), "response": shown})
-
-    # --- writing ---
-
-    async def edit(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /scripts/edit?id=KEY`: its YAML."""
-        written = await self._editor.read(call.request.query.get("id", ""))
-        draft = {"id": written.key, "text": written.text, "base_hash": written.hash, "new_id": ""}
-        return await self._draft(call, draft)
-
-    async def new(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /scripts/new`: the YAML of a new script."""
-        return await self._draft(call, {"id": "", "text": NEW, "base_hash": "", "new_id": ""})
-
-    async def check(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /scripts/check`: the errors of a text; nothing is written."""
-        fields = read_fields(call, CHECK)
-        return json_response({"problems": await asyncio.to_thread(self._problems, call, fields["text"])})
-
-    async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /scripts/save`: save it unless it changed since it was read."""
-        draft = read_fields(call, SAVE)
-        draft["text"] = draft["text"].replace("\r\n", "\n")
-        try:
-            key = await self._editor.save(
-                draft["id"] or None, draft["text"], draft["base_hash"] or None, draft["new_id"].strip()
-            )
-        except HubError as error:
-            if wants_json(call.request):
-                raise
-            problems = await asyncio.to_thread(self._problems, call, draft["text"])
-            status = 409 if isinstance(error, Conflict) else 422
-            return await self._draft(call, draft, problems, "" if problems else error.message, status=status)
-        return json_response({"id": key}) if wants_json(call.request) else see_other(script_place(key))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/delete`: delete it from its file, after the page's confirmation."""
@@ -224,22 +165,6 @@ class ScriptsPage:
     def _run(self, script: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
         run = self._view.run(trace)
         return {**run, "path": f"{script_place(script['id'])}&run={quote(run['run_id'], safe='')}"}
-
-    def _problems(self, call: HttpCall, text: str) -> list[dict[str, Any]]:
-        words = self._words(call)
-        return [each.as_dict(words) for each in problems_of(text, self._editor.judge, SCRIPT)]
-
-    async def _draft(
-        self,
-        call: HttpCall,
-        draft: Mapping[str, Any],
-        problems: Sequence[Any] = (),
-        told: str = "",
-        *,
-        status: int = 200,
-    ) -> web.Response:
-        data = {"draft": dict(draft), "problems": list(problems), "told": told}
-        return await self._renderer.respond(call, RenderedPage("script_edit", "Edit a script", data, PATH, status))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the list."""

@@ -1,4 +1,4 @@
-// The editor of an automation. Form and YAML are two views of one text, which the hub keeps in step; nothing reloads.
+// The editor of an automation or a script. Form and YAML are two views of one text, which the hub keeps in step; nothing reloads.
 import { live } from "./live.js";
 import { announce, t } from "./texts.js";
 import { toast } from "./ui.js";
@@ -39,7 +39,7 @@ function fields(command) {
 async function look() {
   if (!form()) return;
   typed = false;
-  const answer = await fetch("/automations/edit", { method: "POST", body: fields("state"), headers: { Accept: "application/json" } }).catch(() => null);
+  const answer = await fetch(form().action, { method: "POST", body: fields("state"), headers: { Accept: "application/json" } }).catch(() => null);
   const found = answer?.ok && answer.headers.get("Content-Type").includes("json") ? await answer.json() : null;
   if (!form()) return;
   if (!found) { typed = true; return; }
@@ -112,7 +112,7 @@ async function post(command, text) {
       for (const name of [...body.keys()]) if (!["id", "as", "base_hash", "do"].includes(name)) body.delete(name);
       body.set("text", text);
     }
-    const answer = await fetch("/automations/edit", { method: "POST", body, headers: { Accept: "text/html" } });
+    const answer = await fetch(form().action, { method: "POST", body, headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!page.getElementById("automation-edit")) throw new Error(String(answer.status));
     if (answer.redirected) history.replaceState(null, "", answer.url);
@@ -232,7 +232,7 @@ async function start() {
   if (!host || host.dataset.ready === "" || !area) return null;
   view = yamlView({
     host, nonce: NONCE, text: area.value,
-    name: t("The automation as YAML"), check: problems, save: () => press("save"), changed: noteTyped,
+    name: form().dataset.yaml, check: problems, save: () => press("save"), changed: noteTyped,
   });
   area.hidden = true;
   host.dataset.ready = "";
@@ -247,7 +247,7 @@ function noteTyped() {
 
 /** Ask the hub what is wrong with the text. */
 async function problems(text) {
-  const answer = await fetch("/automations/check", {
+  const answer = await fetch(form().dataset.check, {
     method: "POST",
     body: JSON.stringify({ text }),
     headers: { "Content-Type": "application/json", Accept: "application/json" },
@@ -271,7 +271,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("input", (event) => { if (form()?.contains(event.target) && form().dataset.as === "form") noteTyped(); });
 document.addEventListener("change", (event) => {
   if (!form()?.contains(event.target)) return;
-  if (event.target.matches("[data-redraw]")) press("kind");
+  if (event.target.matches("[data-redraw], [name^='fields.'][name$=':key']")) press("kind"); // what it is called is part of all names
   else lookSoon();
 });
 document.addEventListener("click", (event) => {

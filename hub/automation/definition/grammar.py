@@ -310,6 +310,17 @@ def settings_json() -> dict[str, Any]:
     return to_json_schema({key: check for key, check in _KEYS.items() if str(key) not in _OF_ITS_OWN})
 
 
+def script_settings_json() -> dict[str, Any]:
+    """Return the JSON Schema of a script's own keys, without its fields and its sequence."""
+    return to_json_schema({key: check for key, check in _SCRIPT_KEYS.items() if str(key) != "fields"})
+
+
+def script_field_json() -> dict[str, Any]:
+    """Return the JSON Schemas of the keys of a script's field."""
+    found: dict[str, Any] = to_json_schema(_FIELD)["properties"]
+    return found
+
+
 def _automation_json() -> dict[str, Any]:
     found = dict(to_json_schema(_AUTOMATION))
     found["properties"] = {

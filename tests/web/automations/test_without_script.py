@@ -94,9 +94,15 @@ async def test_a_blueprint_is_imported_and_used(plain: PlainBrowser, hub: HubPro
 async def test_a_script_is_written_and_run(plain: PlainBrowser, hub: HubProcess) -> None:
     await plain.goto("/scripts/new")
 
-    plain.fill("The script as YAML", "alias: Plain\nsequence:\n  - event: plainly\n")
+    plain.fill("Name", "Plain")
+    await plain.press("Add a field")
+    await plain.press("Number")
+    await plain.press("Add an action")
+    await plain.press("Fire an event")
+    plain.fill("Event", "plainly")
     await plain.press("Save")
-    assert plain.url == f"{hub.url}/scripts/show?id=plain"
+    assert "number:" in (hub.home / "scripts.yaml").read_text()
+    await plain.follow("Plain")
     await plain.press("Run", within="main")
 
     assert "It ran." in plain.text()
