@@ -274,8 +274,6 @@ class Dashboard:
         return PushNotices(
             hub.bus,
             hub.sessions,
-            self._tasks,
-            self._client.read,
             words=lambda text: catalogue(str(self._setting("language", "en"))).gettext(text),
             redact=hub.redactor.redact,
             now_ms=lambda: hub.clock.time() * 1000,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+EVENT_NOTICE = "person_notified"
+"""Tells the browsers of a person something while they are closed: `topic`, `title`, `body`, and see `push.web.send`."""
+
 
 class Node(Protocol):
     """A connected device.

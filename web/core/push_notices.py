@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from hub.automation.services.delivery import EVENT_SESSION_SAID
-from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
-from hub.core.tasks import TaskOwner
+from hub.nodes.contract import EVENT_NOTICE
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.tools.approval import Approval
 from web.chat.asks import ShownAsk
 
 TEXT_LIMIT = 300
-_log = logging.getLogger(__name__)
-
-Send = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
-"""Calls a gateway method as the hub itself."""
 
 
 class PushNotices:
     """Notifies the browsers that were subscribed on `/notifications`; the integration `phone` stores and reaches them.
 
     Args:
-        bus: Tells what reminders and automations say.
+        bus: Tells what reminders and automations say; takes the notices, which are made only if somebody listens.
         sessions: Know whose conversation it is.
-        tasks: Owner of the tasks that send.
-        send: Reaches `push.web.send`.
         words: Returns a text in the home's language.
         redact: Takes secrets out of a text.
         now_ms: Tells the time.
@@ -40,16 +32,13 @@ class PushNotices:
         self,
         bus: EventBus,
         sessions: SessionStore,
-        tasks: TaskOwner,
-        send: Send,
         *,
         words: Callable[[str], str],
         redact: Callable[[str], str],
         now_ms: Callable[[], float],
     ) -> None:
+        self._bus = bus
         self._sessions = sessions
-        self._tasks = tasks
-        self._send = send
         self._words = words
         self._redact = redact
         self._now_ms = now_ms
@@ -68,33 +57,23 @@ class PushNotices:
         topic = "approvals" if card.asks == "approval" else "questions"
         title = self._words(card.title) if topic == "approvals" else self._words("The assistant asks")
         body = (card.line or card.text) if topic == "approvals" else card.title
-        path = _path(approval.session_key) if approval.session_key else "/"
-        self._tell(topic, title, body, path=path, tag=f"ask-{approval.id}", ttl_s=min(left_s, 86_400))
+        self._tell(topic, title, body, approval.session_key, tag=f"ask-{approval.id}", ttl_s=min(left_s, 86_400))
 
     def answered(self, session: Session, text: str) -> None:
         """Tell of an answer that nobody saw."""
         title = session.title or self._words("Answered")
-        self._tell("answers", title, text, path=_path(session.key), person=session.person or "", tag=session.key[-128:])
+        self._tell("answers", title, text, session.key, person=session.person or "", tag=session.key[-128:])
 
     def _said(self, event: Event) -> None:
         key = str(event.data["session_key"])
         session = self._sessions.get(key)
         person = session.person if session is not None else None
-        self._tell("reminders", self._words("Reminder"), str(event.data["text"]), path=_path(key), person=person or "")
+        self._tell("reminders", self._words("Reminder"), str(event.data["text"]), key, person=person or "")
 
-    def _tell(self, topic: str, title: str, body: str, **more: Any) -> None:
-        if self._tasks.closed:
+    def _tell(self, topic: str, title: str, body: str, session_key: str | None, **more: Any) -> None:
+        if not self._bus.has_listeners(EVENT_NOTICE):
             return
         lines = " ".join(self._redact(body).split())
-        said = {"topic": topic, "title": self._redact(title)[:200], "body": lines[:TEXT_LIMIT], **more}
-        self._tasks.spawn(self._reach(said), name=f"push {topic}")
-
-    async def _reach(self, said: Mapping[str, Any]) -> None:
-        try:
-            await self._send("push.web.send", said)
-        except HubError as error:  # no such integration, or a push service that is away: it stands on Home too
-            _log.debug("nothing was pushed: %s", error.message)
-
-
-def _path(key: str) -> str:
-    return f"/chat?session={quote(key, safe='')}"
+        path = f"/chat?session={quote(session_key, safe='')}" if session_key else "/"
+        said = {"topic": topic, "title": self._redact(title)[:200], "body": lines[:TEXT_LIMIT], "path": path, **more}
+        self._bus.fire(EVENT_NOTICE, said)

@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
+from hub.core.events import Event, Unsubscribe
 from hub.core.extras import install_command
 from hub.core.schema import All, Coerce, In, Length, Match, Optional, Range, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.core.surfaces import ADMIN, WRITE, Method, MethodCall
+from hub.nodes.contract import EVENT_NOTICE
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -84,6 +86,7 @@ class WebPush:
         self._key = ""
         self._subscriptions: list[dict[str, Any]] = []
         self._saving = asyncio.Lock()
+        self._unlisten: Unsubscribe | None = None
 
     async def open(self) -> None:
         """Load the subscriptions, and serve.
@@ -106,6 +109,7 @@ class WebPush:
         told = "Show a notification on the paired phones"
         optional = ResponseMode.OPTIONAL
         host.services.register("notify", self._notify, _SERVICE, optional, agent=AgentRule.ASK, description=told)
+        self._listen()
 
     async def send(
         self, title: str, body: str, who: Callable[[Authority], bool], *, ttl_s: int = TTL_S, **more: str
@@ -214,13 +218,16 @@ class WebPush:
 
     async def _tell(self, call: MethodCall) -> Mapping[str, Any]:
         """Send to the browsers of a person that chose the topic; none of them is no error."""
-        params = dict(call.params)
-        person = params.pop("person")
+        return {"results": await self._send_notice(**call.params)}
 
+    async def _noticed(self, event: Event) -> None:
+        await self._send_notice(**event.data)
+
+    async def _send_notice(self, *, person: str = "", **notice: Any) -> list[dict[str, Any]]:
         def who(whose: Authority) -> bool:
             return whose.person == person if person else whose.owner
 
-        return {"results": await self.send(who=who, **params)}
+        return await self.send(who=who, **notice)
 
     async def _unsubscribe(self, call: MethodCall) -> Mapping[str, Any]:
         principal, endpoint = call.caller.authority.principal, call.params["endpoint"]
@@ -252,6 +259,15 @@ class WebPush:
         async with self._saving:
             self._subscriptions = subscriptions
             await self._save()
+        self._listen()
+
+    def _listen(self) -> None:
+        """Listen to notices while a browser is subscribed: without one, none is made."""
+        if self._subscriptions and self._unlisten is None:
+            self._unlisten = self._host.bus.listen(EVENT_NOTICE, self._noticed)
+        elif not self._subscriptions and self._unlisten is not None:
+            self._unlisten()
+            self._unlisten = None
 
     async def _save(self) -> None:
         await self._storage.save({"key": self._key, "subscriptions": self._subscriptions})

@@ -16,11 +16,13 @@ from hub.core.context import SCOPES, SYSTEM, Authority, Context
 from hub.core.errors import NotFound
 from hub.core.services import ServiceRegistry
 from hub.integration.json_storage import JsonStorage
+from hub.nodes.contract import EVENT_NOTICE
 from hub.security.egress import Egress
 from hub.security.people import People, Person
 from integrations.nodes.phone.push import WebPush
 from tests.gateway.rig import Client, Device, Rig, client_of, connected, running
 from tests.hosting import host_on
+from tests.until import until
 
 KEYS = {
     "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
@@ -223,6 +225,20 @@ async def test_a_topic_reaches_the_browsers_that_chose_it(rig: Rig, service: Ser
         ("/chose", "60", "high")
     ]
     assert "path" in refused["error"]["message"]
+
+
+async def test_notices_are_heard_while_a_browser_is_subscribed(rig: Rig, service: Service) -> None:
+    endpoint = {"endpoint": f"{service.url}/1"}
+    async with connected(rig) as owner:
+        assert not rig.bus.has_listeners(EVENT_NOTICE)
+        await owner.call("push.web.subscribe", {**endpoint, "keys": KEYS, "topics": ["answers"]})
+        notice = {"topic": "answers", "title": "Boiler", "body": "It is due.", "path": "/", "tag": "x", "person": "ada"}
+        rig.bus.fire(EVENT_NOTICE, notice)
+        await until(lambda: service.received)
+        async with serving(rig, service):
+            assert rig.bus.has_listeners(EVENT_NOTICE)
+            await owner.call("push.web.unsubscribe", endpoint)
+            assert not rig.bus.has_listeners(EVENT_NOTICE)
 
 
 async def test_only_whoever_subscribed_takes_it_back(rig: Rig, service: Service) -> None:

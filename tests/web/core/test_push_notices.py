@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,14 @@ import pytest
 from hub.automation.services.delivery import EVENT_SESSION_SAID
 from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Authority, Context
-from hub.core.errors import NotFound
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
+from hub.nodes.contract import EVENT_NOTICE
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.tools.approval import QUESTION, Approval, ApprovalState
-from tests.until import until
 from web.core.push_notices import PushNotices
 
 NOW_MS = 1_000_000.0
@@ -33,36 +32,23 @@ def pushed() -> Pushed:
 
 
 @pytest.fixture
-def tasks() -> TaskOwner:
-    return TaskOwner("pushes")
+def bus() -> EventBus:
+    return EventBus(TaskOwner("pushes"))
 
 
 @pytest.fixture
-def bus(tasks: TaskOwner) -> EventBus:
-    return EventBus(tasks)
-
-
-@pytest.fixture
-async def notices(tmp_path: Path, pushed: Pushed, bus: EventBus, tasks: TaskOwner) -> AsyncIterator[PushNotices]:
-
-    async def send(method: str, said: Mapping[str, Any]) -> None:
-        assert method == "push.web.send"
-        pushed.append(dict(said))
-        raise NotFound("there is no such method")  # as in a home without the integration
-
+def notices(tmp_path: Path, pushed: Pushed, bus: EventBus) -> Iterator[PushNotices]:
+    bus.listen(EVENT_NOTICE, lambda event: pushed.append(event.data))
     sessions = SessionStore(Database(tmp_path / "hub.db", ()), Home(tmp_path), Clock(), bus)
     made = PushNotices(
         bus,
         sessions,
-        tasks,
-        send,
         words=lambda text: f"<{text}>",
         redact=lambda text: text.replace("hunter2", "[redacted]"),
         now_ms=lambda: NOW_MS,
     )
     yield made
     made.close()
-    await tasks.cancel_all(timeout_s=1)
 
 
 def asked(kind: str, title: str, details: dict[str, Any], *, seconds: int = 300, **more: Any) -> Approval:
@@ -72,12 +58,11 @@ def asked(kind: str, title: str, details: dict[str, Any], *, seconds: int = 300,
     return Approval(*about, more.get("state", ApprovalState.PENDING), created_ms=1, expires_ms=ends)
 
 
-async def test_an_approval_and_a_question_are_told_as_long_as_they_wait(notices: PushNotices, pushed: Pushed) -> None:
+def test_an_approval_and_a_question_are_told_as_long_as_they_wait(notices: PushNotices, pushed: Pushed) -> None:
     notices.asked(asked("exec", "Run it", {"argv": ["curl", "hunter2"]}))
     notices.asked(asked(QUESTION, "Which one?", {"question": "Which lamp?", "choices": ["A", "B"]}, seconds=60))
     notices.asked(asked("exec", "Run it", {}, state=ApprovalState.DENIED))
     notices.asked(asked("exec", "Run it", {}, seconds=0))
-    await until(lambda: len(pushed) == 2)
 
     command, question = pushed
     assert (command["topic"], command["body"], command["ttl_s"]) == ("approvals", "curl [redacted]", 300)
@@ -88,21 +73,17 @@ async def test_an_approval_and_a_question_are_told_as_long_as_they_wait(notices:
     assert command["tag"] == question["tag"] == "ask-a1"
 
 
-async def test_an_answer_is_told_to_the_person_of_its_conversation(notices: PushNotices, pushed: Pushed) -> None:
+def test_an_answer_is_told_to_the_person_of_its_conversation(notices: PushNotices, pushed: Pushed) -> None:
     notices.answered(Session(KEY, "0" * 32, "main", 1, 1, title="Boiler", person="anna"), "It is\n\ndue. " + "x" * 900)
-    await until(lambda: pushed)
 
     assert (pushed[0]["topic"], pushed[0]["title"], pushed[0]["person"]) == ("answers", "Boiler", "anna")
     assert pushed[0]["body"].startswith("It is due. xxx")
     assert len(pushed[0]["body"]) == 300
 
 
-async def test_what_a_reminder_says_is_told_until_nobody_listens(
-    notices: PushNotices, pushed: Pushed, bus: EventBus
-) -> None:
+def test_what_a_reminder_says_is_told_until_nobody_listens(notices: PushNotices, pushed: Pushed, bus: EventBus) -> None:
     said = {"session_key": KEY, "text": "Take the bins out.", "entry_id": "said-1"}
     bus.fire(EVENT_SESSION_SAID, said, Context(SYSTEM))
-    await until(lambda: pushed)
     notices.close()
     bus.fire(EVENT_SESSION_SAID, said, Context(SYSTEM))
 
