@@ -48,7 +48,8 @@ ERROR_LIMIT_BYTES = 64 * 1024
 LIST_LIMIT_BYTES = 8 * 1024 * 1024
 ADAPTATIONS_LIMIT = 6
 QUIRKS_LIMIT = 1_000
-DRAIN_S = 0.05
+END_S = 0.05
+"""How long the end of a body may come after the last event of it."""
 OPENAI_HOST = "api.openai.com"
 
 _log = logging.getLogger(__name__)
@@ -106,10 +107,12 @@ class OpenAIProvider:
             known_ids=partial(known_call_ids, request.messages),
             fault=lambda status, code, message: self._error(request, status, message, code, response.headers),
         )
+        whole = False
         try:
             try:
                 async for event in reader.events():
                     yield event
+                whole = True
             except TimeoutError as error:
                 raise ModelTimeout(
                     f"{self.name}/{request.model} sent nothing for {request.timeout_s:g} s.",
@@ -117,11 +120,12 @@ class OpenAIProvider:
                 ) from error
             except _BROKEN as error:
                 raise self._broken(request, "broke off in the middle of its answer", error) from error
-            if not response.content.is_eof():
-                # The end of the body comes right behind; having read it, the connection can be used again.
-                await _drain(response)
         finally:
-            _let_go(response)
+            if whole and not response.content.is_eof():
+                # The end of the body comes right behind: aiohttp then keeps the connection for the next call.
+                asyncio.get_running_loop().call_later(END_S, _let_go, response)
+            else:
+                _let_go(response)
 
     async def models(self) -> list[ModelInfo]:
         """See `ModelProvider.models`."""
@@ -332,13 +336,4 @@ def _let_go(response: aiohttp.ClientResponse) -> None:
     if response.content.is_eof():
         response.release()
     else:
-        response.close()
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    try:
-        async with asyncio.timeout(DRAIN_S):
-            while await response.content.readany():
-                pass
-    except (TimeoutError, *_BROKEN):
         response.close()

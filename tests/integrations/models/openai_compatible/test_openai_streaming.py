@@ -261,10 +261,11 @@ def unused_port() -> int:
     return server.port
 
 
-async def test_one_connection_serves_call_after_call(openai_server: OpenAIServer, provider: OpenAIProvider) -> None:
+async def test_connections_serve_call_after_call(openai_server: OpenAIServer, provider: OpenAIProvider) -> None:
     request = ModelRequest("m", "", (user_message("x"),))
 
-    for _ in range(3):
+    for _ in range(10):
         assert [event async for event in provider.stream(request)]
 
-    assert len({request["peer_port"] for request in openai_server.requests()}) == 1
+    ports = {request["peer_port"] for request in openai_server.requests()}
+    assert len(ports) <= 2, "the end of an answer may still be on its way when the next call begins"
