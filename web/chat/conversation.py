@@ -26,6 +26,8 @@ RESULT_LIMIT = 20_000
 
 BRIEF_LIMIT = 80
 TITLE_LIMIT = 60
+NOTED_LIMIT = 1_000
+"""Events of a run that wait for somebody to look."""
 
 RUN_ENDED = "run_ended"
 """The transcript's event for the end of a run without an answer."""
@@ -105,7 +107,7 @@ def render_turns(turns: Iterable[ShownTurn], render: Render) -> None:
 
 
 class LiveRun:
-    """A run so far; knows which of its parts changed since the last query.
+    """A run so far; knows which of its parts changed since the last query. Its events wait until somebody looks.
 
     Args:
         run_id: The run.
@@ -114,29 +116,47 @@ class LiveRun:
     """
 
     def __init__(self, run_id: str, session_key: str, render: Render, ts_ms: int = 0) -> None:
+        self.run_id = run_id
         self.view = RunView(run_id, session_key)
         self.session_key = session_key
-        self.turn = ShownTurn(assistant_id(run_id), "assistant", ts_ms=ts_ms, run_id=run_id, state="running")
+        self._turn = ShownTurn(assistant_id(run_id), "assistant", ts_ms=ts_ms, run_id=run_id, state="running")
         self._render = render
         self._blocks: dict[str, list[tuple[str, str]]] = {}
         self._sent: dict[str, list[str]] = {}
         self._changed: dict[str, None] = {}
+        self._noted: list[tuple[str, Mapping[str, Any], int]] = []
+
+    @property
+    def turn(self) -> ShownTurn:
+        """The turn so far."""
+        self._catch_up()
+        return self._turn
 
     @property
     def element_id(self) -> str:
         """Id of the turn's element."""
-        return f"t-{self.turn.id}"
+        return f"t-{self._turn.id}"
 
     def apply(self, type: str, data: Mapping[str, Any], ts_ms: int = 0) -> None:
-        """Apply one event of the run, fired at this time."""
+        """Apply one event of the run, fired at this time, before the next query."""
+        self._noted.append((type, data, ts_ms))
+        if len(self._noted) >= NOTED_LIMIT:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        noted, self._noted = self._noted, []
+        for type, data, ts_ms in noted:
+            self._apply(type, data, ts_ms)
+
+    def _apply(self, type: str, data: Mapping[str, Any], ts_ms: int) -> None:
         index = self.view.apply(type, data)
         if index is None:
             return
         seen = self.view.parts[index]
-        if index == len(self.turn.parts):
+        if index == len(self._turn.parts):
             tool = seen.kind == "tool"
-            _append(self.turn, _tool(seen.call_id, seen.name, seen.arguments) if tool else ShownPart(seen.kind, ""))
-        part = self.turn.parts[index]
+            _append(self._turn, _tool(seen.call_id, seen.name, seen.arguments) if tool else ShownPart(seen.kind, ""))
+        part = self._turn.parts[index]
         part.text = _for_people(seen.text) if seen.kind == "text" else seen.text
         if seen.kind == "compaction":
             part.state = "running" if not seen.text else "error" if seen.is_error else "done"
@@ -155,9 +175,10 @@ class LiveRun:
 
         A long text is sent by blocks: only those that changed, because earlier blocks no longer change.
         """
+        parts, asks = self.turn.parts, self.turn.asks
         items: list[tuple[str, str, Piece | str]] = []
         changed, self._changed = self._changed, {}
-        for piece in pieces_of(self.turn.parts, self.turn.asks):
+        for piece in pieces_of(parts, asks):
             if isinstance(piece, ShownPart) and piece.kind == "text":
                 items.extend(self._text_changes(piece) if piece.id in changed else ())
             elif isinstance(piece, ToolGroup):
@@ -169,10 +190,11 @@ class LiveRun:
 
     def snapshot(self) -> ShownTurn:
         """Return the turn with all its texts rendered, as a page that is opened now shows it."""
-        for part in self.turn.parts:
+        turn = self.turn
+        for part in turn.parts:
             if part.kind == "text":
                 part.html = self._html(part)
-        return self.turn
+        return turn
 
     def _text_changes(self, part: ShownPart) -> list[tuple[str, str, Piece | str]]:
         blocks = self._rendered(part)

@@ -202,7 +202,7 @@ class LiveChat:
     def run_state(self, session_key: str, language: str) -> str:
         """Return the line with the Stop button as HTML."""
         run = self.run_of(session_key)
-        data = {"run_id": run.turn.run_id if run else None, "session": {"key": session_key}}
+        data = {"run_id": run.run_id if run else None, "session": {"key": session_key}}
         return self._renderer.fragment("run_state", language, page=data)
 
     def close(self) -> None:
@@ -292,7 +292,7 @@ class LiveChat:
     # -- frames for tabs ----------------------------------------------------------------------------------------------
 
     def _soon(self, run: LiveRun) -> None:
-        run_id = run.turn.run_id or ""
+        run_id = run.run_id
         if run_id in self._timers or not self._live.watched(_topic(run.session_key)):
             return
         loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from typing import Any
 from hub.agent.budgets.budgets import BudgetPer, BudgetState, RunBudget
 from hub.agent.budgets.limits import LimitHit
 from hub.agent.run_request import RunOutcome
-from web.chat.conversation import LiveRun, render_turns, title_of, turns_of
+from web.chat.conversation import NOTED_LIMIT, LiveRun, render_turns, title_of, turns_of
 from web.chat.markdown import Markdown
 from web.chat.pieces import uses_canvas
 from web.chat.shown import ShownPart, ShownTurn
@@ -156,6 +156,7 @@ def test_a_call_that_waits_or_has_a_part_of_its_result_shows_that() -> None:
     part = run.turn.parts[0]
     waiting = (part.state, part.result)
     run.apply("run_tool_updated", {"call_id": "c1", "output": "half", "waits": False})
+    part = run.turn.parts[0]
 
     assert waiting == ("waiting", None)
     assert (part.state, part.result) == ("running", "half")
@@ -172,6 +173,16 @@ def test_a_turn_says_what_its_model_calls_used_and_how_long_it_took() -> None:
     )
 
     assert (turns[1].input_tokens, turns[1].output_tokens, turns[1].seconds) == (300, 14, 3.5)
+
+
+def test_a_long_run_that_nobody_looks_at_keeps_few_of_its_events() -> None:
+    run = LiveRun("r", "agent:main:main", Markdown().render)
+
+    for _ in range(NOTED_LIMIT + 1):
+        run.apply("run_delta", {"text": "x"})
+
+    assert len(run.view.text) == NOTED_LIMIT
+    assert len(run.turn.parts[0].text) == NOTED_LIMIT + 1
 
 
 def test_only_the_blocks_that_changed_are_told_again() -> None:
