@@ -241,8 +241,8 @@ async def _store_calls(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -
     await record.store(parts, run, [entry])
     theirs = {spec.name for spec in run.request.client_tools}
     run.open_calls = [call for call in turn.calls if call.name not in theirs]
-    if not run.ephemeral:
-        # Once per turn, in parallel with the tools, so that nothing waits for the disk before the answer.
+    if not run.ephemeral and not all(map(RunPorts(parts, run).read_only, run.open_calls)):
+        # Once per turn that may change something, in parallel with it: nothing waits for the disk before the answer.
         sync = run.conversation.transcript.sync()
         parts.tasks.spawn(sync, name=f"sync the transcript of run {run.request.run_id}")
 
