@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -36,6 +38,7 @@ _log = logging.getLogger(__name__)
 LEVELS_LIMIT = 1_000
 ARGUMENTS_DEPTH_LIMIT = 64
 """Tool arguments nested deeper are refused, since encoders and later walks are recursive."""
+_CONTENT = attrgetter("content")
 
 
 class ManagedProvider:
@@ -222,12 +225,9 @@ def fit_request(request: ModelRequest, info: ModelInfo) -> ModelRequest:
     """Return the request without what the model does not support: tools, and images, which leave a note."""
     if request.tools and not info.tools:
         request = replace(request, tools=())
-    if info.images:
+    if info.images or Image not in map(type, chain.from_iterable(map(_CONTENT, request.messages))):
         return request
-    for message in request.messages:
-        if Image in map(type, message.content):
-            return replace(request, messages=tuple(_without_images(each, info) for each in request.messages))
-    return request
+    return replace(request, messages=tuple(_without_images(each, info) for each in request.messages))
 
 
 def _without_images(message: Message, info: ModelInfo) -> Message:

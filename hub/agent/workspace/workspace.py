@@ -314,7 +314,8 @@ def media_folder(session_key: str) -> str:
 def _media_of_others(workspace: Path, session_key: str) -> list[str]:
     """Return the attachment folders of all other conversations."""
     try:
-        folders = [f"{MEDIA}/{name}" for name in os.listdir(workspace / MEDIA)]
+        names = os.listdir(f"{workspace}/{MEDIA}")
     except OSError:
         return []
-    return [folder for folder in folders if folder != media_folder(session_key)]
+    own = media_folder(session_key)
+    return [folder for name in names if (folder := f"{MEDIA}/{name}") != own]
