@@ -120,7 +120,7 @@ class Diary:
         if not areas:
             raise Forbidden("nothing is remembered here: it is not known who is speaking")
         if not text:
-            raise InvalidRequest("there is nothing to remember")
+            raise InvalidRequest("text: expected something to remember")
         shared = entry.shared and said.trusted and scope.group is None and SHARED_AREA in areas
         area = SHARED_AREA if shared else areas[0]
         for hit in self._hits(agent_id, scope):

@@ -86,7 +86,7 @@ async def _hear_results(parts: RunDependencies, run: AgentRun, *, trusted: bool)
     for result in run.request.results:
         name = waiting.pop(result.tool_call_id or "", None)
         if name is None:
-            raise InvalidRequest("this conversation does not wait for the result of that tool call, or no longer")
+            raise InvalidRequest("no tool call with this id awaits a result in this conversation")
         said = result if trusted else _with_text(result, quote_untrusted(result.text, source=CLIENT_TOOL))
         entries.append(_entry(parts, run, replace(said, tool_name=name), Provenance(trusted, name)))
     await store(parts, run, entries)

@@ -94,16 +94,16 @@ class AgeReader:
     def __init__(self, source: BinaryIO, passphrase: str) -> None:
         found = _HEADER.match(head := source.read(_HEADER_LIMIT_BYTES))
         if found is None:
-            raise BackupDamaged("the file is encrypted in another way than with a passphrase, or its head is damaged")
+            raise BackupDamaged("the file is not encrypted with a passphrase, or its header is damaged")
         salt, factor, wrapped, mac = (_decode(found[1]), int(found[2]), _decode(found[3]), _decode(found[4][1:]))
         if factor > WORK_FACTOR_LIMIT:
-            raise BackupDamaged(f"the file asks for a key of work factor {factor}; {WORK_FACTOR_LIMIT} is the most")
+            raise BackupDamaged(f"the file has the work factor {factor}; expected at most {WORK_FACTOR_LIMIT}")
         try:
             file_key = ChaCha20Poly1305(_wrap_key(passphrase, salt, factor)).decrypt(bytes(12), wrapped, None)
         except InvalidTag:
             raise WrongPassphrase("this is not the passphrase of the backup") from None
         if not hmac.compare_digest(mac, _mac(file_key, head[: found.start(4)])):
-            raise BackupDamaged("the head of the encrypted file is damaged")
+            raise BackupDamaged("the header of the encrypted file is damaged")
         self._rest = head[found.end() :]
         self._source = source
         self._open = ChaCha20Poly1305(_derive(file_key, self._take(16), b"payload"))

@@ -74,7 +74,7 @@ class BackupArchive:
                 return
             size_bytes += member.size
             if len(found) >= FILES_LIMIT or size_bytes > limit:
-                raise BackupRefused("the archive holds far more than it says at its beginning")
+                raise BackupRefused("the archive holds far more than its header declares")
             contents = _Hashed(self._reader)
             yield member, contents.pieces()
             found.append(ArchivedFile(member.path, member.size, contents.finish()))
@@ -87,11 +87,11 @@ class BackupArchive:
         except msgspec.DecodeError as error:
             raise BackupDamaged(f"the list of files in the backup cannot be read ({error})") from error
         if next(self._members, None) is not None:
-            raise BackupRefused("something follows the end of the archive")
+            raise BackupRefused("there is data after the end of the archive")
         self._reader.finish()
         for told, read in zip(manifest.files, found, strict=False):
             if told != read:
-                raise BackupDamaged(f"{read.path} is not what was backed up: its contents or its place changed")
+                raise BackupDamaged(f"{read.path} differs from what was backed up: its contents or its place changed")
         if len(manifest.files) != len(found):
             raise BackupDamaged("the backup does not hold the files that its list names")
         return manifest

@@ -438,7 +438,7 @@ class Backups:
         """Return the path of an archive that is on this machine."""
         if "/" in source:
             if not source.startswith("/"):
-                raise InvalidRequest("the path of an archive is absolute")
+                raise InvalidRequest("expected the absolute path of an archive")
             if not Path(source).is_file():
                 raise NotFound(f"there is no file {source}")
             return Path(source)

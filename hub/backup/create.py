@@ -133,7 +133,7 @@ def _take_name(partial: Path, folder: Path, options: CreateOptions) -> str:
         if not (folder / name).exists():  # a link could not be made on the file systems of sticks
             partial.rename(folder / name)
             return name
-    raise BackupFailed(f"{folder} holds {SAME_NAME_LIMIT} backups of this very second")
+    raise BackupFailed(f"{folder} holds {SAME_NAME_LIMIT} backups from this second already; try again")
 
 
 class _HashedFile:
@@ -278,7 +278,7 @@ class _Archive:
         while left:
             piece = contents.read(min(left, READ_BYTES))
             if not piece:
-                raise BackupFailed(f"the copy of {member.path} is shorter than it was")
+                raise BackupFailed(f"{member.path} became shorter while it was copied; try again")
             digest.update(piece)
             self._sink.write(piece)
             left -= len(piece)

@@ -81,7 +81,7 @@ def stage(
         BackupRefused, BackupDamaged, WrongPassphrase, NewerBackup: The archive cannot be used.
     """
     if pending(home):
-        raise Conflict("a restore waits to be put into force; start the hub, or stop and start it")
+        raise Conflict("a restore is pending; restart the hub to apply it")
     folder = home.storage / RESTORE / NEW
     _refuse_mounts(home)
     try:

@@ -112,7 +112,7 @@ class TarReader:
         while piece := self._source.read(READ_BYTES):
             filled += len(piece)
             if filled > READ_BYTES or piece.strip(b"\0"):
-                raise BackupRefused("something follows the end of the archive")
+                raise BackupRefused("there is data after the end of the archive")
 
     def _member(self, block: bytes, size: int, extended: dict[str, bytes]) -> TarMember:
         name = extended.get("path") or _plain_name(block)
@@ -124,7 +124,7 @@ class TarReader:
             raise BackupRefused(f"the archive holds a name that leads out of the home: {told}") from None
         if not path or path in self._seen:
             raise BackupRefused(
-                f"the archive holds {path[:100]!r} twice" if path else "the archive holds an empty name"
+                f"the archive holds {path[:100]!r} twice" if path else "the archive holds a file without a name"
             )
         self._seen.add(path)
         self._left, self._padding = size, -size % BLOCK
@@ -163,12 +163,12 @@ def _octal(field: bytes) -> int:
     try:
         return int(text, 8) if text else 0
     except ValueError:
-        raise BackupDamaged("the archive is damaged: a number in it is none") from None
+        raise BackupDamaged("the archive is damaged: a header holds an invalid number") from None
 
 
 def _whole(text: bytes) -> int:
     if not text.isdigit() or len(text) > 18:
-        raise BackupDamaged("the archive is damaged: a number in it is none")
+        raise BackupDamaged("the archive is damaged: a header holds an invalid number")
     return int(text)
 
 
@@ -183,7 +183,7 @@ def _records(data: bytes) -> dict[str, bytes]:
             raise BackupDamaged("the archive is damaged: an extended header cannot be read")
         key = match[2].decode("utf-8", "replace")
         if key not in ("path", "size", "mtime"):
-            raise BackupRefused(f"the archive holds a file with {key[:60]!r}, which no backup has")
+            raise BackupRefused(f"the archive holds a file with {key[:60]!r}, which backups do not use")
         found[key] = data[match.end() : end - 1]
         at = end
     return found

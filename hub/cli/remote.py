@@ -88,7 +88,9 @@ def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
             Exit.NOT_AUTHORISED,
         )
     if not (token.isascii() and token.isprintable()):
-        raise CommandFailed("--token: this is not a token of a hub.", Exit.USAGE)
+        raise CommandFailed(
+            "--token: this is not a token of a hub; copy all of what `homarus token create` printed.", Exit.USAGE
+        )
     prefix = parts.path.rstrip("/").removesuffix("/ws")
     return RemoteHome(parts.hostname, port or (443 if tls else 80), prefix, Secret(token), tls=tls)
 

@@ -95,7 +95,7 @@ def replace_word(text: str, line: int, old: str, new: str) -> str:
             lines[line - 1] = f"{found[:at]}{new}{found[at + len(old) :]}"
             return "".join(lines)
         at = found.find(old, at + 1)
-    raise NotFound(f"line {line} has no {old[:100]!r} any more")
+    raise NotFound(f"line {line} no longer contains {old[:100]!r}")
 
 
 def get_value(text: str, keys: KeyPath) -> Any:
@@ -136,7 +136,7 @@ class _Edit:
 
     def set(self, keys: KeyPath, value: Any) -> str:
         if not keys:
-            raise InvalidRequest("a path of keys is needed")
+            raise InvalidRequest("expected a path of keys such as agents[0].model")
         root = self._root
         if root is None:
             if not isinstance(keys[0], str):
@@ -240,7 +240,7 @@ class _Edit:
             return self._replace(way, parent, {key: value})
         wrong = SpanKind.LIST if isinstance(key, int) else SpanKind.MAPPING
         if parent.kind is not wrong or (isinstance(key, int) and key != len(parent.items)):
-            raise InvalidRequest(f"{format_path((*way, key))} cannot be added: there is no place for it")
+            raise InvalidRequest(f"{format_path((*way, key))} cannot be added: expected a new key or the next index")
         if parent.flow:
             return self._add_flow(parent, key, value)
         if isinstance(key, int):

@@ -48,7 +48,7 @@ def resolve_name(base: str, name: str) -> str:
         FileProblem: It is outside the home directory, or among the hub's own files.
     """
     if not name or "\0" in name:
-        raise FileProblem("the name of a file is missing")
+        raise FileProblem("expected the name of a file")
     if name.startswith(("/", "~")) or "\\" in name:
         raise FileProblem(f"{name} is outside the home directory", "name a file below it, relative to this one")
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(base), name))

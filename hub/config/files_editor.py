@@ -367,7 +367,7 @@ def _encoded(name: str, text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest("the text holds half a character; it cannot be saved") from error
+        raise InvalidRequest("the text contains half a surrogate pair; write the character whole") from error
     if len(data) > FILE_SIZE_LIMIT_BYTES:
         raise LimitExceeded(f"{name} would be larger than {FILE_SIZE_LIMIT_BYTES // 1024 // 1024} MB")
     if name == SECRETS_FILE and HIDDEN_VALUE in text:

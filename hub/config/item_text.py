@@ -84,7 +84,7 @@ def item_text(file_text: str, keys: KeyPath) -> ItemText:
     node = find(root, keys) if root is not None else None
     holder = find(root, keys[:-1]) if root is not None and keys else None
     if node is None or holder is None or holder.kind is not SpanKind.LIST:
-        raise NotFound("the file no longer contains this item")
+        raise NotFound("the file no longer contains this item; load it again")
     if holder.flow or node.kind is SpanKind.ALIAS or node.anchored or isinstance(node.data, Tagged):
         raise EditRefused.at(
             body.count("\n", 0, node.start) + 1, f"{format_path(keys)} is within braces, or has an anchor, alias or tag"
@@ -106,7 +106,7 @@ def entry_text(file_text: str, keys: KeyPath) -> ItemText:
     holder = find(root, keys[:-1]) if root is not None and keys else None
     pair = holder.entry(str(keys[-1])) if holder is not None and holder.kind is SpanKind.MAPPING else None
     if node is None or pair is None:
-        raise NotFound("the file no longer contains this item")
+        raise NotFound("the file no longer contains this item; load it again")
     before = body[body.rfind("\n", 0, node.start) + 1 : node.start]
     if node.kind is not SpanKind.MAPPING or node.flow or node.anchored or before.strip():
         raise EditRefused.at(
@@ -130,7 +130,7 @@ def mapping_in(text: str) -> SpanNode:
     if node is None or node.kind is not SpanKind.MAPPING or isinstance(node.data, Tagged):
         raise InvalidRequest("expected one mapping, such as `alias: …` with `triggers:` and `actions:` below it")
     if node.column != 0 or text.lstrip().startswith(("---", "%")):
-        raise InvalidRequest("the text is to begin at the left margin, without --- above it")
+        raise InvalidRequest("expected text that begins at the left margin, without --- above it")
     return node
 
 

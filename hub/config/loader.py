@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.config.bounds import INCLUDE_DEPTH_LIMIT, TOTAL_SIZE_LIMIT_BYTES, Budget
+from hub.config.bounds import FILE_COUNT_LIMIT, INCLUDE_DEPTH_LIMIT, TOTAL_SIZE_LIMIT_BYTES, Budget
 from hub.config.errors import ERROR_LIMIT, ConfigError, TagError
 from hub.config.files import ROOT_FILE, FileProblem, HomeFiles, content_hash, decode
 from hub.config.labels import join_labelled
@@ -150,10 +150,10 @@ class _Loader:
             loop = [*state.stack[state.stack.index(name) :], name]
             raise TagError(f"the files include each other in a loop: {' → '.join(loop)}", "remove one of the !include")
         if len(state.stack) >= INCLUDE_DEPTH_LIMIT:
-            raise TagError(f"more than {INCLUDE_DEPTH_LIMIT} files include each other")
+            raise TagError(f"files include each other more than {INCLUDE_DEPTH_LIMIT} deep")
         state.budget.files -= 1
         if state.budget.files < 0:
-            raise TagError("the configuration has too many files")
+            raise TagError(f"the configuration has more than {FILE_COUNT_LIMIT} files")
         try:
             data = self._files.read(name)
         except FileProblem as problem:

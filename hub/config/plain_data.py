@@ -15,7 +15,7 @@ def nest(keys: KeyPath, value: Any) -> Any:
     for key in reversed(keys):
         if isinstance(key, int):
             if key != 0:
-                raise InvalidRequest("a new list begins with its first item")
+                raise InvalidRequest(f"expected the index 0 for the first item of a new list, got {key}")
             value = [value]
         else:
             value = {key: value}

@@ -98,7 +98,7 @@ def _scalar(value: Any) -> str:
         return value.source
     if isinstance(value, Tagged):
         if not _TAG.fullmatch(value.tag):
-            raise InvalidRequest(f"{value.tag} is not a tag")
+            raise InvalidRequest(f"there is no tag {value.tag}")
         return f"{value.tag} {_text(str(value.value))}"
     raise InvalidRequest(f"a value of the type {type(value).__name__} cannot be written")
 

@@ -239,7 +239,7 @@ class ServiceRegistry:
         if wants_response and service.response is ResponseMode.NONE:
             raise InvalidRequest(f"service {service.id} returns no response")
         if not wants_response and service.response is ResponseMode.ONLY:
-            raise InvalidRequest(f"service {service.id} only returns a response; ask for it")
+            raise InvalidRequest(f"service {service.id} only returns a response; ask for it with response_variable")
         key = idempotency_key if service.idempotent else None
         made = ServiceCall(domain, name, _valid(service, data), context, wants_response, key, notes, quoted)
         answer = await self._make(service, made, timeout_s)

@@ -40,7 +40,7 @@ class TaskOwner:
         """
         if self.closed:
             coroutine.close()
-            raise RuntimeError(f"{self.name} has stopped and starts no {name}")
+            raise RuntimeError(f"{self.name} has stopped and cannot start {name}")
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

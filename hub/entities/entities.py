@@ -81,7 +81,8 @@ class EntityHandle:
             Conflict: They do not.
         """
         if (description.domain, description.unique_id) != (self.entity_id.partition(".")[0], self.key[1]):
-            raise Conflict(f"{self.entity_id} cannot become {description.domain} {description.unique_id}")
+            given = f"{description.domain} {description.unique_id!r}"
+            raise Conflict(f"{self.entity_id} keeps its domain and its unique id {self.key[1]!r}; got {given}")
         self.commands = commands
         self._describe(self._owner.registry.entity_for(self.key[0], description), description)
 

@@ -109,7 +109,7 @@ class EntityServices:
                 found = by_domain.setdefault(domain, TargetEntities([], []))
                 (found.named if each in target.named else found.meant).append(each)
         if not by_domain and call.data.get("entity_id") != "none":
-            raise InvalidRequest(f"nothing of what is meant can {call.service.replace('_', ' ')}")
+            raise InvalidRequest(f"none of the chosen entities can {call.service.replace('_', ' ')}")
         for domain, found in by_domain.items():
             if domain in DOMAINS:
                 await self._run(call, domain, found)

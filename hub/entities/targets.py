@@ -87,7 +87,7 @@ class Targets:
         """
         ids = {key: _ids(data.get(key)) for key in TARGET_KEYS if data.get(key) is not None}
         if not ids:
-            raise InvalidRequest(f"say what it is about: {', '.join(TARGET_KEYS)}")
+            raise InvalidRequest(f"expected a target, one of {', '.join(TARGET_KEYS)}")
         for key in ("entity_id", "device_id"):
             if key in ids:
                 ids[key] = [self._registry.named(id) or id if REGISTRY_ID.fullmatch(id) else id for id in ids[key]]

@@ -63,7 +63,7 @@ def _signature(value: Any) -> dict[str, Any]:
         )
     own: dict[str, Any] = _OWN_FORM(value)
     if "form" not in own and "header" not in own:
-        raise Invalid(phrase("expected form, or header"))
+        raise Invalid(phrase("expected the key form or the key header"))
     others = own.keys() - {"form", "tolerance"}
     if "form" in own and others:
         raise Invalid(phrase("a form with a name brings its own headers"), path=[min(others)])
@@ -118,7 +118,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     webhooks = host.parts.source(Webhooks)
     if webhooks is None:
-        raise Unavailable("webhooks cannot be received here")
+        raise Unavailable("webhooks are not available here")
     hook = Webhook(
         id=str(render_limited(config["webhook_id"], host)),
         owner=host.automation_id,

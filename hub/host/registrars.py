@@ -275,7 +275,7 @@ class HostMethods:
             HubError: What the method raises; the caller lacks its scope, or a credential of the caller has ended.
         """
         if not self.all_valid(caller.came_from):
-            raise Unauthorized("the credential behind this has ended")
+            raise Unauthorized("the credential of this request has expired or was revoked; sign in again")
         method, prepared = self._gateway.dispatcher.prepare(name, params, caller)
         return await self._gateway.dispatcher.run(method, prepared)
 

@@ -85,9 +85,7 @@ def place_for(
         Forbidden: The session belongs to nobody who could have a memory, or to nobody who could share one.
     """
     if shared and scope.group is not None:
-        raise Forbidden(
-            "others read along here: what all of this home may know is shared in a conversation of one's own"
-        )
+        raise Forbidden("others read along here; share something with the whole home from a private conversation")
     if shared and trusted and SHARED_AREA in areas_of(scope):
         return MemoryPlace(SHARED, SHARED_TITLE, section_for(kind))
     if scope.private:

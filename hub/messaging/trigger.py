@@ -52,7 +52,7 @@ def _sentences(value: Any) -> list[str]:
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     sentences = host.parts.source(Sentences)
     if sentences is None:
-        raise Unavailable("sentences cannot be received here: there is no conversation")
+        raise Unavailable("sentence triggers are not available here: there is no conversation")
     language: str = config["language"]
 
     def said(match: SentenceMatch, context: Context) -> None:

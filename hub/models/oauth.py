@@ -92,7 +92,7 @@ def code_of(pasted: str, state: str) -> str:
     if "://" in text and came_with is None:
         raise InvalidRequest("The address has no state; paste the whole of it.")
     if not found.get("code"):
-        raise InvalidRequest("There is no code in this; paste the whole address that the browser shows.")
+        raise InvalidRequest("There is no code in this address; paste the whole address that the browser shows.")
     return found["code"]
 
 

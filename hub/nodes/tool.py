@@ -180,7 +180,7 @@ class NodesTool:
         if len(able) == 1:
             return self._nodes.surfaces.known(able[0])
         if not able:
-            raise Unavailable(f"no node that is connected may be asked for {command or 'anything'}")
+            raise Unavailable(f"no connected node offers {command or 'a command'} to you")
         titles = [self._nodes.surfaces.known(id).title for id in able]
         raise NotFound(f"several nodes can do this; name one: {', '.join(titles)}", outside=not is_plain(titles))
 

@@ -48,7 +48,7 @@ class NamedTunnel:
         except (IndexError, ValueError):
             raise ConnectionError("its first record is not a complete ClientHello") from None
         if name is not None and not self._fits(name):
-            raise ConnectionError(f"it asks for {name:.100}")
+            raise ConnectionError(f"it asks for {name:.100}, which is not the host it was opened for")
         return chunk
 
 
@@ -59,7 +59,7 @@ def server_name(hello: bytes) -> str | None:
         ValueError, IndexError: It is not a ClientHello, or not a whole one.
     """
     if hello[0] != _CLIENT_HELLO or len(hello) < 4 + int.from_bytes(hello[1:4]):
-        raise ValueError("no whole ClientHello")
+        raise ValueError("the ClientHello is not complete")
     at = 4 + 2 + 32  # its head, version and random
     at += 1 + hello[at]
     at += 2 + int.from_bytes(hello[at : at + 2])

@@ -357,17 +357,17 @@ def _why(error: Exception) -> str:
 
 def _method(method: str, known: Collection[str] = METHODS) -> str:
     if method.upper() not in known:
-        raise InvalidRequest(f"the method is one of {', '.join(known)}")
+        raise InvalidRequest(f"method: expected one of {', '.join(known)}")
     return method.upper()
 
 
 def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     given = dict(headers or {})
     if len(given) > HEADERS_LIMIT:
-        raise InvalidRequest(f"at most {HEADERS_LIMIT} headers are sent")
+        raise InvalidRequest(f"headers: expected at most {HEADERS_LIMIT}")
     for name, value in given.items():
         if name.lower() in _OURS:
-            raise InvalidRequest(f"the header {name} is not for the caller to set")
+            raise InvalidRequest(f"the header {name} is set by the hub; leave it out")
         if any(ord(each) < 0x20 or ord(each) == 0x7F for each in f"{name}{value}") or not name.strip():
             raise InvalidRequest(f"the header {name!r} has characters that headers cannot have")
     return given
@@ -375,5 +375,5 @@ def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
 
 def _body(body: bytes | None) -> bytes | None:
     if body is not None and len(body) > BODY_LIMIT_BYTES:
-        raise InvalidRequest(f"a body of at most {BODY_LIMIT_BYTES} bytes is sent")
+        raise InvalidRequest(f"body: expected at most {BODY_LIMIT_BYTES} bytes")
     return body

@@ -37,7 +37,7 @@ def components(path: str) -> tuple[str, ...]:
         PathRefused: It is absolute, climbs, or holds what no name of a file should.
     """
     if not isinstance(path, str):
-        raise PathRefused(path, "a path is text")
+        raise PathRefused(path, "expected text")
     return _components(path)
 
 
@@ -117,4 +117,4 @@ def _check(name: str, path: str) -> None:
     if not name.isprintable() and any(unicodedata.category(symbol) == "Cc" for symbol in name):
         raise PathRefused(path, "it holds a control character")
     if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
-        raise PathRefused(path, "such names are for files that are being written")
+        raise PathRefused(path, "names of this form are reserved for files that are being written")

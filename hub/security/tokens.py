@@ -107,7 +107,7 @@ class TokenStore(LiveCredentials[Token]):
             raise InvalidRequest(f"a token needs a name of 1 to {NAME_LIMIT} printable characters")
         granted = granted_scopes(scopes, by)
         if expires_s is not None and not 0 < expires_s <= EXPIRES_LIMIT_S:
-            raise InvalidRequest("a token expires after more than 0 seconds and at most ten years")
+            raise InvalidRequest("expected a lifetime of more than 0 seconds and at most ten years")
         if sum(1 for each in self._all.values() if each.revoked_ms is None) >= TOKEN_LIMIT:
             raise LimitExceeded(f"there are already {TOKEN_LIMIT} tokens; revoke one first")
         now_ms = self._now_ms()

@@ -43,7 +43,7 @@ async def _pass(reader: ReadsBytes, writer: asyncio.StreamWriter) -> None:
     while chunk := await reader.read(CHUNK_BYTES):
         passed += len(chunk)
         if passed > CONNECTION_LIMIT_BYTES:
-            raise ConnectionError("more than one connection may bring")
+            raise ConnectionError(f"the connection sent more than {CONNECTION_LIMIT_BYTES} bytes")
         writer.write(chunk)
         await writer.drain()
     if writer.can_write_eof():

@@ -81,7 +81,7 @@ class WebSessions(LiveCredentials[WebSession]):
             The session, and the value of its cookie.
         """
         if not 0 < expires_s <= 366 * 86_400:
-            raise InvalidRequest("a dashboard session lasts more than 0 seconds and at most a year")
+            raise InvalidRequest("expected a session of more than 0 seconds and at most a year")
         granted = granted_scopes(scopes, by)
         while len(self._live) >= SESSION_LIMIT:
             oldest = min(

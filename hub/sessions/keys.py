@@ -107,15 +107,15 @@ class SessionKey(Struct, frozen=True):
         if (self.id is None) is not (self.kind is SessionKind.MAIN):
             raise InvalidRequest(f"a session key of kind {self.kind} has {'no' if self.id else 'an'} id")
         if self.channel is None and self.kind in ROOMS:
-            raise InvalidRequest(f"a session key of kind {self.kind} has a channel")
+            raise InvalidRequest(f"a session key of kind {self.kind} needs a channel")
         if self.channel is not None and self.kind not in (*ROOMS, SessionKind.DIRECT):
-            raise InvalidRequest(f"a session key of kind {self.kind} has no channel")
+            raise InvalidRequest(f"a session key of kind {self.kind} takes no channel")
         if self.account is not None and (self.kind is not SessionKind.DIRECT or self.channel is None):
             raise InvalidRequest("an account belongs to a direct conversation on a channel")
         if self.thread is not None and self.kind not in ROOMS:
             raise InvalidRequest("a thread belongs to a group or a channel")
         if self.thread is None and self.thread_kind is not ThreadKind.THREAD:
-            raise InvalidRequest("there is a kind of thread but no thread")
+            raise InvalidRequest("a kind of thread needs a thread")
 
     def __str__(self) -> str:
         if self.named:

@@ -277,7 +277,7 @@ def search_terms(query: str) -> tuple[str, ...]:
     """
     words = query_words(query[:QUERY_LIMIT]) or words_of(query[:QUERY_LIMIT])
     if not words:
-        raise InvalidRequest("query: name a word that is not as common as `the` or `what`, and no sign alone")
+        raise InvalidRequest("query: expected a word less common than `the` or `what`")
     return tuple(words[:QUERY_WORDS_LIMIT])
 
 

@@ -141,12 +141,12 @@ def check_patch(changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         if name == "snoozed_ms":
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-                raise InvalidRequest("snoozed_ms is a time in milliseconds since the epoch, or 0")
+                raise InvalidRequest("snoozed_ms: expected milliseconds since the epoch, or 0")
         elif name == "tainted" or name in PLACES:
             if not isinstance(value, bool):
-                raise InvalidRequest(f"{name} is true or false")
+                raise InvalidRequest(f"{name}: expected true or false")
         elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
-            raise InvalidRequest(f"{name} is a text of 1 to {TEXT_LIMIT} characters, or null")
+            raise InvalidRequest(f"{name}: expected a text of 1 to {TEXT_LIMIT} characters, or null")
 
 
 def _usage(stored: Mapping[str, Any]) -> Usage:

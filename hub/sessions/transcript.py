@@ -182,7 +182,7 @@ class Transcript:
                 stored.append(known)
                 continue
             if entry.parent_id is not None and entry.parent_id not in self._by_id and entry.parent_id not in fresh:
-                raise InvalidRequest(f"the transcript has no entry {entry.parent_id}, which {entry.id} shall follow")
+                raise InvalidRequest(f"the transcript has no entry {entry.parent_id}, the parent of {entry.id}")
             if entry.parent_id is None and leaf is not None:
                 entry = replace(entry, parent_id=leaf.id)  # noqa: PLW2901  what is stored is what is returned
             if self._redact is not None:

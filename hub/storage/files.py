@@ -56,7 +56,7 @@ def append_line(path: Path, line: bytes, mode: int = 0o600, *, sync: bool = True
         StorageError: It could not be written; the existing content is untouched.
     """
     if b"\n" in line:
-        raise ValueError("a line holds no newline")
+        raise ValueError("expected one line, got a text with a newline")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
         try:

@@ -74,7 +74,7 @@ def _apply(connection: sqlite3.Connection, step: Migration, number: int, path: P
     try:
         step(connection)
         if not connection.in_transaction:
-            raise RuntimeError("it ended the transaction it ran in")
+            raise RuntimeError("the migration must not end its transaction")
         connection.execute(_CREATE_META)
         connection.execute(_SET_VERSION, (str(number), str(number)))
         connection.execute(f"PRAGMA user_version = {number:d}")

@@ -168,7 +168,7 @@ class Attributes:
     def _from_right(self, value: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         sought = args[0] if args else named.get("sep")
         if isinstance(sought, str) and len(sought) > 1 and len(sought) * len(value) > SEARCH_COST:
-            raise BoundReached("it searches a long text from the right for a long text")
+            raise BoundReached("a search from the right takes a shorter text")
         self._work().step(len(value) // 32 * max(1, len(sought) if isinstance(sought, str) else 1) // 8)
         return getattr(value, name)(*args, **named)
 

@@ -217,7 +217,7 @@ class Texts:
             return value.total_seconds()
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
-        raise TypeError(f"a value of type {type(value).__name__} has no JSON")
+        raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")
 
 
 def filesizeformat(value: Any, binary: bool = False) -> str:
@@ -251,7 +251,7 @@ def unpack(value: Any, format_string: str, offset: int = 0) -> Any:
 
 def _judge_size(format_string: str) -> None:
     if len(format_string) > 64 or struct.calcsize(format_string) > PACKED_BYTES:
-        raise BoundReached(f"at most {PACKED_BYTES} bytes are packed")
+        raise BoundReached(f"pack takes at most {PACKED_BYTES} bytes")
 
 
 def pick(items: Any) -> Any:

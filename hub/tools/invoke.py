@@ -220,7 +220,7 @@ def _check_characters(arguments: Mapping[str, Any]) -> None:
     try:
         msgspec.json.encode(arguments, enc_hook=str)
     except UnicodeEncodeError as error:
-        raise InvalidRequest("the arguments hold half a character (a lone surrogate); write it whole") from error
+        raise InvalidRequest("the arguments contain half a surrogate pair; write the character whole") from error
 
 
 def _may_read_on(registry: ToolRegistry, request: ToolCallRequest) -> bool:
@@ -252,7 +252,7 @@ async def _be_approved(
     now = tool_question(call, reason, await _preview(tool, call))
     same = now.details == question.details and registry.get(tool.name) is tool
     if not same or refusal(tool, call.context.authority, request.policies, registry.rules) is not None:
-        raise Forbidden(f"{tool.name} was approved, but something of it changed meanwhile; it was not done")
+        raise Forbidden(f"{tool.name} was approved, but the call or the rules have changed since; it was not run")
 
 
 async def _preview(tool: Tool, call: ToolCall) -> str:

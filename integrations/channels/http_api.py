@@ -166,14 +166,14 @@ class HttpApi:
                         url = urljoin(url, response.headers["Location"])
                         continue
                     if response.status != 200 or response.content_type == refused_type:
-                        text = f"a file cannot be had (HTTP {response.status}, {response.content_type})"
+                        text = f"a file cannot be downloaded (HTTP {response.status}, {response.content_type})"
                         raise self.error(DeliveryState.PERMANENT, text)
                     async for piece in response.content.iter_chunked(PIECE_BYTES):
                         yield piece
                     return
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise self.error(DeliveryState.TRANSIENT, f"a file broke off: {type(error).__name__}") from error
-        raise self.error(DeliveryState.PERMANENT, "a file is always said to be elsewhere")
+                raise self.error(DeliveryState.TRANSIENT, f"a download broke off: {type(error).__name__}") from error
+        raise self.error(DeliveryState.PERMANENT, "a file is redirected too often")
 
     def error(self, state: DeliveryState, message: str, **more: Any) -> PlatformError:
         """Return an error that names the platform."""

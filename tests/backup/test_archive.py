@@ -158,7 +158,7 @@ def test_a_bomb_is_refused_before_it_fills_the_disk(tmp_path: Path) -> None:
     path = foreign(tmp_path, entry("workspace/zeros", bytes(300_000_000)))
     assert path.stat().st_size < 1_000_000
 
-    with pytest.raises(BackupRefused, match="far more than it says"):
+    with pytest.raises(BackupRefused, match="far more than its header declares"):
         stage(home, path, "", NOW_MS)
 
 

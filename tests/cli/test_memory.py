@@ -277,7 +277,7 @@ def test_what_cannot_be_says_why(ask: Terminal, arguments: list[str], code: int)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["memory", "add", ""], "there is nothing to remember"),
+        (["memory", "add", ""], "text: expected something to remember"),
         (["memory", "add", "caf\udce9"], "not UTF-8"),
         (["memory", "intents", "add", "boiler", "call", "--every-hours", "nan"], "nan"),
         (["memory", "show", "./MEMORY.md"], "the list of files"),

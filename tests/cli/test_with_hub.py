@@ -226,7 +226,7 @@ def test_messages_are_searched_also_from_before_a_reset(ask: Terminal) -> None:
     assert f"{key} --past {found[0]['sessionId']}" in ran.out
     assert "user: the quokka sleeps at noon" in past.out
     assert "No message" in nothing.out
-    assert (wrong.code, "name a word" in wrong.err) == (2, True)
+    assert (wrong.code, "a word less common" in wrong.err) == (2, True)
 
 
 def test_a_session_that_does_not_exist_is_a_finding(ask: Terminal) -> None:

@@ -141,7 +141,7 @@ def test_a_broken_file_is_not_edited() -> None:
 
 
 def test_a_path_through_a_text_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="no place"):
+    with pytest.raises(InvalidRequest, match="cannot be added"):
         set_value(TEXT, ("hub", "name", "x"), 1)
 
 

@@ -198,7 +198,7 @@ async def test_a_target_means_the_entities_of_its_service(home: TestHome, target
 @pytest.mark.parametrize(
     ("service", "data", "error", "words"),
     [
-        ("light.turn_on", {}, InvalidRequest, "say what it is about"),
+        ("light.turn_on", {}, InvalidRequest, "expected a target"),
         ("light.turn_on", {"area_id": "attic"}, NotFound, "no area 'attic'"),
         ("light.turn_on", {"entity_id": "light.moon"}, NotFound, "no entity light.moon"),
         ("light.turn_on", {"entity_id": "switch.desk_plug"}, InvalidRequest, "is for light entities"),

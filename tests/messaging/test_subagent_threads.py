@@ -140,7 +140,7 @@ async def test_without_threads_it_is_refused_and_nothing_begins(post: Threading,
 async def test_a_thread_whose_first_message_is_not_sent_is_refused(post: Threading) -> None:
     post.hooks.add(Hook("message_sending", lambda payload: {"block": "not here"}, "integration test"))
 
-    with pytest.raises(Unavailable, match="thread: the message that begins it is stopped"):
+    with pytest.raises(Unavailable, match="thread: its first message is stopped"):
         await post.spawn("count the cats", thread=True)
     assert post.state() == {}
 

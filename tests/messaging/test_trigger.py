@@ -57,7 +57,7 @@ async def test_it_fires_with_what_home_assistant_shows(bench: Bench) -> None:
 async def test_where_nobody_speaks_it_is_told(bench: Bench) -> None:
     site = bench.arm({"trigger": "conversation", "command": "hello"})
 
-    assert site.failures == ["sentences cannot be received here: there is no conversation"]
+    assert site.failures == ["sentence triggers are not available here: there is no conversation"]
 
 
 def test_it_is_explained_in_plain_words() -> None:

@@ -155,7 +155,7 @@ async def test_a_skill_of_a_node_is_read_as_words_from_outside(bench: Bench) -> 
         ({"action": "invoke", "command": "system.run"}, "use exec|exec and host: node"),
         ({"action": "invoke"}, "command: needed"),
         ({"action": "location_get", "node": "Watch"}, "there is no one node 'Watch'"),
-        ({"action": "screen_record"}, "no node that is connected may be asked for screen.record"),
+        ({"action": "screen_record"}, "no connected node offers screen.record to you"),
         ({"action": "fly"}, "action"),
     ],
 )

@@ -79,5 +79,5 @@ async def test_a_place_in_lists_is_kept_and_is_nothing_new(store: SessionStore, 
 
 @pytest.mark.parametrize("changes", [{"archived": "yes"}, {"pinned": 1}, {"archived": None}])
 async def test_a_place_in_lists_is_true_or_false(store: SessionStore, changes: dict[str, object]) -> None:
-    with pytest.raises(InvalidRequest, match="is true or false"):
+    with pytest.raises(InvalidRequest, match="expected true or false"):
         await store.patch(ANNA, **changes)

@@ -250,7 +250,7 @@ async def test_what_was_said_a_moment_ago_is_found(rig: Rig) -> None:
 
 @pytest.mark.parametrize("query", ["the", "?!", '"', "  "])
 async def test_a_query_without_words_is_refused(rig: Rig, query: str) -> None:
-    with pytest.raises(InvalidRequest, match="name a word"):
+    with pytest.raises(InvalidRequest, match="a word less common"):
         await rig.find(query)
 
 

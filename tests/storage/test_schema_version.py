@@ -126,7 +126,7 @@ async def test_a_migration_that_ends_its_transaction_is_an_error(tmp_path: Path)
     await columns(path, (make_notes,))
     broken = Database(path, (make_notes, end_transaction))
 
-    with pytest.raises(MigrationFailed, match="ended the transaction"):
+    with pytest.raises(MigrationFailed, match="must not end its transaction"):
         await broken.open()
     await broken.close()
 

@@ -232,7 +232,7 @@ class AutomationPage:
 
     async def _backtest(self, id: str, since: str) -> dict[str, Any]:
         if since not in SPANS:
-            raise InvalidRequest(f"`since` is one of {', '.join(SPANS)}")
+            raise InvalidRequest(f"`since`: expected one of {', '.join(SPANS)}")
         from hub.automation.trial.backtest import backtest
 
         automation = self._automations.get(id)

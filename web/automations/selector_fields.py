@@ -283,13 +283,13 @@ def _shown(kind: str, value: Any, constant: Any) -> tuple[str, ...]:
 def _line(value: Any) -> str:
     text = _plain(value)
     if "\n" in text:
-        raise ValueError("more than a line")
+        raise ValueError("expected a single line")
     return text
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError("no text")
+        raise ValueError("expected text")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -299,7 +299,7 @@ def _duration(value: Any) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{_plain(value)}s"
     if not isinstance(value, dict) or value.keys() - {name for name, _ in _UNITS}:
-        raise ValueError("no duration that one line can tell")
+        raise ValueError("expected a duration that fits on one line")
     return " ".join(f"{_plain(value[name])}{unit}" for name, unit in _UNITS if value.get(name)) or "0s"
 
 

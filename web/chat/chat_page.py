@@ -146,7 +146,7 @@ class ChatPage:
             data = await self._conversation(key) | await self._choices(call, key)
             return await self._renderer.respond(call, RenderedPage("chat", "Chat", data, "/chat"))
         if before is not None and (not before.isdigit() or len(before) > 9):
-            raise InvalidRequest("`before` is the number of a turn")
+            raise InvalidRequest("`before`: expected the number of a turn")
         earlier = await self._earlier(key, None if before is None else int(before), past)
         return await self._renderer.respond(call, RenderedPage("earlier", "Chat", earlier, "/chat"))
 

@@ -114,7 +114,7 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise InvalidRequest("the fields of a form are texts, or lists of texts")
+    raise InvalidRequest("expected texts or lists of texts as fields of the form")
 
 
 def _of_parts(header: str, body: bytes) -> list[tuple[str, bytes]]:
@@ -124,13 +124,13 @@ def _of_parts(header: str, body: bytes) -> list[tuple[str, bytes]]:
     """
     boundary = _BOUNDARY.search(header)
     if boundary is None:
-        raise ValueError("its parts cannot be distinguished")
+        raise ValueError("its boundary is missing or damaged")
     mark = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1")
     before, *parts = (b"\r\n" + body).split(mark, FIELD_LIMIT + 2)
     if len(parts) > FIELD_LIMIT + 1:
         raise ValueError("it has too many parts")
     if before or not parts or not parts[-1].startswith(b"--"):
-        raise ValueError("its parts cannot be distinguished")
+        raise ValueError("its boundary is missing or damaged")
     found = []
     for part in parts[:-1]:
         head, _, data = part.partition(b"\r\n\r\n")

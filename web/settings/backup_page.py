@@ -293,7 +293,7 @@ class BackupPage:
             form = await request.multipart()
             while (part := await form.next()) is not None:
                 if not isinstance(part, BodyPartReader):
-                    raise InvalidRequest("the form holds a form")
+                    raise InvalidRequest("expected a file, got a form inside the form")
                 if part.name == "passphrase":
                     typed = (await part.read_chunk(PASSPHRASE_LIMIT)).decode("utf-8", "replace")
                 elif part.name == "file":

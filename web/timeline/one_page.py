@@ -95,7 +95,7 @@ class HappeningPage:
         """`GET /timeline/{id}/sent[?call=N]`: what a model was sent in one of a run's calls."""
         number = call.request.query.get("call", "0")
         if not number.isdecimal() or len(number) > 3:
-            raise InvalidRequest("`call` is the number of a model call, from 0")
+            raise InvalidRequest("`call`: expected the number of a model call, from 0")
         run_id = call.params["id"].removeprefix("run.")
         found = await self._client.ask(call, "runs.sent", {"runId": run_id, "call": int(number)})
         for tool in found["tools"]:
@@ -112,7 +112,7 @@ class HappeningPage:
         told = await self._get(call, read_fields(call, ONE)["id"])
         wanted = _action(told, "run_again") or _action(told, "run_anyway")
         if wanted is None or not _is_theirs(told, call):
-            raise InvalidRequest("this cannot be run again: only what you said yourself, and automations can")
+            raise InvalidRequest("this cannot be run again; only your own messages and automations can")
         if wanted["method"] == "chat.send":
             begun = await self._client.ask(call, "chat.send", {**wanted["params"], IDEMPOTENCY_KEY: new_id()})
             path = happening_path(f"run.{begun['runId']}")

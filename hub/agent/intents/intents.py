@@ -121,9 +121,9 @@ class StandingIntents:
         if not text or len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"remind: expected 1 to {TEXT_LIMIT} characters")
         if not 1 <= new.days <= EXPIRES_DAYS_LIMIT:
-            raise InvalidRequest(f"it can be kept for 1 to {EXPIRES_DAYS_LIMIT} days")
+            raise InvalidRequest(f"days: expected 1 to {EXPIRES_DAYS_LIMIT}")
         if not 0 <= new.every_hours <= COOLDOWN_HOURS_LIMIT:
-            raise InvalidRequest(f"it is silent for 0 to {COOLDOWN_HOURS_LIMIT:g} hours in between")
+            raise InvalidRequest(f"every_hours: expected 0 to {COOLDOWN_HOURS_LIMIT:g}")
         topics = clean_topics(new.topics)
         now = self._now_ms()
         self._drop_expired(now)

@@ -34,9 +34,9 @@ def clean_topics(topics: Iterable[str]) -> tuple[str, ...]:
     """
     found = tuple(dict.fromkeys(" ".join(each.split()) for each in topics))
     if not found:
-        raise InvalidRequest("name the words that bring the topic up")
+        raise InvalidRequest("topics: expected at least one word or phrase that a message may contain")
     if len(found) > TOPICS_LIMIT:
-        raise InvalidRequest(f"at most {TOPICS_LIMIT} topics; there are {len(found)}")
+        raise InvalidRequest(f"topics: expected at most {TOPICS_LIMIT}, got {len(found)}")
     for topic in found:
         words = topic_words(topic)
         if len(topic) > TOPIC_LIMIT or len(words) > WORDS_LIMIT:

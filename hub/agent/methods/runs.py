@@ -145,7 +145,7 @@ class RunMethods:
                 f"there are {len(calls)} calls, from 0" if transcript is not None else "its conversation is not kept"
             )
             raise NotFound(
-                f"what was sent in call {number} of the run is not known: {known}", details={"runId": run.id[:100]}
+                f"the request of call {number} of the run is not recorded: {known}", details={"runId": run.id[:100]}
             )
         pieces = await self._history.run_pieces([each["piece"] for each in parts_of(trace)])
         shown = {

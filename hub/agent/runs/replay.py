@@ -42,7 +42,7 @@ def replay_request(
     """
     said = transcript.get(user_entry_id(run_id))
     if said is None or said.message is None:
-        raise NotFound(f"what the run {run_id[:100]!r} was asked is not kept", details={"run_id": run_id[:100]})
+        raise NotFound(f"the request of the run {run_id[:100]!r} is no longer stored", details={"run_id": run_id[:100]})
     *history, shown = messages_up_to(transcript, said, parts.workspaces.zone())
     reading = [tool.name for tool in parts.tools.all() if tool.annotations.read_only and not tool.annotations.egress]
     policy = ToolPolicy(allow=frozenset(reading), source="replay")

@@ -21,7 +21,7 @@ async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     if name is None:
         raise StopRun(text, error=failed)
     if name not in run.scope.view:
-        raise InvalidRequest(f"there is no variable {name} to answer with")
+        raise InvalidRequest(f"response_variable: there is no variable {name}")
     raise StopRun(text, run.scope.view[name])
 
 
@@ -32,7 +32,7 @@ def _explain(step: Mapping[str, Any]) -> str:
 
 def _rule(step: dict[str, Any]) -> dict[str, Any]:
     if step.get("error") and "response_variable" in step:
-        raise Invalid(phrase("a stop with an error gives no response; use one of them"), path=["response_variable"])
+        raise Invalid(phrase("a stop with an error returns no response; use one of them"), path=["response_variable"])
     return step
 
 

@@ -33,7 +33,7 @@ def since(per: str | float, now: float, zone: tzinfo) -> float:
 def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     spending = asking.parts.spending
     if spending is None:
-        raise Unavailable("spending is not known here")
+        raise Unavailable("spending is not recorded here")
     start = since(config["per"], asking.parts.clock.time(), asking.parts.zone())
     agent, automation = config.get("agent"), config.get("automation")
     if automation == THIS:
@@ -93,7 +93,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if not config.keys() & {"cost_usd", "tokens"}:
-        raise Invalid(phrase("expected cost_usd or tokens, below which it holds"))
+        raise Invalid(phrase("expected cost_usd or tokens, the limit below which the condition is true"))
     return config
 
 

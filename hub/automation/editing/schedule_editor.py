@@ -286,7 +286,7 @@ class ScheduleService:
             return request
         if request.session == "main" and authority.owner and not is_room(asker.session_key):
             return request
-        raise Forbidden("session: isolated, or this conversation; main is the owner's, in a conversation of their own")
+        raise Forbidden("session: expected isolated or this conversation; main is for the owner in a private one")
 
     async def _here(self, asker: Asker) -> DeliveryTarget:
         """Return the chat of the current conversation, or else where its person can be reached.
@@ -304,7 +304,7 @@ class ScheduleService:
             return await self._addresses.last(asker.agent_id)
         if authority.person is not None:
             return await self._addresses.of_person(authority.person, asker.agent_id)
-        raise InvalidRequest("this conversation has nobody to send anything to later")
+        raise InvalidRequest("this conversation has no recipient for later messages; schedule from a chat instead")
 
     def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:
         """Whether the requester may see it: a person sees all, an agent what it made for the person it serves now.
@@ -326,7 +326,7 @@ class ScheduleService:
 
     def _refuse_changed(self, each: Scheduled, asker: Asker) -> None:
         if asker.agent_id is not None and each.by_hand:
-            raise Forbidden(f"a person changed {each.request.name or each.id} since; only they change it now")
+            raise Forbidden(f"a person changed {each.request.name or each.id} since; only a person may change it now")
 
     # --- inside ---
 

@@ -193,4 +193,4 @@ def _session(target: str, key: str | None) -> str:
         return key
     if target.startswith("session:"):
         return target.removeprefix("session:")
-    raise InvalidRequest("sessionTarget: main, isolated, current with sessionKey, or session:<key>")
+    raise InvalidRequest("sessionTarget: expected main, isolated, current with sessionKey, or session:<key>")

@@ -80,7 +80,7 @@ class ScheduleRequest(Struct, frozen=True):
         if not self.text.strip() or len(self.text) > TEXT_LIMIT:
             raise InvalidRequest(f"text: expected 1 to {TEXT_LIMIT} characters to send")
         if len(self.name) > NAME_LIMIT:
-            raise InvalidRequest(f"name: at most {NAME_LIMIT} characters")
+            raise InvalidRequest(f"name: expected at most {NAME_LIMIT} characters")
 
 
 def at_trigger(text: object, now: float, zone: tzinfo) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def at_trigger(text: object, now: float, zone: tzinfo) -> dict[str, Any]:
     if when <= now:
         raise InvalidRequest(f"at: {moment:%Y-%m-%d %H:%M} is in the past; give a future time, or a delay such as 20m")
     if when > now + LATEST_S:
-        raise InvalidRequest(f"at: {moment:%Y-%m-%d} is too far ahead")
+        raise InvalidRequest(f"at: {moment:%Y-%m-%d} is too far ahead; expected at most ten years from now")
     return {"trigger": "at", "at": moment.isoformat(timespec="seconds")}
 
 
@@ -109,7 +109,7 @@ def every_trigger(interval: object, now: float, zone: tzinfo, anchor: float | No
     except SchemaError as error:
         raise InvalidRequest(f"every: {describe_error(error)}") from error
     if not MIN_INTERVAL_S <= seconds <= MAX_INTERVAL_S:
-        raise InvalidRequest(f"every: at least {MIN_INTERVAL_S:g} s and at most a year, not {seconds:g} s")
+        raise InvalidRequest(f"every: expected {MIN_INTERVAL_S:g} s to a year, got {seconds:g} s")
     from_s = datetime.fromtimestamp(int(now) if anchor is None else anchor, zone)
     return {"trigger": "every", "every": _compact(seconds), "anchor": from_s.isoformat(timespec="seconds")}
 

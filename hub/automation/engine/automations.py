@@ -358,7 +358,7 @@ class Automations:
         check_form(config)
         authority, made_by = stored.get(id, (None, None))
         if authority is None or made_by != config["made_by"]:
-            raise Invalid(f"{config['made_by']} made it, and its person is unknown; remove made_by to make it yours")
+            raise Invalid(f"{config['made_by']} wrote it for an unknown person; remove made_by to own it")
         return self._parts.people().with_present_rights(authority)
 
     async def _authorities(self) -> Makers:

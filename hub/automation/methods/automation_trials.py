@@ -103,9 +103,9 @@ class AutomationTrials:
             self._engine.parts.clock.time() if params.get("until") is None else self._moment(params["until"], "until")
         )
         if since >= until:
-            raise InvalidRequest("since: it is after until")
+            raise InvalidRequest("since: expected a time before until")
         if until - since > BACKTEST_LIMIT_S:
-            raise InvalidRequest(f"since: at most {BACKTEST_LIMIT_S / 86_400:g} days are looked at")
+            raise InvalidRequest(f"since: at most {BACKTEST_LIMIT_S / 86_400:g} days are searched")
         return self._shown(await self._engine.backtest(params["id"], since, until))
 
     async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
@@ -121,7 +121,7 @@ class AutomationTrials:
 
         params, parts = call.params, self._engine.parts
         if names_a_secret(params):
-            raise InvalidRequest("a secret is known only to automations that are saved; save it, and run it whole")
+            raise InvalidRequest("only saved automations can use secrets; save this one, then run all of it")
         try:
             with parts.kinds.in_use():
                 match params:

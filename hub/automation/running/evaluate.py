@@ -122,7 +122,7 @@ async def _later(questions: _Questions, asking: ConditionContext) -> ConditionVe
                 elif kind.check_later is not None:
                     verdict = await kind.check_later(condition, asking)
                 else:
-                    raise ConditionError(f"the condition {kind.name} cannot be asked", path)
+                    raise ConditionError(f"the condition {kind.name} cannot be evaluated here", path)
             except (HubError, SchemaError) as error:
                 condition, kind, path = questions.throw(_told(error, path))
             else:

@@ -186,7 +186,7 @@ class WaitingRuns:
         id, owner_kind, owner_id, text, authority, context_id, parent_id = row
         state = orjson.loads(text)
         if state["format"] != FORMAT:
-            raise ValueError(f"format {state['format']}")
+            raise ValueError(f"expected format {FORMAT}, got {state['format']}")
         position = Position(
             states=dict(state["states"]),
             scopes={path: unpack(scope) for path, scope in state["scopes"].items()},
@@ -234,7 +234,7 @@ def _state_of(run: RunState) -> str:
     if len(text) > STATE_LIMIT_BYTES:
         raise LimitExceeded(
             f"the variables of this run hold more than {STATE_LIMIT_BYTES} bytes, which is too much to be kept over a "
-            "restart. Carry less in them, or say persist: false.",
+            "restart. Keep less in them, or set persist: false.",
             details={"size_bytes": len(text)},
         )
     return text.decode()

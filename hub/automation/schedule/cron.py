@@ -255,7 +255,7 @@ def _days(day: str, weekday: str, months: frozenset[int]) -> _Days:
     days, weekdays = parsed.expanded[2], parsed.expanded[4]
     nth = {number: frozenset(which) for number, which in parsed.nth_weekday_of_month.items()}
     if nth and days != ["*"]:
-        raise ValueError("a weekday of the month beside a day of the month")
+        raise ValueError("expected a day of the month or a weekday of the month, not both")
     return _Days(
         months=months,
         days=None if days == ["*"] else frozenset(value for value in days if isinstance(value, int)),
@@ -274,5 +274,5 @@ def _expand(*fields: str) -> Any:
     from croniter import croniter  # type: ignore[import-untyped]
 
     if any(field[0] in "hr" for field in fields) or "w" in fields[2]:
-        raise ValueError("hashed, random and nearest-weekday fields are not read")
+        raise ValueError("hashed, random and nearest-weekday fields are not supported")
     return croniter(" ".join(fields), start_time=datetime(2024, 1, 1, tzinfo=UTC))

@@ -84,7 +84,7 @@ class AgentMessages:
             Unavailable: It is not logged in.
         """
         if self._outbox.channels.is_home(address.channel):
-            raise InvalidRequest("people read this conversation here: say it in your answer")
+            raise InvalidRequest("people already read this conversation: write it in your answer")
         attached = self._outbox.channels.get(address.channel, address.account)
         if attached is None:
             raise Unavailable(f"{address.channel} account {address.account!r} is not logged in")

@@ -205,7 +205,7 @@ class Drafter:
         """
         grammar(dict(draft))
         if not draft.get("triggers"):
-            raise ValueError("triggers: an automation that is drafted needs a trigger")
+            raise ValueError("triggers: expected at least one trigger")
         services = {each.id for each in self._services.all()}
         entities = {each.entity_id for each in self._states.all()}
         for name in _named(draft, ("action", "service")):

@@ -136,7 +136,7 @@ class Messages:
             key = str(SessionKey.parse(data["session_key"], default_agent=self._agents.default().id))
             place = await self._addresses.of_session(key)
             if place is None:
-                raise InvalidRequest(f"session_key: {key} is not a conversation with anybody")
+                raise InvalidRequest(f"session_key: {key} is not a conversation with a recipient")
             return place
         chat = chat_or_last(data.get("channel"), data.get("to"))
         if chat is None:

@@ -96,7 +96,7 @@ class SubagentAnswers:
         ids = await self._outbox.send(opened, text, context, session_key=session_key)
         [row] = await self._outbox.outcome(ids[:1], THREAD_LIMIT_S)
         if row.state != "sent" or not row.platform_ids:
-            raise Unavailable(f"thread: the message that begins it is {row.state}; spawn it without one")
+            raise Unavailable(f"thread: its first message is {row.state}; spawn it without one")
         if not opens:
             opened = replace(address, thread=row.platform_ids[0])
         return msgspec.json.encode(_Place(opened, opened=True)).decode()

@@ -92,7 +92,7 @@ async def try_action(action: Any, parts: AutomationParts, context: Context) -> d
         async with asyncio.timeout(RUN_LIMIT_S):
             ended = await execute(run)
     except TimeoutError as error:
-        raise TimedOut(f"it was still at work after {RUN_LIMIT_S:g} s, and was ended") from error
+        raise TimedOut(f"it did not finish within {RUN_LIMIT_S:g} s and was stopped") from error
     return {"outcome": ended.outcome.value, "error": ended.error}
 
 

@@ -220,7 +220,8 @@ class Authenticator:
             caller = self._owner(PASSWORD_CREDENTIAL, client)
         if caller is None:
             raise WrongCredential(
-                phrase("this token is not valid, or no longer"), details={"code": "AUTH_TOKEN_MISMATCH"}
+                phrase("this token is not valid or was revoked; make another: homarus token create"),
+                details={"code": "AUTH_TOKEN_MISMATCH"},
             )
         return self._good(caller, client)
 

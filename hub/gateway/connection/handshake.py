@@ -228,7 +228,7 @@ class Handshake:
         self._authenticator.reserve(asked.client)
         if grant is None or not devices.is_token_of(asked.params["auth"]["deviceToken"], grant):
             raise Unauthorized(
-                "the device token is not valid, or no longer",
+                "the device token is not valid or was revoked; pair the device again",
                 details={
                     "code": "AUTH_TOKEN_MISMATCH",
                     "canRetryWithDeviceToken": False,

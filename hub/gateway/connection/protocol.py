@@ -64,21 +64,21 @@ def decode(data: bytes) -> Request | Cancel | None:
     try:
         frame = _FRAMES.decode(data)
     except msgspec.ValidationError:
-        raise InvalidRequest("a frame is a JSON object") from None
+        raise InvalidRequest("a frame must be a JSON object") from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRequest(f"the frame is not JSON: {error}") from None
     kind = _text(frame.type, TYPE_LIMIT)
     if kind == "req":
         id, method = _text(frame.id, ID_LIMIT), _text(frame.method, METHOD_LIMIT)
         if not id:
-            raise InvalidRequest(f"id: a request has an id, a text of 1 to {ID_LIMIT} characters")
+            raise InvalidRequest(f"id: expected a text of 1 to {ID_LIMIT} characters")
         if not method:
-            raise InvalidRequest("method: a request names a method", details={"id": id})
+            raise InvalidRequest("method: expected the name of a method", details={"id": id})
         return Request(id, method, frame.params)
     if kind == "cancel":
         id = _text(frame.id, ID_LIMIT)
         if not id:
-            raise InvalidRequest("id: a cancel frame names the request to abort")
+            raise InvalidRequest("id: expected the id of the request to cancel")
         return Cancel(id)
     return None
 

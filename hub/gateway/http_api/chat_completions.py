@@ -49,7 +49,7 @@ def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShap
     refuse(body, ("functions", "function_call"), "use `tools` and `tool_choice` instead")
     refuse(body, ("audio",), "answers are text; turn it into speech at /v1/audio/speech")
     if (body.get("n") or 1) != 1:
-        raise malformed("n", "there is one answer")
+        raise malformed("n", "expected 1: the hub gives one answer")
     system, messages = read_messages(enumerate_items(body["messages"], "messages"))
     asked = ApiRequest(
         body["model"],

@@ -62,11 +62,11 @@ def read_tools(given: Any, choice: Any) -> ClientTools:
         function = choice.get("function", choice)
         named = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(named, str) or named not in specs:
-            raise malformed("tool_choice", "it names none of the tools")
+            raise malformed("tool_choice", "expected the name of one of the tools")
         return ClientTools(tuple(specs.values()), named)
     if choice in ("required", "any"):
         if not specs:
-            raise malformed("tool_choice", "there are no tools to call")
+            raise malformed("tool_choice", "expected tools beside it; the request has none")
         return ClientTools(tuple(specs.values()), "required")
     if not isinstance(choice, str | None) or choice not in _FREE:
         raise malformed("tool_choice", "expected auto, none, required, or the name of a tool")

@@ -65,7 +65,8 @@ class Embeddings:
         asked = body.get("dimensions")
         if asked is not None and any(len(vector) != asked for vector in vectors):
             raise InvalidRequest(
-                f"dimensions: vectors of {model} have {len(vectors[0])}", details={"param": "dimensions"}
+                f"dimensions: expected {len(vectors[0])} for {model}",
+                details={"param": "dimensions"},
             )
         packed = body.get("encoding_format") == "base64"
         data = [

@@ -124,7 +124,7 @@ def parse_queue_directive(text: str) -> dict[str, Any] | None:
     """
     words = text.lower().split()
     if not words:
-        raise InvalidRequest(f"say how messages wait: {', '.join(_MODES)}, or default")
+        raise InvalidRequest(f"expected a queue mode: {', '.join(_MODES)}, or default")
     if words in (["default"], ["reset"]):
         return None
     stated: dict[str, Any] = {}

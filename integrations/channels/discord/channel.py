@@ -123,7 +123,7 @@ class DiscordChannel(ApiChannel):
             if len(page) < PAGE:
                 return None
             after = max((each["id"] for each in page), key=int)
-        raise HubError("Discord: too much was said since to look a message up")
+        raise HubError("Discord: the message cannot be looked up: too many have followed it")
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""

@@ -74,13 +74,13 @@ class HeaderText:
             else:
                 break
         if depth:
-            raise NotGrammatical("a comment without an end")
+            raise NotGrammatical("a comment has no end")
         return self._at > begun
 
     def quoted(self) -> str:
         """Return the value of a quoted string."""
         if not self.passes('"'):
-            raise NotGrammatical("no quoted string")
+            raise NotGrammatical("expected a quoted string")
         said: list[str] = []
         while not self.passes('"'):
             said.append(self._escaped() if self.passes("\\") else self.take(_IN_QUOTES))
@@ -88,7 +88,7 @@ class HeaderText:
 
     def _escaped(self) -> str:
         if self.ended:
-            raise NotGrammatical("nothing is escaped")
+            raise NotGrammatical("a backslash ends the text")
         self._at += 1
         return self._text[self._at - 1]
 
@@ -170,5 +170,5 @@ def _named(words: HeaderText) -> str:
 def _at_the_end(words: HeaderText, found: str) -> str:
     words.gap()
     if not words.ended:
-        raise NotGrammatical("more than an address")
+        raise NotGrammatical("text follows the address")
     return found

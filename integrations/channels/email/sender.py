@@ -63,7 +63,7 @@ def results_of(text: str) -> ServerResults | None:
     words = HeaderText(text)
     try:
         if not _PLAIN.fullmatch(text):
-            raise NotGrammatical("other than ASCII")
+            raise NotGrammatical("a character is not ASCII")
         words.gap()
         server = _value(words)
         if words.gap() and not words.ended and not words.sees(";"):
@@ -103,7 +103,7 @@ def _results(words: HeaderText) -> list[MethodResult]:
         result = words.take(_KEYWORD).lower()
         found.append(MethodResult(method, result, _properties(words)))
     if not words.ended:
-        raise NotGrammatical("more than results")
+        raise NotGrammatical("text follows the results")
     return found
 
 
@@ -132,5 +132,5 @@ def _value(words: HeaderText) -> str:
 
 def _must(words: HeaderText, sign: str) -> None:
     if not words.passes(sign):
-        raise NotGrammatical(f"no {sign}")
+        raise NotGrammatical(f"expected {sign}")
     words.gap()

@@ -174,7 +174,7 @@ class MatrixChannel:
     def _encrypts(self, client: AsyncClient, room_id: str) -> bool:
         room = client.rooms.get(room_id)
         if room is None and self._listening is not None and self._listening.is_up:
-            raise refusal_error(f"not in the room {room_id}")
+            raise refusal_error(f"the account is not in the room {room_id}; invite it")
         if room is None:
             raise Unavailable("the rooms are not known yet", retry_after_s=RETRY_S)
         if room.encrypted and client.olm is None:

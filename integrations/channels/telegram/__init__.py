@@ -62,11 +62,11 @@ def _add_route(host: IntegrationHost, channel: Telegram, secret: str) -> None:
     async def deliver(call: HttpCall) -> web.StreamResponse:
         given = call.request.headers.get(HEADER, "")
         if not hmac.compare_digest(given.encode(), secret.encode()):
-            raise Unauthorized("this is not Telegram's secret")
+            raise Unauthorized("the secret token is not the one given to Telegram")
         try:
             await channel.deliver(orjson.loads(call.body))
         except ValueError as error:
-            raise InvalidRequest("this is not an update") from error
+            raise InvalidRequest("expected an update of the Bot API") from error
         return web.Response()
 
     path = f"/telegram/{channel.account}"

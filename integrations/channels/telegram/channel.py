@@ -121,7 +121,7 @@ class Telegram(ApiChannel):
             Unavailable: It was not stored; Telegram must deliver it again.
         """
         if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
-            raise ValueError("an update has a number")
+            raise ValueError("expected an update with update_id")
         if self._listener is None:
             raise Unavailable("the bot is logged out")
         await self._listener.take([update])

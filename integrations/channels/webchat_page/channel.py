@@ -164,7 +164,7 @@ class WebchatPage:
             sum(each.visitor == visitor for each in self._open) >= PAGES_PER_VISITOR
             or sum(each.address == call.address for each in self._open) >= PAGES_PER_ADDRESS
         ):
-            raise LimitExceeded("this page is open too often")
+            raise LimitExceeded("this page has too many open connections; close a tab")
         keep_guest(call.request, f"visitor:{self.name}/{self.account}")
         self._open.add(page)
         try:

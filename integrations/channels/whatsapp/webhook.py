@@ -46,7 +46,7 @@ class WhatsAppWebhook:
         given = query.get("hub.verify_token", "").encode()
         known = [hmac.compare_digest(given, token.reveal().encode()) for _, _, token in self._numbers]
         if not any(known) or query.get("hub.mode") != "subscribe":
-            raise Unauthorized("this is not the verify token")
+            raise Unauthorized("the verify token is wrong; expected verify_token of the configuration")
         return web.Response(text=query.get("hub.challenge", ""))
 
     async def deliver(self, call: HttpCall) -> web.StreamResponse:
@@ -60,7 +60,7 @@ class WhatsAppWebhook:
             if is_signed(secret.reveal(), body, headers, FORMS["github"], now)
         }
         if not signed:
-            raise Unauthorized("no app secret of the configuration signed this")
+            raise Unauthorized("the signature matches no app_secret of the configuration")
         try:
             changes = [change for entry in orjson.loads(body)["entry"] for change in entry["changes"]]
             values = [each["value"] for each in changes if each["field"] == "messages"]

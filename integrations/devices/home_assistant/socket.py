@@ -126,8 +126,8 @@ async def _expect(socket: aiohttp.ClientWebSocketResponse, type: str) -> None:
         told = orjson.loads(message.data)
         found = told.get("type")
     except (ValueError, AttributeError) as error:
-        raise HubError("the server is not a Home Assistant") from error
+        raise HubError("the server does not answer like Home Assistant; check url") from error
     if found == "auth_invalid":
         raise Unauthorized("the token is not valid")
     if found != type:
-        raise HubError("the server is not a Home Assistant")
+        raise HubError("the server does not answer like Home Assistant; check url")

@@ -138,17 +138,17 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, dict[str, Any]] | No
             return None
         said = json.loads(line)
         if not isinstance(said, dict):
-            raise ValueError("an event is an object")
+            raise ValueError("expected a JSON object as an event")
         data = said.get("data") or {}
         for key in ("data_length", "payload_length"):
             length = said.get(key) or 0
             if not isinstance(length, int) or not 0 <= length <= EVENT_LIMIT_BYTES:
-                raise ValueError(f"{key} is at most {EVENT_LIMIT_BYTES}")
+                raise ValueError(f"{key}: expected at most {EVENT_LIMIT_BYTES}")
             read = await reader.readexactly(length)
             if key == "data_length" and read:
                 data = json.loads(read)
         if not isinstance(data, dict):
-            raise ValueError("the data of an event is an object")
+            raise ValueError("data: expected a JSON object")
         return str(said.get("type")), data
 
 

@@ -195,9 +195,9 @@ def _own(directory: Path, dimensions: int | None, settings: ChromaSettings) -> s
         store, kept = secrets.token_hex(6), dimensions or 0
         path.write_text(json.dumps({"store": store, "dimensions": kept}), encoding="utf-8")
     except (ValueError, TypeError, KeyError) as error:
-        raise IndexDamaged(f"{path} is not what was written.") from error
+        raise IndexDamaged(f"{path} is damaged: expected store and dimensions.") from error
     if dimensions not in (None, kept) or not re.fullmatch(r"[0-9a-f]{12}", store):
-        raise IndexDamaged(f"{path} is not what was written, or of other vectors.")
+        raise IndexDamaged(f"{path} is damaged, or belongs to vectors of another length.")
     prefix = _NOT_IN_NAMES.sub("-", settings.prefix).strip("-")[:30] or "homarus"
     return f"{prefix}-{store}-"
 
@@ -209,7 +209,7 @@ def _areas(collections: Collections, own: str) -> dict[str, str]:
             continue
         area = metadata.get("area")
         if area is None or name != _name(own, area):
-            raise IndexDamaged(f"the collection {name} does not say whose it is.")
+            raise IndexDamaged(f"the collection {name} does not name the area it belongs to.")
         found[area] = name
     return found
 

@@ -184,7 +184,7 @@ class NotesMemory:
             InvalidRequest: The requested lines do not exist.
         """
         if start < 1 or not 1 <= lines <= LINES_LIMIT:
-            raise InvalidRequest(f"start is at least 1, lines are 1 to {LINES_LIMIT}")
+            raise InvalidRequest(f"start: expected at least 1; lines: expected 1 to {LINES_LIMIT}")
         sources = self._sources(agent_id)
 
         def read(worker: FileWorker) -> tuple[str, bool]:
@@ -215,7 +215,7 @@ class NotesMemory:
             Unavailable: The file cannot be written.
         """
         if not entry.text.strip():
-            raise InvalidRequest("there is nothing to remember")
+            raise InvalidRequest("text: expected something to remember")
         if len(entry.text) > ENTRY_LIMIT:
             raise InvalidRequest(f"that is longer than {ENTRY_LIMIT} characters; shorten it")
         replaced = terms_of(entry.replaces or "", self._today())
@@ -237,7 +237,7 @@ class NotesMemory:
         """
         terms = terms_of(what.query or "", self._today())
         if (what.query and not terms) or not (what.query or what.session or what.person):
-            raise InvalidRequest("name a word of what to forget")
+            raise InvalidRequest("query: expected at least one word of what to forget")
         if not areas_of(scope):
             own_file(scope)
         spoken = await self._spoken(agent_id, what)

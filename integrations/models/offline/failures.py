@@ -19,7 +19,7 @@ _KNOWN = (
     (re.compile(r"(?P<name>[^'\"]+)['\"]? is new: agents"), "device_new"),
     (re.compile(r"cannot be reached now"), "device_unavailable"),
     (re.compile(r"may be any of (?P<names>.*?); say which"), "device_which"),
-    (re.compile(r"has no word that can be recognised|name the words that bring the topic up"), "topic_unclear"),
+    (re.compile(r"has no word that can be recognised|topics: expected at least one word"), "topic_unclear"),
     (re.compile(r"the topic .* is too long"), "topic_too_long"),
     (re.compile(r"did not finish within (?P<count>[\d.]+) s"), "too_slow"),
     (re.compile(r"no memory is set up"), "no_memory"),

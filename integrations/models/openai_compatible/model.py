@@ -141,7 +141,7 @@ class OpenAIProvider:
         form.add_field("file", data, filename=name, content_type="application/octet-stream")
         found = await self._ask("POST", "audio/transcriptions", "transcribe", TRANSCRIBE_TIMEOUT_S, form, model)
         if not isinstance(found, dict) or not isinstance(found.get("text"), str):
-            raise FormatError(f"{self.name} transcribes in a form nobody understands: expected an object with text.")
+            raise FormatError(f"{self.name} returned an unknown form of transcript: expected an object with text.")
         return str(found["text"])
 
     async def speak(self, request: SpeechRequest) -> bytes:
@@ -150,7 +150,7 @@ class OpenAIProvider:
         asked = _Asked("POST", "audio/speech", "speak", SPEAK_TIMEOUT_S, AUDIO_LIMIT_BYTES + 1, request.model)
         data, kind = await self._fetch(asked, orjson.dumps(body))
         if len(data) > AUDIO_LIMIT_BYTES:
-            raise LimitExceeded(f"{self.name} sends a recording of more than {AUDIO_LIMIT_BYTES // 1024**2} MB.")
+            raise LimitExceeded(f"{self.name} sent a recording of more than {AUDIO_LIMIT_BYTES // 1024**2} MB.")
         if audio_kind(data) is None:
             raise FormatError(f"{self.name} sends {kind:.60} in place of a recording (OGG, MP3, WAV or FLAC).")
         return data

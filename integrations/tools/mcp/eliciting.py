@@ -48,13 +48,13 @@ class McpQuestions:
         fields: Mapping[str, Any] = schema.get("properties") or {}
         wanted = [name for name in fields if name in schema.get("required", ())] or list(fields)
         if not 0 < len(wanted) <= FIELDS_LIMIT:
-            raise ValueError(f"1 to {FIELDS_LIMIT} fields are asked for")
+            raise ValueError(f"expected 1 to {FIELDS_LIMIT} fields, got {len(wanted)}")
         found: dict[str, Any] = {}
         for name in wanted:
             field = fields[name]
             kind, choices = field.get("type"), [str(each) for each in field.get("enum", ())]
             if kind not in _READ or len(choices) > CHOICES_LIMIT:
-                raise ValueError(f"the field {clean_text(name, NAME_LIMIT)} is not asked for")
+                raise ValueError(f"the field {clean_text(name, NAME_LIMIT)} is of a kind that cannot be asked for")
             language = self._language()
             if kind == "boolean":
                 choices = say("mcp.yes_no", language).split("|")

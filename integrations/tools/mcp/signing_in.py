@@ -118,7 +118,7 @@ def sign_in(
             async with asyncio.timeout(SIGN_IN_S):
                 found = await waiting[0]
         except TimeoutError as error:
-            raise TimedOut("nobody signed in") from error
+            raise TimedOut(f"nobody signed in within {SIGN_IN_S / 60:g} minutes") from error
         finally:
             show("")
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))

@@ -80,7 +80,7 @@ class _Watcher:
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     egress = host.parts.source(Egress)
     if egress is None:
-        raise Unavailable("nothing outside may be fetched here")
+        raise Unavailable("feeds cannot be fetched here")
     watcher = _Watcher(config["url"], egress, host)
     spread = int.from_bytes(sha256(config["url"].encode()).digest()[:8]) % int(config["every"])
     entry = host.parts.timetable.add(Every(config["every"], anchor=float(spread)), watcher.due)

@@ -141,7 +141,7 @@ async def test_stop_answers_with_a_variable(bench: Bench) -> None:
 async def test_stop_with_an_unknown_variable_fails(bench: Bench) -> None:
     ended, _ = await bench.ended([{"stop": "done", "response_variable": "nothing"}])
 
-    assert ended.error == "action/0: there is no variable nothing to answer with"
+    assert ended.error == "action/0: response_variable: there is no variable nothing"
 
 
 async def test_variables_see_those_before_them(bench: Bench) -> None:

@@ -108,7 +108,7 @@ async def test_a_draft_is_valid_yaml_and_what_a_model_must_not_set_is_left_out(d
         ("At sunset, of course.", "not one JSON object"),
         (GOOD | {"triggers": [{"trigger": "sun", "event": "noon"}]}, "['sunrise', 'sunset']"),
         (GOOD | {"actions": []}, "needs actions"),
-        (GOOD | {"triggers": []}, "needs a trigger"),
+        (GOOD | {"triggers": []}, "at least one trigger"),
         (GOOD | {"actions": [{"action": "light.turn_onn"}]}, "did you mean light.turn_on"),
         (GOOD | {"triggers": [{"trigger": "state", "entity_id": "light.hal"}]}, "did you mean light.hall"),
     ],

@@ -31,7 +31,7 @@ async def test_what_is_shared_is_seen_by_everybody_of_this_home_and_nobody_else(
 
 
 async def test_nobody_shares_from_a_group(notes: Notes) -> None:
-    with pytest.raises(Forbidden, match="a conversation of one's own"):
+    with pytest.raises(Forbidden, match="from a private conversation"):
         await notes.put("the wifi is called tulip", scope=ROOM, shared=True)
 
     assert notes.files() == {}

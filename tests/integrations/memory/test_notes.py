@@ -217,7 +217,7 @@ async def test_forgetting_too_much_at_once_asks_to_be_more_exact(notes: Notes) -
 
     with pytest.raises(InvalidRequest, match="6 entries match"):
         await notes.forget("tea")
-    with pytest.raises(InvalidRequest, match="name a word of what to forget"):
+    with pytest.raises(InvalidRequest, match="query: expected at least one word of what to forget"):
         await notes.forget("the of")
 
     assert notes.files() == before

@@ -188,7 +188,7 @@ async def test_a_yes_holds_for_the_file_that_was_shown_alone(place: Standing) ->
 
     result = await place.call("write", {"path": "list.md", "content": "rum\n"}, authority=place.anna, session=ANNAS)
 
-    assert "something of it changed meanwhile" in result.output
+    assert "the call or the rules have changed since" in result.output
     assert target.read_text() == "milk\nbread\n"
 
 

@@ -130,7 +130,7 @@ async def test_a_broken_character_is_refused(place: Standing) -> None:
     result = await place.call("write", {"path": "a", "content": "x\ud800"})
 
     assert result.is_error
-    assert "half a character" in result.output
+    assert "half a surrogate pair" in result.output
 
 
 async def test_one_place_is_edited_and_the_change_is_shown(place: Standing) -> None:

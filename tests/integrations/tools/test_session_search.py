@@ -133,4 +133,4 @@ async def test_a_query_without_a_word_is_refused_with_the_reason(place: Standing
     result = await search(place, {"query": "?!"})
 
     assert result.is_error
-    assert "name a word" in result.output
+    assert "a word less common" in result.output

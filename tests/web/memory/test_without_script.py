@@ -97,7 +97,7 @@ async def test_what_cannot_be_remembered_stays_in_its_form(plain: PlainBrowser) 
 
     await plain.press("Remember it")
 
-    assert "there is nothing to remember" in plain.text("#f-text-wrong")
+    assert "text: expected something to remember" in plain.text("#f-text-wrong")
     assert plain.value("Replaces") == "rain"
     assert plain.value("Kind") == "todo"
     assert "checked" in plain.field("Share with everyone in this home").attrs

@@ -265,11 +265,11 @@ def _changed(path: str) -> Conflict:
 
 def _check_edits(edits: Sequence[Edit], scope: MemoryScope, reason: str) -> None:
     if not 1 <= len(edits) <= EDITS_LIMIT:
-        raise InvalidRequest(f"1 to {EDITS_LIMIT} files are changed at once")
+        raise InvalidRequest(f"expected 1 to {EDITS_LIMIT} files at once, got {len(edits)}")
     if reason not in REASONS:
         raise InvalidRequest(f"{reason!r:.40} is not a reason; expected one of {', '.join(sorted(REASONS))}")
     if len({edit.path for edit in edits}) < len(edits):
-        raise InvalidRequest("a file is changed once at a time")
+        raise InvalidRequest("expected each file once")
     for edit in edits:
         if elsewhere.is_elsewhere(edit.path):
             raise Forbidden(f"{edit.path!r:.200} is outside the workspace, and is only read here")
@@ -289,7 +289,7 @@ def _check_text(text: str) -> None:
     if size_bytes > FILE_LIMIT_BYTES:
         raise InvalidRequest(f"a memory file has at most {FILE_LIMIT_BYTES} bytes")
     if "\x00" in text:
-        raise InvalidRequest("that is not text: it holds a NUL character")
+        raise InvalidRequest("expected text, got a NUL character")
 
 
 def _is_seen(record: Record, scope: MemoryScope) -> bool:

@@ -250,7 +250,7 @@ class Catalog:
         with self._file.reading() as connection:
             found = [Outline(*each) for each in connection.execute(query, ids)]
         if not all(map(Outline.is_sound, found)):
-            raise IndexDamaged("a passage is not what was written")
+            raise IndexDamaged("a passage is damaged: it differs from what was written")
         return found
 
     def existing(self, ids: Iterable[int]) -> set[int]:

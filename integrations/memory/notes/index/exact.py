@@ -98,7 +98,7 @@ class ExactIndex:
                 self._areas[area] = Matrix(self._dimensions, int(count * 1.1))
             for id_, area, crc, blob in connection.execute("SELECT id, area, crc, vector FROM vectors"):
                 if not isinstance(blob, bytes) or len(blob) != length or crc != _crc(id_, area, blob):
-                    raise self._file.damaged(f"the vector of passage {id_} is not what was written")
+                    raise self._file.damaged(f"the vector of passage {id_} is damaged: its checksum differs")
                 self._put(id_, area, np.frombuffer(blob, dtype=_STORED))
 
     def _changed(self, removed: Collection[int], added: Mapping[int, tuple[str, Vector]]) -> None:

@@ -67,7 +67,7 @@ class SqliteFile:
         except sqlite3.Error as error:
             raise self._fault(error) from error
         except (UnicodeDecodeError, OverflowError) as error:
-            raise self.damaged(f"it holds what was never written: {error}") from error
+            raise self.damaged(f"it holds invalid values: {error}") from error
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:

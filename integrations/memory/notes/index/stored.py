@@ -57,7 +57,7 @@ def passage_of(row: Sequence[object]) -> StoredPassage:
     if not (isinstance(id_, int) and isinstance(start_line, int) and isinstance(end_line, int)) or not all(
         isinstance(each, str) for each in texts
     ):
-        raise IndexDamaged(f"passage {id_!r} is not what was written")
+        raise IndexDamaged(f"passage {id_!r} is damaged: a column has the wrong type")
     chunk = Chunk(
         start_line=start_line,
         end_line=end_line,
@@ -73,7 +73,7 @@ def passage_of(row: Sequence[object]) -> StoredPassage:
     )
     found = StoredPassage(id_, str(path), str(area), chunk, str(digest), str(words))
     if kept != checksum(id_, found.path, found.area, IndexedChunk(chunk, found.digest, found.words)):
-        raise IndexDamaged(f"passage {id_} is not what was written")
+        raise IndexDamaged(f"passage {id_} is damaged: its checksum differs")
     return found
 
 

@@ -137,7 +137,7 @@ def read_conversation(data: bytes, left_out: Collection[str] = ()) -> Conversati
 def _id(stored: Mapping[str, object]) -> str:
     id_ = stored["id"]
     if not isinstance(id_, str) or not id_:
-        raise TypeError("an id is a text that is not empty")
+        raise TypeError("expected an id: a text that is not empty")
     return id_
 
 

@@ -42,14 +42,14 @@ async def read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     try:
         (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
         if length > FRAME_LIMIT_BYTES:
-            raise FrameError(f"a frame of {length} bytes was announced; at most {FRAME_LIMIT_BYTES} are taken")
+            raise FrameError(f"a frame of {length} bytes was announced; expected at most {FRAME_LIMIT_BYTES}")
         body = await reader.readexactly(length)
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise FrameError("a frame holds no JSON") from error
+        raise FrameError("expected JSON in a frame") from error
     if not isinstance(message, dict):
-        raise FrameError("a frame holds no object")
+        raise FrameError("expected a JSON object in a frame")
     return message

@@ -200,7 +200,7 @@ async def test_a_file_is_followed_with_the_token_to_slacks_own_servers_alone(
     slack.moved["F1"] = "/files/F2"
 
     assert [piece async for piece in channel.fetch(IN_ROOM, media)] == [b"abc"]
-    for place, says in (("http://127.0.0.1:1/elsewhere", "not on its servers"), ("/files/F1", "always said")):
+    for place, says in (("http://127.0.0.1:1/elsewhere", "not on its servers"), ("/files/F1", "redirected too often")):
         slack.moved["F1"] = place
         with pytest.raises(HubError, match=says):
             await anext(channel.fetch(IN_ROOM, media))

@@ -416,7 +416,7 @@ async def test_what_was_approved_is_not_done_on_another_page(shop: Browsing) -> 
     step["ref"] = ref(form, 'textbox "Name"')
     done = await shop.act(step, authority=shop.standing.owner.narrow(tainted=True))
 
-    assert "something of it changed meanwhile" in moved.output
+    assert "the call or the rules have changed since" in moved.output
     assert not done.is_error
     assert 'textbox "Name"' in (await shop.use("snapshot")).output
 

@@ -166,7 +166,7 @@ async def test_what_may_not_be_reached_and_where_nothing_may_be_fetched_is_told(
     for _ in range(3):
         await look_again(bench)
 
-    assert "may be fetched" in nowhere.failures[0]
+    assert "cannot be fetched here" in nowhere.failures[0]
     assert len(private.failures) == 1
 
 
