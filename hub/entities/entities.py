@@ -103,7 +103,7 @@ class EntityHandle:
             "friendly_name": self._owner.registry.name_of(entry),
             "device_class": entry.device_class,
             "unit_of_measurement": self._description.unit,
-            "icon": entry.icon,
+            "icon": entry.shown_icon,
         }
         self._fixed = {**self._description.attributes, **{key: value for key, value in shown.items() if value}}
         self._is_shown = not entry.disabled

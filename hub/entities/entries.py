@@ -70,6 +70,8 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
         name: As its owner calls it.
         original_name: As its integration calls it, beside its device's name.
         is_full_name: Whether that name is in it already.
+        icon: As its integration shows it.
+        icon_by_user: As its owner shows it.
         hidden: Whether it is left out of devices, areas and labels.
         disabled: Whether it has no state.
         exposed: Whether agents see and control it, as its owner decided; None where nobody did.
@@ -93,6 +95,12 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
     disabled: bool = False
     exposed: bool | None = None
     new: bool = False
+    icon_by_user: str | None = None
+
+    @property
+    def shown_icon(self) -> str | None:
+        """The icon its owner gave it, else its own."""
+        return self.icon_by_user or self.icon
 
     @property
     def domain(self) -> str:

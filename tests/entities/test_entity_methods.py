@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.schema import Invalid
 from hub.entities.methods.entities import EntityMethods
 from hub.entities.registry import VERSION
 from hub.storage.history import HistoryStore
@@ -85,6 +86,21 @@ async def test_a_change_holds_at_once_and_is_on_disk(ask: Methods, home: TestHom
     await ask("areas.remove", kind="area", id="study")
     cleared = (await ask("entities.update", entity_id="switch.kettle", name="", labels=[]))["entity"]
     assert (cleared["shown_name"], cleared["area"], cleared["labels"]) == ("Desk plug", "Office", [])
+
+
+async def test_an_icon_is_chosen_and_given_back(ask: Methods, home: TestHome) -> None:
+    async def shown(icon: str | None) -> tuple[Any, Any]:
+        entity = (await ask("entities.update", entity_id="switch.desk_plug", icon=icon))["entity"]
+        state = home.states.get("switch.desk_plug")
+        assert state is not None
+        return entity["icon"], state.attributes.get("icon")
+
+    before = (await ask("entities.list", domain="switch"))["entities"][0]["icon"]
+
+    assert await shown("mdi:fan") == ("mdi:fan", "mdi:fan")
+    assert await shown("") == (before, before)
+    with pytest.raises(Invalid, match="such as mdi:fan"):
+        await shown("a fan")
 
 
 async def test_a_device_is_renamed_and_moved(ask: Methods, home: TestHome) -> None:

@@ -125,6 +125,23 @@ async def test_what_is_refused_is_said_at_its_field_and_what_was_typed_stays(pla
     assert (plain.value("Entity id"), plain.value("Name")) == ("light.kettle", "Power of the desk")
 
 
+async def test_an_icon_is_chosen_and_left_to_the_device_again(plain: PlainBrowser) -> None:
+    await plain.goto("/devices/all?entity=sensor.desk_b_plug_b_power")
+
+    def icon() -> str:
+        [found] = plain.page.select("#entity-live .round use")
+        return str(found["href"]).partition("#")[2]
+
+    own = icon()
+    plain.fill("Icon", "mdi:washing-machine")
+    await plain.press("Save")
+    assert icon() == "washing-machine"
+    plain.fill("Icon", "")
+    await plain.press("Save")
+
+    assert icon() == own != "washing-machine"
+
+
 async def test_the_assistant_is_let_use_a_new_device(plain: PlainBrowser, hub: HubProcess) -> None:
     def told() -> list[str]:
         return [each["text"] for each in hub.rpc("status")["repairs"] if each["id"] == "new"]

@@ -39,6 +39,7 @@ from web.devices.devices_page import ACCESS
 from web.devices.reach import NOT_ENCRYPTED, ONLY_HERE
 from web.entities.entities_page import BUTTONS
 from web.entities.state_texts import ATTRIBUTE_VALUES, BY_CLASS, DOMAINS, SLIDER_TEXTS, STATES
+from web.entities.tiles import ICONS
 
 WEB_DIR = Path(web.__file__).parent
 _PYTHON_CALL = re.compile(r"\b(?:n?gettext|RenderedPage|phrase)\(")
@@ -79,6 +80,7 @@ def texts_of_modules() -> Iterator[str]:
         *(label for _, label, _ in ATTRIBUTE_VALUES.values()),
         *KIND_NAMES.values(),
         *SCRIPT_FIELD_LABELS.values(),
+        *(text for _, text in ICONS.values()),
         *CHOICE_TEXTS.values(),
         *CHOICES_OF_KEYS.values(),
         *TURNED_TEXTS.values(),

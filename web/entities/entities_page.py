@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +21,7 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 from web.entities.chart import LINES_LIMIT, PastOf, number_of, past_chart
 from web.entities.home_tiles import ONE_PATH, HomeTiles
 from web.entities.state_texts import DOMAINS, SLIDER_TEXTS
-from web.entities.tiles import choices_of, command, value_text
+from web.entities.tiles import ICONS, choices_of, command, value_text
 
 PATH = ONE_PATH
 SHOWN_LIMIT = 200
@@ -61,7 +61,10 @@ DO = Schema(
 SAVE = Schema(
     {
         Required("entity_id"): _ID,
-        **{Optional(name, default=""): _WORDS for name in ("name", "new_entity_id", "area_id", "aliases", "labels")},
+        **dict.fromkeys(
+            (Optional(name, default="") for name in ("name", "new_entity_id", "icon", "area_id", "aliases", "labels")),
+            _WORDS,
+        ),
         Optional("exposed", default="default"): In(("default", "yes", "no")),
         Optional("hidden", default=""): _WORDS,
         Optional("disabled", default=""): _WORDS,
@@ -134,6 +137,7 @@ class EntitiesPage:
             "entity_id": entity_id,
             **({"new_entity_id": new_id} if new_id != entity_id else {}),
             "name": fields["name"].strip(),
+            "icon": fields["icon"].strip(),
             "area_id": fields["area_id"],
             "aliases": _parts(fields["aliases"]),
             "labels": _parts(fields["labels"]),
@@ -220,6 +224,7 @@ class EntitiesPage:
             "device": device,
             "siblings": await self._tiles.of(call, siblings),
             "areas": [(each["id"], each["name"]) for each in places["areas"]],
+            "icons": _icons(entity["icon_by_user"] or "", gettext),
             "labels": [(each["id"], each["name"]) for each in places["labels"]],
             "history": await self._history(call, entity, listed),
             "automations": await self._uses(call, entity),
@@ -227,6 +232,7 @@ class EntitiesPage:
             or {
                 "name": entity["name"] or "",
                 "new_entity_id": entity_id,
+                "icon": entity["icon_by_user"] or "",
                 "area_id": entity["area_id"] or "",
                 "aliases": ", ".join(entity["aliases"]),
                 "labels": ", ".join(entity["labels"]),
@@ -318,6 +324,12 @@ def _translated(chart: dict[str, Any], entity: Mapping[str, Any], gettext: Any) 
         for each in chart["series"]
     ]
     return {**chart, "series": series}
+
+
+def _icons(chosen: str, gettext: Callable[[str], str]) -> list[tuple[str, str, str]]:
+    """Return what can be chosen: value, text and icon; with one that others chose, of which we have no picture."""
+    found = [(name, gettext(text), icon) for name, (icon, text) in ICONS.items()]
+    return found if not chosen or chosen in ICONS else [(chosen, chosen, "circle"), *found]
 
 
 def _field_of(error: HubError, typed: Mapping[str, Any]) -> str:

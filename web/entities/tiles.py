@@ -56,7 +56,44 @@ CLASS_ICONS: Mapping[str, str] = {
     "battery": "gauge",
     "tv": "tv",
 }
-_OWN_ICONS = {"mdi:fan": "fan", "mdi:washing-machine": "washing-machine", "mdi:television": "tv"}
+ICONS: Mapping[str, tuple[str, str]] = {
+    "mdi:lightbulb": ("lightbulb", "Lamp"),
+    "mdi:power-plug": ("plug", "Plug"),
+    "mdi:power": ("power", "Switch"),
+    "mdi:fan": ("fan", "Fan"),
+    "mdi:thermometer": ("thermometer", "Temperature"),
+    "mdi:water": ("droplets", "Water"),
+    "mdi:weather-sunny": ("sun", "Sun"),
+    "mdi:weather-night": ("moon", "Night"),
+    "mdi:weather-partly-cloudy": ("cloud-sun", "Weather"),
+    "mdi:blinds": ("blinds", "Blinds"),
+    "mdi:door": ("door-open", "Door"),
+    "mdi:lock": ("lock", "Padlock"),
+    "mdi:key": ("key-round", "House key"),
+    "mdi:motion-sensor": ("radar", "Movement"),
+    "mdi:cctv": ("camera", "Camera"),
+    "mdi:television": ("tv", "Television"),
+    "mdi:speaker": ("volume-2", "Speaker"),
+    "mdi:microphone": ("mic", "Microphone"),
+    "mdi:washing-machine": ("washing-machine", "Washing machine"),
+    "mdi:gauge": ("gauge", "Meter"),
+    "mdi:flash": ("zap", "Energy"),
+    "mdi:bell": ("bell", "Bell"),
+    "mdi:alert": ("triangle-alert", "Warning"),
+    "mdi:home": ("house", "House"),
+    "mdi:account": ("user", "Person"),
+    "mdi:cellphone": ("smartphone", "Phone"),
+    "mdi:monitor": ("monitor", "Screen"),
+    "mdi:server": ("server", "Server"),
+    "mdi:palette": ("palette", "Scene"),
+    "mdi:clock": ("clock", "Clock"),
+    "mdi:robot": ("bot", "Robot"),
+    "mdi:trash-can": ("trash-2", "Bin"),
+    "mdi:email": ("mail", "Post"),
+    "mdi:star": ("star", "Star"),
+    "mdi:wrench": ("wrench", "Tool"),
+}
+"""By the name that integrations and people give: which of our icons shows it, and what it is in words."""
 _LIT = frozenset(
     {"on", "open", "opening", "playing", "paused", "buffering", "cleaning", "heat", "cool", "heat_cool", "auto"}
 )
@@ -125,7 +162,8 @@ class Choice(Struct, frozen=True):
 
 def icon_of(entity: Mapping[str, Any]) -> str:
     """Return the icon of an entity, as `entities.list` has it."""
-    known = _OWN_ICONS.get(entity.get("icon") or "") or CLASS_ICONS.get(entity.get("device_class") or "")
+    own, _ = ICONS.get(entity.get("icon") or "", ("", ""))
+    known = own or CLASS_ICONS.get(entity.get("device_class") or "")
     return known or DOMAIN_ICONS.get(entity["domain"], "puzzle")
 
 

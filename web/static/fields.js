@@ -5,6 +5,7 @@ import { t } from "./texts.js";
 
 const WAIT_MS = 150;
 let count = 0;
+const chosen = ({ value, text, dataset }) => ({ value, text, icon: dataset.icon });
 
 class Pick extends LitElement {
   static properties = {
@@ -34,11 +35,11 @@ class Pick extends LitElement {
       this.fieldId = field.id;
       if (!this.picked?.length) {
         const values = field.options
-          ? [...field.selectedOptions].filter((each) => each.value).map((each) => ({ value: each.value, text: each.text }))
+          ? [...field.selectedOptions].filter((each) => each.value).map(chosen)
           : field.value.split(",").map((each) => each.trim()).filter(Boolean).map((value) => ({ value, text: value }));
         this.picked = values;
       }
-      this.given = field.options ? [...field.options].filter((each) => each.value).map((each) => ({ value: each.value, text: each.text })) : null;
+      this.given = field.options ? [...field.options].filter((each) => each.value).map(chosen) : null;
       this.replaceChildren();
     }
     super.connectedCallback();

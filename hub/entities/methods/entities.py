@@ -13,6 +13,7 @@ from hub.core.schema import (
     AnyOf,
     In,
     Length,
+    Match,
     Optional,
     Range,
     Required,
@@ -66,6 +67,9 @@ _UPDATE = Schema(
         Optional("new_entity_id", description="A new id of the same domain."): entity_id,
         Optional("name", description="Its name; empty for that of its device."): _MAYBE,
         Optional("area_id", description="Its area; empty for that of its device."): _MAYBE,
+        Optional("icon", description="Its icon, such as mdi:fan; empty for its own."): AnyOf(
+            None, All(string, Match(r"^([a-z0-9-]{1,64}:[a-z0-9-]{1,64})?$", msg="expected an icon such as mdi:fan"))
+        ),
         Optional("labels"): _MANY,
         Optional("aliases", description="Further names by which people call it."): _MANY,
         Optional("hidden", description="Whether it is left out where an area is meant."): boolean,
@@ -148,7 +152,9 @@ class EntityMethods:
         changes = {key: value for key, value in call.params.items() if key not in ("entity_id", "new_entity_id")}
         if "new_entity_id" in call.params:
             changes["entity_id"] = call.params["new_entity_id"]
-        changes |= {key: changes[key] or None for key in ("area_id", "name") if key in changes}
+        if "icon" in changes:
+            changes["icon_by_user"] = changes.pop("icon")
+        changes |= {key: changes[key] or None for key in ("area_id", "name", "icon_by_user") if key in changes}
         entry = self._registry.update("entity", call.params["entity_id"], **changes)
         await self._registry.flush()
         return {"entity": self._shown(entry)}
@@ -209,6 +215,7 @@ class EntityMethods:
         handle = self._entities.get(entry.entity_id)
         return {
             **_plain(entry),
+            "icon": entry.shown_icon,
             "shown_name": self._registry.name_of(entry),
             "domain": entry.domain,
             "area": area.name if area is not None else None,
