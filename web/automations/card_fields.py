@@ -31,6 +31,7 @@ PICKS: Mapping[str, str] = {
     "area_id": "area",
     "model": "model",
     "channel": "channel",
+    "icon": "icon",
 }
 """What is picked, by key, where a text or a list of texts may stand."""
 STATES = frozenset({"from", "to", "not_from", "not_to", "state"})

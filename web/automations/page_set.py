@@ -25,7 +25,7 @@ from web.automations.service_data import ServiceFields
 from web.core.method_client import MethodClient
 from web.core.render import Renderer
 from web.core.suggestions import NameCatalog
-from web.entities.tiles import icon_of
+from web.entities.tiles import ICONS, icon_of
 
 if TYPE_CHECKING:
     from hub.hub import Hub
@@ -75,6 +75,9 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         if kind == "service":
             service = hub.services.get(*name.partition(".")[::2])
             return {"value": name, "text": (service and service.description) or name, "icon": "play" if service else ""}
+        if kind == "icon":
+            icon, text = ICONS.get(name, ("", name))
+            return {"value": name, "text": text, "icon": icon}
         known = {**dict(suggestions.options({"type": kind})), **(ANYBODY if kind == "person" else {})}
         return {"value": name, "text": known.get(name, name), "icon": PICK_ICONS.get(kind, "")}
 

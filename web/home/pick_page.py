@@ -1,4 +1,4 @@
-"""The suggestions of a picker: entities, devices, areas, people, agents, models, channels, services."""
+"""The suggestions of a picker: entities, devices, areas, people, agents, models, channels, services, icons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hub.security.people import People
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import Renderer, json_response
-from web.entities.tiles import icon_of
+from web.entities.tiles import ICONS, icon_of
 
 LIMIT = 50
 
@@ -48,6 +48,7 @@ class PickPage:
             "channel": self._channels,
             "device": self._devices,
             "entity": self._entities,
+            "icon": self._icons,
             "model": self._models,
             "person": self._persons,
             "service": self._services,
@@ -98,6 +99,10 @@ class PickPage:
     async def _channels(self, call: HttpCall) -> Iterable[Choice]:
         found = await self._client.ask(call, "channels.status")
         return [Choice(id, label, icon="send") for id, label in found["channelLabels"].items()]
+
+    async def _icons(self, call: HttpCall) -> Iterable[Choice]:
+        texts = catalogue(self._renderer.preferences(call).language)
+        return [Choice(name, texts.gettext(text), icon=icon) for name, (icon, text) in ICONS.items()]
 
     async def _services(self, call: HttpCall) -> Iterable[Choice]:
         texts = catalogue(self._renderer.preferences(call).language)

@@ -9,9 +9,10 @@ from hypothesis import example, given, strategies
 
 from hub.config.edit import parse_value
 from hub.core.errors import InvalidRequest, NotFound
-from web.automations.draft import perform, read_draft, read_item
+from web.automations.draft import ALREADY, NOT_A_NAME, AutomationDraft, perform, read_draft, read_item
+from web.automations.draft_changes import count_changes
 from web.automations.form import form_of, with_errors
-from web.automations.form_kinds import LISTS, fresh, kind_names, kind_of, own_keys
+from web.automations.form_kinds import FIELD, LISTS, SCRIPT_SHAPE, fresh, kind_names, kind_of, own_keys
 from web.automations.item_problems import by_name, problems_of
 from web.core.form_fields import MISSING, Control, control_of, parse_text
 from web.core.i18n import catalogue
@@ -276,3 +277,113 @@ def test_an_action_has_one_field_for_its_entities(place: dict[str, Any]) -> None
 
     (card,) = (card for card in form.cards() if card.what == "action")
     assert [control.key for control in card.fields].count("entity_id") == 1
+
+
+# --- scripts ---
+
+SCRIPT = """\
+alias: Greet  # kept
+fields:
+  who:  # the first
+    name: Whom
+    selector: {text: {}}
+  times:
+    default: 1
+    selector: {number: {min: 1, max: 5, mode: box}}
+sequence:
+  - event: greeted
+"""
+
+
+def of_script(text: str, **fields: str) -> AutomationDraft:
+    """Return the draft of a script's form; `__` stands for a dot and `___` for a colon in the names of fields."""
+    names = {name.replace("___", ":").replace("__", "."): value for name, value in fields.items()}
+    return read_draft(text, {name: [value] for name, value in names.items()}, shape=SCRIPT_SHAPE)
+
+
+def test_the_form_of_a_script_has_its_fields_and_its_steps() -> None:
+    form = form_of(read_item(SCRIPT), shape=SCRIPT_SHAPE)
+
+    assert [(card.path, card.what, card.kind, card.alias) for card in form.cards()] == [
+        ("fields.who", FIELD, "text", "Whom"),
+        ("fields.times", FIELD, "number", "times"),
+        ("sequence.0", "action", "event", ""),
+    ]
+    shown = {each.name: each.shown for each in form.controls() if isinstance(each, Control)}
+    assert shown["fields.who:key"] == "who"
+    assert shown["fields.times.selector.number.max"] == "5"
+    assert shown["fields.times.selector.number.mode"] == "box"
+    assert [each.name for each in form.fields] == ["alias", "description"]
+    posted = {each.name: [each.shown] for each in form.controls() if isinstance(each, Control)}
+    assert read_draft(SCRIPT, posted, shape=SCRIPT_SHAPE).text == SCRIPT
+
+
+def test_a_field_of_a_script_is_changed_and_renamed_in_its_place() -> None:
+    draft = of_script(SCRIPT, fields__times__selector__number__max="9", fields__who___key="whom")
+
+    assert draft.errors == {}
+    assert list(draft.item["fields"]) == ["whom", "times"]
+    assert draft.item["fields"]["whom"]["name"] == "Whom"
+    assert draft.item["fields"]["times"]["selector"] == {"number": {"min": 1, "max": 9, "mode": "box"}}
+    assert draft.opened == "fields.whom"
+    assert read_item(draft.text) == draft.item
+    assert "# kept" in draft.text
+
+
+@pytest.mark.parametrize(("key", "error"), [("1st", NOT_A_NAME), ("a b", NOT_A_NAME), ("times", ALREADY)])
+def test_a_field_keeps_its_key_when_another_is_no_name_or_taken(key: str, error: str) -> None:
+    draft = of_script(SCRIPT, fields__who___key=key)
+
+    assert draft.text == SCRIPT
+    assert (draft.shown, draft.errors) == ({"fields.who:key": key}, {"fields.who:key": error})
+
+
+def test_a_field_is_asked_for_in_another_way() -> None:
+    draft = of_script(SCRIPT, fields__times___kind="select")
+
+    assert draft.item["fields"]["times"] == {"default": 1, "selector": {"select": {}}}
+    assert draft.opened == "fields.times"
+
+
+def test_fields_are_added_under_names_of_their_own_and_removed() -> None:
+    draft = perform(of_script("alias: Empty\n"), "add:fields:field:number")
+    draft = perform(draft, "add:fields:field:number")
+
+    assert draft.item["fields"] == {"number": {"selector": {"number": {}}}, "number_2": {"selector": {"number": {}}}}
+    assert draft.opened == "fields.number_2"
+    assert list(perform(draft, "remove:fields.number").item["fields"]) == ["number_2"]
+    with pytest.raises(InvalidRequest):
+        perform(draft, "add:fields:field:nothing")
+
+
+def test_a_field_with_a_selector_that_the_form_does_not_know_is_yaml() -> None:
+    text = "fields:\n  room:\n    selector: {floor: {}}\n  any:\n"
+
+    kinds = {card.path: card.kind for card in form_of(read_item(text), shape=SCRIPT_SHAPE).cards()}
+
+    assert kinds == {"fields.room": None, "fields.any": "text"}
+
+
+def test_changes_of_fields_and_steps_are_counted() -> None:
+    new = of_script(SCRIPT, fields__who___key="whom", sequence__0__event="met", alias="Meet").item
+
+    assert count_changes(read_item(SCRIPT), new, SCRIPT_SHAPE) == 3
+
+
+# --- one card as YAML ---
+
+
+def test_a_card_is_shown_as_yaml_and_taken_back() -> None:
+    text = "alias: A\nactions:\n  - delay: 5  # a while\n  - event: x\n"
+    shown = perform(read_draft(text, {}), "as_yaml:actions.1")
+    (_, card) = form_of(shown.item, None, shown.as_yaml).cards()
+    assert (card.as_yaml, card.kind, [each.shown for each in card.fields if isinstance(each, Control)]) == (
+        *(True, "event", ["event: x"]),
+    )
+
+    draft = read_draft(text, {"as_yaml": ["actions.1"], "actions.1": ["delay: 7"]})
+
+    assert draft.text == text.replace("event: x", "delay: 7")
+    assert draft.as_yaml == {"actions.1"}
+    assert perform(draft, "as_form:actions.1").as_yaml == frozenset()
+    assert perform(draft, "remove:actions.0").as_yaml == frozenset()  # the paths of others may be others now
