@@ -13,6 +13,7 @@ from tests.web.test_pages import signed_in
     [
         ("agent", "", "main"),
         ("entity", "owner", "person.owner"),
+        ("icon", "washing", "mdi:washing-machine"),
         ("model", "script", "my_server/scripted"),
         ("person", "own", "owner"),
         ("service", "notify", "notify.notify"),
