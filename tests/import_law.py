@@ -30,6 +30,7 @@ PARTS = (
         "timeline",
         "gateway",
         "backup",
+        "daemon",
     ),
     "doctor",
 )

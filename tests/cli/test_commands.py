@@ -141,11 +141,13 @@ NEEDS_HUB = {
                 "nodes",
                 "pairing",
             ),
-            *("route", "sandbox", "script", "service", "skills", "state", "tools", "trace"),
+            *("route", "sandbox", "script", "skills", "state", "tools", "trace"),
         }
     ),
     ("call",),
     ("chat",),
+    ("service", "call"),
+    ("service", "list"),
     *(path for path in COMMANDS if path[0] in {"acp", "discover", "exec", "tool"}),
     ("tui",),
     ("context", "explain"),
@@ -169,7 +171,8 @@ NEEDS_HUB = {
     ("token", "revoke"),
 }
 NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "verify")}
-ALONE = sorted(set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - {("start",), ("demo",), ("node", "run")})
+OF_MACHINE = {("service", name) for name in ("install", "logs", "restart", "start", "status", "stop", "uninstall")}
+ALONE = sorted(set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - OF_MACHINE - {("start",), ("demo",), ("node", "run")})
 
 
 def typed(path: tuple[str, ...]) -> str:

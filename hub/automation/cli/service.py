@@ -1,4 +1,4 @@
-"""`homarus service`: what can be done in this home, by name."""
+"""`homarus service list|call`: what can be done in this home, by name."""
 
 from __future__ import annotations
 
@@ -17,17 +17,11 @@ CALL_LIMIT_S = 330.0
 """A service may take five minutes; the hub says so when it takes longer."""
 
 
-@click.group("service", cls=Group)
-def command() -> None:
-    """List and call services.
-
-    Example:
-      homarus service list
-      homarus service call agent.run --data '{"message": "Good morning"}'
-    """
+services = Group("service")
+"""These commands, for the group of that name."""
 
 
-@verb(command, columns=("service", "takes", "what it does"))
+@verb(services, columns=("service", "takes", "what it does"))
 def list_(client: HubClient) -> Answer:
     """List the services and their data.
 
@@ -38,7 +32,7 @@ def list_(client: HubClient) -> Answer:
     return found, [(each["service"], _fields(each), each["description"]) for each in found]
 
 
-@verb(command)
+@verb(services)
 @click.argument("name", metavar="DOMAIN.NAME")
 @click.option("--data", metavar="JSON", default="{}", callback=as_object, help="Its data, a JSON object.")
 @click.option("--timeout", "timeout_s", type=float, default=CALL_LIMIT_S, show_default=True, help="Seconds to wait.")
