@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,9 @@ async def setup(host, config):
     power = host.entities.add(EntityDescription("sensor", "power", device=device("Power"), unit="W"))
     for value in ("3", "17.5", "4"):
         power.set(value)
+    flow = host.entities.add(EntityDescription("sensor", "flow", device=device("Flow"), unit="l/min"))
+    for value in ("1", "2.5", "0"):
+        flow.set(value)
 """
 
 
@@ -174,3 +178,38 @@ async def test_the_pages_are_accessible_and_fit(signed_in: BrowserContext, path:
     page = await opened(signed_in, path)
 
     assert await faults(page) == []
+
+
+async def test_a_part_of_a_chart_is_looked_at_closely_and_one_line_alone(
+    signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    page = await opened(signed_in, "/devices/all?q=power")
+    await page.get_by_role("link", name="Power").click()
+    await is_ready(page)
+    await page.get_by_text("Compare", exact=True).click()
+    await page.get_by_role("combobox", name="Compare with").fill("Fl")
+    await page.get_by_role("option", name="Flow").click()
+    await page.get_by_role("button", name="Show").click()
+    await is_ready(page)
+    over = page.locator("#chart .u-over")
+    lines = page.locator("#chart .u-legend .u-series")
+    await expect(lines).to_have_count(3)  # the time is one
+
+    box = await over.bounding_box()
+    assert box is not None
+    before = await over.screenshot()
+    await page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 100)
+    await page.mouse.down()
+    await page.mouse.move(box["x"] + box["width"] - 4, box["y"] + 100, steps=8)
+    await page.mouse.up()
+    await page.mouse.move(0, 0)
+    closer = await over.screenshot()
+    await over.dblclick()
+    await page.mouse.move(0, 0)
+    again = await over.screenshot()
+    await lines.last.get_by_text("Flow").click()
+
+    await expect(lines.nth(1)).to_have_class(re.compile("u-off"))
+    await expect(lines.nth(2)).not_to_have_class(re.compile("u-off"))
+    assert before != closer
+    assert again == before
