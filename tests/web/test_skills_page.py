@@ -9,12 +9,22 @@ import pytest
 
 from tests.servers.hub_process import HubProcess
 from tests.skills.malicious import FRONT, REFUSED, TAGS, packed
+from tests.web.furnished_home import TextServer
 from tests.web.plain_browser import PlainBrowser, plain_browser
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with HubProcess(tmp_path_factory.mktemp("skills") / "home") as process:
+def elsewhere() -> Iterator[TextServer]:
+    with TextServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(elsewhere: TextServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("skills") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(f'network: {{allow_private: ["127.0.0.1:{elsewhere.port}"]}}\n')
+    with HubProcess(home) as process:
         yield process
 
 
@@ -115,6 +125,19 @@ async def test_the_bundled_skills_are_listed_and_switched_off_and_on(plain: Plai
 
     assert "switched off" in off
     assert "Ready" in plain.text("#skill")
+
+
+async def test_a_skill_comes_from_an_address_and_waits_to_be_enabled(
+    plain: PlainBrowser, elsewhere: TextServer
+) -> None:
+    elsewhere.text = f"{FRONT}Help by post."
+    plain.fill("Address of a ZIP file or a SKILL.md", elsewhere.url.replace("told.yaml", "SKILL.md"))
+
+    await plain.press("Install")
+
+    assert "not enabled" in plain.text("#skill")
+    assert elsewhere.url.rpartition("/")[0] in plain.text("#skill")
+    assert "Help by post." in plain.text("#skill .text")
 
 
 async def test_an_address_that_brings_no_skill_is_said_at_its_field_and_stays(plain: PlainBrowser) -> None:
