@@ -469,6 +469,7 @@ SCRIPT_TEXTS = (
     "Reconnecting…",
     "Replace",
     "Overwrite with mine",
+    "Save anyway",
     "Save the file",
     "Saving…",
     "Sign in",

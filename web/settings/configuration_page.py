@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from hub.config.errors import ConfigError
+from hub.config.errors import ConfigError, ConfigInvalid
 from hub.config.files import SECRETS_FILE
 from hub.config.history import APP, COMMAND, FILE as BY_HAND, PAGE
 from hub.core.errors import Conflict, NotFound
@@ -44,7 +44,15 @@ COMPLETE = Schema(
         Required("column"): All(integer, Range(min=1)),
     }
 )
-SAVE = Schema({Required("file"): FILE, Required("text"): TEXT, Required("base_hash"): HASH, Optional("save"): string})
+SAVE = Schema(
+    {
+        Required("file"): FILE,
+        Required("text"): TEXT,
+        Required("base_hash"): HASH,
+        Optional("save"): string,
+        Optional("anyway"): string,
+    }
+)
 RESTORE = Schema(
     {Required("file"): FILE, Required("version"): All(string, Length(max=200)), Required("base_hash"): HASH}
 )
@@ -126,15 +134,16 @@ class ConfigurationPage:
         return json_response({"options": await asyncio.to_thread(self._config.completions, *place)})
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /config/save`: save a file unless it changed since it was read."""
+        """`POST /config/save`: save a file unless it changed since it was read or, without `anyway`, has new errors."""
         fields = read_fields(call, SAVE)
-        return await self._write(call, fields["file"], fields["text"].replace("\r\n", "\n"), fields["base_hash"])
+        text = fields["text"].replace("\r\n", "\n")
+        return await self._write(call, fields["file"], text, fields["base_hash"], anyway="anyway" in fields)
 
     async def restore(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/restore`: write an earlier version; the one it replaces is kept in the history."""
         fields = read_fields(call, RESTORE)
         text = self._config.editor.history.read(fields["file"], fields["version"]).decode("utf-8", "replace")
-        return await self._write(call, fields["file"], text, fields["base_hash"])
+        return await self._write(call, fields["file"], text, fields["base_hash"], anyway=True)
 
     async def reload(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/reload`: read the files again and apply what changed."""
@@ -145,17 +154,25 @@ class ConfigurationPage:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    async def _write(self, call: HttpCall, name: str, text: str, base_hash: str) -> web.StreamResponse:
+    async def _write(self, call: HttpCall, name: str, text: str, base_hash: str, *, anyway: bool) -> web.StreamResponse:
         words = catalogue(self._renderer.preferences(call).language)
         try:
             async with self._writing:
-                saved = await asyncio.to_thread(self._config.write_file, name, text, base_hash or None)
+                saved = await asyncio.to_thread(
+                    self._config.write_file, name, text, base_hash or None, must_be_valid=not anyway
+                )
         except Conflict as conflict:
             if wants_json(call.request):
                 raise
             told = words.gettext("The file changed meanwhile. Nothing was saved; your text is still here.")
             found = str(conflict.details.get("hash") or "")
             return await self._editor(call, name, text, found, {"kind": "danger", "text": told}, status=409)
+        except ConfigInvalid as refused:
+            told = words.gettext("Nothing was saved, because there are problems; your text is still here.")
+            if wants_json(call.request):
+                return json_response({"message": told, "refused": True}, status=422)
+            notice = {"kind": "danger", "text": told}
+            return await self._editor(call, name, text, base_hash, notice, refused=refused.errors, status=422)
         told = _outcome(saved, await self._put_into_force(), words)
         if wants_json(call.request):
             return json_response({"hash": saved.hash, "valid": not saved.errors, "message": told})
@@ -177,10 +194,11 @@ class ConfigurationPage:
         base_hash: str,
         notice: dict[str, str] | None = None,
         *,
+        refused: Sequence[ConfigError] = (),
         status: int = 200,
     ) -> web.Response:
         problems = [
-            *(_problem(error, "error") for error in self._config.errors),
+            *(_problem(error, "error") for error in refused or self._config.errors),
             *(_problem(warning, "warning") for warning in self._config.warnings),
         ]
         names = self._config.editor.names()
@@ -198,6 +216,7 @@ class ConfigurationPage:
             },
             "problems": problems,
             "notice": notice,
+            "refused": bool(refused),
         }
         shown = RenderedPage("config", "Configuration", data, PATH, status, secret=True)
         return await self._renderer.respond(call, shown)

@@ -96,19 +96,27 @@ function save() {
   store(base);
 }
 
-async function store(against) {
+async function store(against, anyway) {
   const text = view.state.doc.toString();
   tell(t("Saving…"));
   let answer;
-  try { answer = await ask("/config/save", { file, text, base_hash: against }); }
+  try { answer = await ask("/config/save", { file, text, base_hash: against, ...(anyway && { anyway: "yes" }) }); }
   catch { tell(t("The hub cannot be reached right now. Your text is kept in this browser."), "danger"); return; }
   if (answer.status === 409) { conflict(answer.body); return; }
+  if (answer.body.refused) { refused(answer.body.message); return; }
   if (!answer.ok) { tell(`${answer.body.message || answer.status} ${t("Your text is kept in this browser.")}`, "danger"); return; }
   base = answer.body.hash;
   saved = text;
   keepDraft(view.state.doc.toString());
   tell(answer.body.message, answer.body.valid ? "good" : "warn");
   forceLinting(view);
+}
+
+function refused(message) {
+  const anyway = Object.assign(document.createElement("button"), { type: "button", className: "button", textContent: t("Save anyway") });
+  anyway.addEventListener("click", () => store(base, true));
+  tell(`${message} `, "danger");
+  state.append(anyway);
 }
 
 function conflict(body) {

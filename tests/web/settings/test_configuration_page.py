@@ -59,6 +59,26 @@ async def test_an_error_is_shown_in_place_and_can_be_mended(editor: Page, hub: H
     await expect(editor.get_by_role("button", name="Save")).to_be_disabled()
 
 
+async def test_a_broken_text_is_not_written_and_stays_until_it_is_saved_anyway(
+    chromium: Chromium, editor: Page, hub: HubProcess
+) -> None:
+    chromium.allowed.append("status of 422")
+    before = (hub.home / FILE).read_text()
+    await add_line(editor, "htpp: {}")
+    await editor.keyboard.press("Control+s")
+    await expect(editor.get_by_role("status").filter(has_text="Nothing was saved")).to_be_visible()
+    assert (hub.home / FILE).read_text() == before
+
+    await editor.reload()
+    await editor.wait_for_selector("#config-editor[data-ready]")
+    await expect(text_of(editor)).to_contain_text("htpp")
+    await editor.get_by_role("button", name="Save", exact=True).click()
+    await editor.get_by_role("button", name="Save anyway").click()
+
+    await expect(editor.get_by_role("status").filter(has_text="there are problems")).to_contain_text("Saved")
+    assert "htpp" in (hub.home / FILE).read_text()
+
+
 async def test_a_saved_change_takes_effect_at_once(editor: Page) -> None:
     await editor.locator(".cm-line", has_text="name: Home").click()
     await editor.keyboard.press("End")
@@ -126,10 +146,12 @@ async def test_an_earlier_version_is_compared_and_restored(editor: Page, hub: Hu
     assert (hub.home / FILE).read_text() == before
 
 
-async def test_a_problem_on_home_leads_to_its_line(editor: Page, hub: HubProcess) -> None:
+async def test_a_problem_on_home_leads_to_its_line(chromium: Chromium, editor: Page) -> None:
+    chromium.allowed.append("status of 422")
     await add_line(editor, "memory_typo: {}")
     await editor.get_by_role("button", name="Save").click()
-    await expect(editor.get_by_role("status").filter(has_text="Saved")).to_be_visible()
+    await editor.get_by_role("button", name="Save anyway").click()
+    await expect(editor.get_by_role("status").filter(has_text="Saved, but")).to_be_visible()
 
     await editor.goto("/")
     await editor.get_by_role("link", name=f"Open {FILE}").first.click()
