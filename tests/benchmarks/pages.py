@@ -26,8 +26,7 @@ from tests.web.conftest import sign_in
 from tests.web.test_chinese import pages_of_the_router
 from tests.web.test_pages import signed_in
 
-LOADS = 5
-REQUESTS = 20
+LOADS, REQUESTS, WARM = 5, 20, 3
 MANY = 10_000
 BEGUN_S = 1_800_000_000
 LISTS = {
@@ -110,9 +109,9 @@ async def _fill(folder: Path) -> None:
             await home.run(f"Question {number}", BEGUN_S + number, key=key)
 
 
-async def _answers(session: ClientSession, path: str) -> list[float]:
+async def _answers(session: ClientSession, path: str, count: int = REQUESTS) -> list[float]:
     taken = []
-    for _ in range(REQUESTS):
+    for _ in range(count):
         begun = time.perf_counter()
         async with session.get(path, headers={"Accept": "text/html"}) as response:
             await response.read()
@@ -155,7 +154,7 @@ def _kind(path: str, patterns: dict[str, re.Pattern[str]]) -> str | None:
 
 async def _cpu_ms(hub: HubProcess, session: ClientSession, path: str) -> float:
     process = psutil.Process(hub.pid)
-    await _answers(session, path)
+    await _answers(session, path, WARM)
     before = process.cpu_times()
     await _answers(session, path)
     after = process.cpu_times()
