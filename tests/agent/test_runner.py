@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -69,13 +70,12 @@ async def test_events_tell_the_run_in_order(house: AgentHouse, openai_server: Op
     await house.runner.run(house.request("hi", run_id="r1"))
 
     run = [(name, data) for name, data in house.events if name.startswith("run_")]
-    assert [name for name, _ in run] == [
+    assert [name for name, _ in groupby(name for name, _ in run)] == [
         "run_queued",
         "run_message",
         "run_started",
         "run_thinking",
-        "run_delta",
-        "run_delta",
+        "run_delta",  # one for each read from the model
         "run_message",
         "run_finished",
     ]

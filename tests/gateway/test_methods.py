@@ -53,7 +53,7 @@ async def test_frames_are_numbered_without_gaps(house: HubFixture) -> None:
 
 async def test_people_get_few_deltas_and_the_whole_text(house: HubFixture, openai_server: OpenAIServer) -> None:
     text = "word " * 200
-    openai_server.queue([{"text": text, "chunks": 200}])
+    openai_server.queue([{"text": "word "}, {"thinking": "hm"}] * 200)  # what comes at once, and is alike, is joined
     screen = {"id": "webchat-ui", "version": "1", "platform": "web", "mode": "ui"}
 
     async with connected(house, client=screen) as watcher, connected(house) as program:

@@ -10,7 +10,7 @@ import aiohttp
 import orjson
 
 from hub.models.chat_answer import ChatAnswer
-from hub.models.contract import FormatError, ModelError, ModelEvent, Overloaded
+from hub.models.contract import FormatError, ModelError, ModelEvent, Overloaded, TextDelta, ThinkingDelta
 from integrations.models.openai_compatible.faults import is_fault, read_fault
 from integrations.models.openai_compatible.sse import EventTooLong, SseParser
 
@@ -74,15 +74,17 @@ class StreamReader:
         done = False
         chunk = first or await self._read()
         while chunk and not done:
-            progress = False
-            for data in self._parsed(parser, chunk):
-                if data.strip() == DONE:
-                    done = True
-                    break
-                progress = True
-                for event in self._chunk(data):
+            parts = self._parsed(parser, chunk)
+            told: list[ModelEvent] = []
+            try:
+                done = self._take(parts, told)
+            except ModelError:
+                for event in told:
                     yield event
-            if progress:
+                raise
+            for event in told:
+                yield event
+            if len(parts) > done:
                 self._deadline = self._loop.time() + self._timeout_s
             if not done:
                 chunk = await self._next()
@@ -122,6 +124,15 @@ class StreamReader:
         if self._size > ANSWER_LIMIT_BYTES:
             raise FormatError(f"The answer of {self._who} is longer than {ANSWER_LIMIT_BYTES // 1024 // 1024} MiB.")
         return chunk
+
+    def _take(self, parts: list[bytes], told: list[ModelEvent]) -> bool:
+        """Add the events of what came at once to `told`; return whether the stream is done."""
+        for data in parts:
+            if data.strip() == DONE:
+                return True
+            for event in self._chunk(data):
+                _add(told, event)
+        return False
 
     def _parsed(self, parser: SseParser, chunk: bytes) -> list[bytes]:
         try:
@@ -181,3 +192,14 @@ class StreamReader:
     def _nonsense(self, data: bytes) -> FormatError:
         shown = data[:120].decode("utf-8", "replace")
         return FormatError(f"{self._who} sent something that is not part of an answer: {shown!r}")
+
+
+def _add(told: list[ModelEvent], event: ModelEvent) -> None:
+    """Add an event; text that comes with text before it joins that: every piece passes the whole hub."""
+    last = told[-1] if told else None
+    if isinstance(event, TextDelta) and isinstance(last, TextDelta):
+        told[-1] = TextDelta(last.text + event.text)
+    elif isinstance(event, ThinkingDelta) and isinstance(last, ThinkingDelta) and last.signature is None:
+        told[-1] = ThinkingDelta(last.text + event.text, event.signature)
+    else:
+        told.append(event)

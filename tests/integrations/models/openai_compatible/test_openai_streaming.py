@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import aiohttp
+import msgspec
 import pytest
+from aiohttp.base_protocol import BaseProtocol
 
 from hub.core.clock import Clock
 from hub.models.contract import (
@@ -26,6 +29,7 @@ from hub.models.contract import (
     user_message,
 )
 from hub.models.provider_config import ProviderConfig
+from integrations.models.openai_compatible.answer import StreamReader
 from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.integrations.models.openai_compatible.conftest import KEY, Ask
 from tests.servers.openai_server import OpenAIServer
@@ -51,6 +55,36 @@ async def test_text_usage_and_stop_come_in_this_order(openai_server: OpenAIServe
 
     assert text_of(events) == "Grüße 你好"
     assert events[-2:] == [UsageEvent(Usage(8, 3, 4)), StopEvent(StopReason.END)]
+
+
+def said(**delta: str) -> bytes:
+    return b"data: %b\n\n" % msgspec.json.encode({"choices": [{"delta": delta}]})
+
+
+async def test_text_that_comes_at_once_is_one_event_also_before_a_fault() -> None:
+    protocol = BaseProtocol(asyncio.get_running_loop())
+    content = aiohttp.StreamReader(protocol, 2**16)
+    content.feed_data(said(reasoning="Let me ") + said(reasoning="see.") + said(content="Gr") + said(content="üße"))
+    content.feed_data(b'data: {"error": {"message": "no"}}\n\n')
+    reader = StreamReader(
+        content,
+        json=False,
+        timeout_s=9,
+        deadline=asyncio.get_running_loop().time() + 9,
+        who="x/m",
+        known_ids=set,
+        fault=lambda status, code, message: Overloaded(message),
+    )
+    events: list[Any] = []
+
+    async def read() -> None:
+        async for event in reader.events():
+            events.append(event)
+
+    with pytest.raises(Overloaded, match="no"):
+        await read()
+
+    assert events == [ThinkingDelta("Let me see."), TextDelta("Grüße")]
 
 
 async def test_the_request_carries_key_headers_and_prompt(openai_server: OpenAIServer, ask: Ask) -> None:
