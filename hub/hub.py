@@ -15,6 +15,7 @@ from hub.automation.component import AutomationComponent, AutomationComponentDep
 from hub.backup.component import BackupComponent
 from hub.config.component import ConfigWatchComponent
 from hub.core.clock import Clock
+from hub.doctor.component import AuditComponent
 from hub.entities.component import EntitiesComponent
 from hub.foundation import read_home
 from hub.gateway.component.access import AccessComponent, AccessDependencies
@@ -88,10 +89,8 @@ class Hub(Lifecycle):
         self.agent_secrets = tools.secrets
         entities = EntitiesComponent(base, services=self.services, history=self.history)
         self.entities, self.targets = entities.entities, entities.targets
-        hooks = HooksComponent(base, tools=self.tools)
-        self.hooks = hooks.hooks
-        models = ModelsComponent(base, db=self.db)
-        self.models = models.models
+        hooks, models = HooksComponent(base, tools=self.tools), ModelsComponent(base, db=self.db)
+        self.hooks, self.models = hooks.hooks, models.models
         sessions = SessionsComponent(base, db=self.db)
         self.sessions, self.transcript_search = sessions.sessions, sessions.search
         agents = AgentsComponent(
@@ -237,6 +236,7 @@ class Hub(Lifecycle):
             skills,
             timeline,
             backup,
+            AuditComponent(base, self.gateway, access, self.automation.parts.timetable, apply=self.apply),
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )
 

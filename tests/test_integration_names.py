@@ -31,6 +31,7 @@ OTHER_MEANINGS = frozenset(
         ("gateway/methods/client_start.py", "speech"),  # a key of the wire protocol
         ("nodes/offered_tools.py", "mcp"),  # another
         ("messaging/outbox/markup.py", "irc"),  # a flavour of markup
+        ("doctor/audit/audit_context.py", "shell"),  # a group of tools
         ("timeline/hub_sources.py", "shell"),  # a key of what an approval is about
         ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
     }

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
+    from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
     from web.settings.status_page import StatusPage
     from web.skills.skills_page import SkillsPage
@@ -205,6 +206,7 @@ class Dashboard:
             *memory_routes.routes(memory),
             *settings_routes.form_routes(settings, people, LazyPages(self._load_logs), LazyPages(self._load_status)),
             *home_routes.notification_routes(LazyPages(self._load_notifications)),
+            *settings_routes.security_routes(LazyPages(self._load_security)),
             *settings_routes.backup_routes(LazyPages(lambda: self._load_backup(settings))),
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
@@ -347,6 +349,11 @@ class Dashboard:
 
         hub = self._hub
         return lambda: PeoplePage(self._renderer, self._client, lambda: hub.people, hub.config, self._put_into_force)
+
+    def _load_security(self) -> Callable[[], SecurityPage]:
+        from web.settings.security_page import SecurityPage
+
+        return lambda: SecurityPage(self._renderer, self._client)
 
     def _load_backup(self, settings: LazyPages[SettingsPage]) -> Callable[[], BackupPage]:
         from web.settings.backup_page import BackupPage

@@ -204,6 +204,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "token.create",
         "token.list",
         "token.revoke",
+        "security.audit",
+        "security.fix",
         "update.status",
     }
 

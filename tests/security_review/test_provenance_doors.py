@@ -300,7 +300,7 @@ NOT_INTO_CONVERSATIONS = {
         *("agents.get", "agents.delete", "models.providers.remove"),
         *("backup.create", "backup.list", "backup.status", "backup.verify", "backup.delete"),
         *("backup.preview", "backup.restore", "backup.goBack", "backup.forgetReplaced"),  # as they were said
-        *("repairs.fix", "repairs.ignore"),
+        *("repairs.fix", "repairs.ignore", "security.audit", "security.fix"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
@@ -337,7 +337,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /settings/people/person", "POST /settings/people/remove", "POST /settings/privacy/forget"),
         *("POST /settings/status/fix", "POST /settings/status/ignore"),
         *(f"POST /settings/backup/{each}" for each in ("back", "create", "delete", "forget", "open", "restore")),
-        *("POST /settings/backup/upload", "POST /settings/backup/verify"),
+        *("POST /settings/backup/upload", "POST /settings/backup/verify", "POST /settings/security/mend"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),

@@ -38,6 +38,7 @@ PAGES = [
     "/settings",
     "/settings/privacy",
     "/settings/people",
+    "/settings/security",
     "/settings/backup",
     "/settings/logs",
     "/settings/status",

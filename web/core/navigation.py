@@ -146,6 +146,7 @@ GROUPS = (
                     Tab("/settings/people", "People and sign-in"),
                     Tab("/settings/network", "Network"),
                     Tab("/settings/privacy", "Privacy and approvals"),
+                    Tab("/settings/security", "Security"),
                     Tab("/settings/status", "Status"),
                     Tab("/settings/backup", "Backup"),
                     Tab("/settings/files", "Files"),

@@ -16,6 +16,7 @@ LOOK: Mapping[str, str] = {
     "models": "/agents/models",
     "outbox": "/channels/unsent",
     "script": "/scripts",
+    "security": "/settings/security",
 }
 """The page that shows more of what a source reports."""
 

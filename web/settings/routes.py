@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
     from web.settings.people_page import PeoplePage
+    from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
     from web.settings.status_page import StatusPage
 
@@ -48,6 +49,14 @@ def backup_routes(backup: LazyPages[BackupPage]) -> list[Route]:
         form("/settings/backup/restore", backup.handler(lambda each: each.restore), ADMIN),
         form("/settings/backup/back", backup.handler(lambda each: each.go_back), ADMIN),
         form("/settings/backup/forget", backup.handler(lambda each: each.forget), ADMIN),
+    ]
+
+
+def security_routes(security: LazyPages[SecurityPage]) -> list[Route]:
+    """Return the routes of the security audit."""
+    return [
+        page("/settings/security", security.handler(lambda each: each.show), ADMIN),
+        form("/settings/security/mend", security.handler(lambda each: each.mend), ADMIN),
     ]
 
 

@@ -20,17 +20,36 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor", cls=CliCommand)
-@click.option("--fix", is_flag=True, help="Fix file permissions; nothing else is ever changed.")
+@click.option("--fix", is_flag=True, help="Fix file permissions; with --security, all above a note that can be fixed.")
+@click.option("--security", is_flag=True, help="Say instead who can reach what, and what is too open, the worst first.")
+@click.option("--deep", is_flag=True, help="With --security: try the hub's ports, as somebody without a credential.")
+@click.option("--only", multiple=True, metavar="CHECK", help="With --security: these checks alone (again for each).")
 @home_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    fix: bool,
+    security: bool,
+    deep: bool,
+    only: tuple[str, ...],
+    home: Path,
+    as_json: bool,
+) -> None:
     """Check the home, its configuration and the machine, and say how to fix problems. Exits 1 on findings.
 
     Example:
       homarus doctor
       homarus doctor --fix
+      homarus doctor --security --deep
+      homarus doctor --security --fix --only channels.open
     """
+    if security:
+        from hub.doctor.cli.security import look
+
+        ctx.exit(look(home, deep=deep, fix=fix, only=only, as_json=as_json))
+    if deep or only:
+        raise CommandFailed("--deep and --only belong to --security", Exit.USAGE)
     from hub.doctor.examination import DoctorReport, examine, mend
     from hub.doctor.registry import checks_for
 
