@@ -17,6 +17,8 @@ MIRRORS = {"hub": "tests", "node": "tests/node_program", "examples": "tests/inte
 """Where the mirror of a folder is not `tests/` and its name; commands are tried in `tests/cli`."""
 ROOF = Path("tests/test_hub.py")
 """Tries what lies in no part."""
+HOST = Path("tests/test_host.py")
+"""Tries what integrations are handed."""
 
 
 def mirror_of(path: str, checkout: Path = CHECKOUT) -> list[str]:
@@ -40,6 +42,8 @@ def _mirror(inner: Path) -> Path | None:
     top, *rest = inner.with_suffix("").parts
     if top == "hub" and rest[1:2] == ["cli"]:
         return Path(f"tests/cli/test_{rest[0]}.py")
+    if top == "hub" and rest[:1] == ["host"]:
+        return HOST
     below = Path(MIRRORS.get(top, f"tests/{top}"))
     if below.suffix:
         return below
