@@ -28,7 +28,7 @@ class Lifecycle:
     Whoever inherits sets `components`, in the order in which they start, and `opening`, which makes the last stage.
 
     Args:
-        version: Of the hub.
+        version: The version of the hub.
     """
 
     components: tuple[Component, ...] = ()

@@ -35,7 +35,7 @@ class BoundProgram:
 
     Attributes:
         name: The program's path as it was found; programs with many names depend on it.
-        path: Of the program, without symlinks.
+        path: The path of the program, without symlinks.
         digest: SHA-256 of the program.
         system: Whether only the machine's owner can change the program.
         cwd: The folder, without symlinks.

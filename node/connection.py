@@ -44,8 +44,8 @@ class Refused(Exception):
 
     Args:
         message: Its message.
-        code: Of the reason.
-        request_id: Of the request that a person approves, when it waits for one.
+        code: The code of the reason.
+        request_id: The id of the request that a person approves, when it waits for one.
     """
 
     def __init__(self, message: str, code: str = "", request_id: str = "") -> None:

@@ -7,8 +7,8 @@ class NodeError(Exception):
     """A command failed or was refused.
 
     Args:
-        code: As the protocol names it: `INVALID_PARAMS`, `UNAVAILABLE`, `TIMEOUT`, `SYSTEM_RUN_DENIED`, …
-        message: For people.
+        code: The code as the protocol names it: `INVALID_PARAMS`, `UNAVAILABLE`, `TIMEOUT`, `SYSTEM_RUN_DENIED`, …
+        message: The message shown to people.
     """
 
     def __init__(self, code: str, message: str) -> None:

@@ -24,9 +24,9 @@ class NodeSettings:
     """The node's stored settings.
 
     Attributes:
-        url: Of the gateway, `wss://…`, or `ws://` on this machine.
-        name: For people.
-        device_token: From the hub, once it is paired.
+        url: The URL of the gateway, `wss://…`, or `ws://` on this machine.
+        name: The name shown to people.
+        device_token: The device token from the hub, once it is paired.
         certificate: File of the authority that signed the hub's certificate; empty for the system's.
         shared: The folder that file commands reach; empty for none.
         deny: Commands that are never offered.

@@ -25,7 +25,7 @@ class Invocations:
 
     Args:
         handlers: By command, all that is offered.
-        node_id: Of this node.
+        node_id: The id of this node.
     """
 
     def __init__(self, handlers: Mapping[str, Handler], node_id: str) -> None:

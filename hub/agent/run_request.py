@@ -42,7 +42,7 @@ class RunResult(Struct, frozen=True):
         status: How it ended.
         reply: Its last message; with a status other than ok, its text until then.
         messages: Its additions to the conversation after the user's message, in order; empty when read from storage.
-        usage: Of all its model calls.
+        usage: The usage of all its model calls.
         stop: Why it stopped: end, length, refused, tool_calls, aborted, limit, timeout, error.
         error: `{code, message, …}` unless the status is ok.
         model: `provider/id` of the model that spoke last.

@@ -102,7 +102,7 @@ def open_archive(path: Path, passphrase: str = "") -> Iterator[BackupArchive]:
     """Open an archive; its head has been read and judged.
 
     Args:
-        passphrase: Of an encrypted one.
+        passphrase: The passphrase of an encrypted one.
 
     Raises:
         WrongPassphrase: It is encrypted with another one, or none was given.

@@ -52,7 +52,7 @@ class BackupRun(Struct, frozen=True):
     """The outcome of a backup.
 
     Attributes:
-        name: Of the archive; empty when there is none.
+        name: The name of the archive; empty when there is none.
         error: Why it failed, or a copy of it; empty when all went well.
         copies: The places that have it, by kind.
         left_out: How much is not in it, by reason.

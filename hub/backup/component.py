@@ -37,7 +37,7 @@ class BackupComponent(Component):
     Args:
         security: Guards what is sent to a place elsewhere.
         gateway: Tells clients how far one is.
-        timetable: Of all schedules.
+        timetable: The timetable of all schedules.
         services: Get `backup.create`.
         restart: Lets a new hub replace this one, on a restored home.
     """

@@ -28,7 +28,7 @@ class BackupHead(Struct, frozen=True):
     """The first file of an archive.
 
     Attributes:
-        format: Of the archive.
+        format: The format of the archive.
         program: The version of Homarus that made it.
         schemas: The schema version of each database.
         made_ms: When, milliseconds since the epoch.

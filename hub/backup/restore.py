@@ -35,7 +35,7 @@ class StagedHome(Struct, frozen=True):
     """A home that was prepared.
 
     Attributes:
-        head: Of its archive.
+        head: The head of its archive.
         files: How many there are.
         settled: The open work that was closed in it, by kind.
     """
@@ -49,7 +49,7 @@ class Preview(Struct, frozen=True):
     """The content of an archive, before anything of it is used.
 
     Attributes:
-        size_bytes: Of the archive.
+        size_bytes: The size of the archive.
         replaces: What there is in the present home that would be replaced: files by the first part of their path.
     """
 

@@ -28,7 +28,7 @@ class Choices(Struct, frozen=True):
     """The choices for a new home.
 
     Attributes:
-        name: Of the home.
+        name: The name of the home.
         time_zone: IANA name.
         language: Such as en.
         provider: A model provider with its key.

@@ -23,7 +23,7 @@ class RemoteHome:
         host: Name or address.
         port: TCP port.
         tls: Whether it is asked over TLS.
-        prefix: Of its paths, behind a proxy.
+        prefix: The prefix of its paths, behind a proxy.
         token: The token presented to it.
     """
 

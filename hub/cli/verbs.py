@@ -24,7 +24,7 @@ def verb(
     """Add a function to a group as a command; it gets a `HubClient` and its parameters, and supplies the help.
 
     Args:
-        name: Of the command; the function's without it.
+        name: The name of the command; the function's without it.
         columns: The header of its table.
         empty: What is printed instead of a table without rows.
     """

@@ -29,7 +29,7 @@ def completions(
         schema: JSON Schema of the whole configuration.
         prefix: The keys that lead to the text's root, when it is an included file.
         text: The text, complete or not.
-        line, column: From 1.
+        line, column: Counted from 1.
         secrets: Names in secrets.yaml.
     """
     lines = text.split("\n")

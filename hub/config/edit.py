@@ -80,7 +80,7 @@ def replace_word(text: str, line: int, old: str, new: str) -> str:
     """Return the text with the first such word of a line replaced.
 
     Args:
-        line: From 1.
+        line: Counted from 1.
         old, new: Words without white space.
 
     Raises:

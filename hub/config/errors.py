@@ -19,7 +19,7 @@ class ConfigError:
 
     Attributes:
         file: Relative to the home directory.
-        line, column: From 1.
+        line, column: Counted from 1.
         path: The key, such as `automation[0].triggers[1].at`; empty for a whole file.
         message: The problem and what was expected.
         hint: What to do, such as `did you mean "http"?`; may be empty.

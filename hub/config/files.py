@@ -22,7 +22,7 @@ class FileProblem(HubError):
     Args:
         message: The problem.
         hint: What to do.
-        line, column: From 0.
+        line, column: Counted from 0.
         missing: Whether there is no such file.
     """
 

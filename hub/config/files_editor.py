@@ -46,8 +46,8 @@ class Saved(Struct, frozen=True):
 
     Attributes:
         file: Its name.
-        hash: Of its new content.
-        errors, warnings: Of the whole configuration with it.
+        hash: The hash of its new content.
+        errors, warnings: Properties of the whole configuration with it.
         version: The previous version, in the history.
     """
 
@@ -74,8 +74,8 @@ class EditPlace(Struct, frozen=True):
     Attributes:
         file: Its name.
         keys: The path to the value within this file.
-        text: Of the whole file.
-        hash: Of the whole file, to be passed to `write_file`; None when there is no file yet.
+        text: The text of the whole file.
+        hash: The hash of the whole file, to be passed to `write_file`; None when there is no file yet.
     """
 
     file: str

@@ -58,7 +58,7 @@ class SpanNode(Struct):
         kind: Its kind.
         start, end: Characters from the beginning of the text; `end` is behind its last own character, before
             whitespace and comments.
-        column: Of its start, from 0.
+        column: The column of its start, from 0.
         flow: Whether it is written with braces, or is inside such.
         data: Its value; tags are kept as `Tagged`.
         entries: Keys and values of a mapping.

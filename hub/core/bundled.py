@@ -9,7 +9,7 @@ def find_bundled(name: str, marker: str) -> Path | None:
     """Return such a folder: next to `hub` in a checkout, inside it in an installed package.
 
     Args:
-        name: Of the folder.
+        name: The name of the folder.
         marker: A path inside it without which it is not whole; None is returned then.
     """
     hub = Path(__file__).resolve().parents[1]

@@ -19,7 +19,7 @@ class Executor:
     """A few threads for one kind of work; started by the first call.
 
     Args:
-        name: Of the kind of work.
+        name: The name of the kind of work.
         threads: How many there are at most; further calls wait their turn.
     """
 

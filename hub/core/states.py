@@ -25,7 +25,7 @@ class EntityState:
 
     Attributes:
         entity_id: `<domain>.<object id>`.
-        state: At most 255 characters.
+        state: The state, at most 255 characters.
         attributes: Further plain data.
         last_changed: Seconds since the epoch when `state` last changed.
         last_updated: Seconds since the epoch when anything of it last changed.

@@ -17,7 +17,7 @@ class SurfaceGroup(FirstUse[Mapping[str, S]]):
     """Surfaces that are imported together, with the first use of one of them.
 
     Args:
-        name: Of the group in the table.
+        name: The name of the group in the table.
         rows: Its part of the table.
         load: Imports their modules and returns them; it is called in a thread, and does nothing else there.
     """

@@ -84,7 +84,7 @@ class HttpCall(Struct, frozen=True):
         caller: The caller; None on public routes without a credential.
         params: Path parameters.
         body: Parsed and validated JSON when the route has a schema, else the raw bytes.
-        address: Of the client, after trusted proxies were taken into account.
+        address: The address of the client, after trusted proxies were taken into account.
     """
 
     request: web.Request

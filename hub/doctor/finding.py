@@ -48,7 +48,7 @@ class Check(Struct, frozen=True):
 
     Attributes:
         name: Short, stable.
-        title: For people.
+        title: The title shown to people.
         look: Returns what it finds; changes nothing.
         needs_home: Whether it makes sense only when the home directory is there.
     """

@@ -36,7 +36,7 @@ class DeviceEntry(Struct, frozen=True, omit_defaults=True):
     """A device.
 
     Attributes:
-        name: As it calls itself.
+        name: The name as it calls itself.
         name_by_user: As its owner calls it.
     """
 
@@ -67,7 +67,7 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         source, unique_id: Distinguish it from all others.
-        name: As its owner calls it.
+        name: The name as its owner calls it.
         original_name: As its integration calls it, beside its device's name.
         is_full_name: Whether that name is in it already.
         icon: As its integration shows it.

@@ -47,7 +47,7 @@ class HomeHook(Struct, frozen=True):
         name: The name of the folder.
         file: Its HOOK.md; None when it cannot be read.
         error: Why it is broken.
-        digest: Of all its files; empty when they cannot be read.
+        digest: The digest of all its files; empty when they cannot be read.
         files: Its files.
         bundled: Whether it came with the hub.
         guards: The guards that refuse their subjects, since it was enabled with them and cannot be called.
@@ -142,7 +142,7 @@ class HomeHooks:
         """Enable a hook until its files change.
 
         Args:
-            digest: Of the reviewed files.
+            digest: The digest of the reviewed files.
 
         Raises:
             NotFound: There is none of that name.

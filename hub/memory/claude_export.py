@@ -40,7 +40,7 @@ class ExportFiles(Struct, frozen=True):
 
     Attributes:
         names: Without their folder.
-        limit_bytes: Of one file, unpacked.
+        limit_bytes: The limit of one file, unpacked.
         entries: Files an archive may have.
     """
 

@@ -57,7 +57,7 @@ class Passage(Struct, frozen=True):
         day: `YYYY-MM-DD` of its source.
         trusted: False for what its source, or its file, calls untrusted; without a source that can be read, for what
             has the mark of such a source anywhere.
-        person, session: Of its source, or of its file; the person is None when it is not known who it was.
+        person, session: Properties of its source, or of its file; the person is None when it is not known who it was.
         struck: Whether it holds no longer.
         noted: `YYYY-MM-DD HH:MM` of its source.
         also: Further days on which the same was noted, as `YYYY-MM-DD`.

@@ -14,7 +14,7 @@ class MemoryFile(Struct, frozen=True):
     """A memory file.
 
     Attributes:
-        path: As in `Hit.path`.
+        path: The path, as in `Hit.path`.
         area: Its area: `private`, `shared`, `person-<id>`, `group-<id>`.
         size_bytes, changed_ms: Facts of the file; milliseconds since the epoch.
         day: `YYYY-MM-DD` when it is a day's.

@@ -122,7 +122,7 @@ def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRule
     To an English model most Chinese texts are alike; with its full share it hides what is found by word.
 
     Args:
-        rules: As configured.
+        rules: The rules as configured.
         query: The question.
         model: The model of the vectors; None when there are none.
     """

@@ -86,7 +86,7 @@ class CanFind(Protocol):
         """Return the delivery of a message whose sending was cut off, or None when the platform does not have it.
 
         Args:
-            message: As it was sent.
+            message: The message as it was sent.
             since: When, in seconds since the epoch.
 
         Raises:

@@ -38,8 +38,8 @@ class ChannelAccounts:
 
     Args:
         config: The configuration, and its files.
-        channels: Those that are logged in.
-        integrations: Those that bring channels.
+        channels: The channels that are logged in.
+        integrations: The integrations that bring channels.
         apply: Applies a changed configuration.
     """
 

@@ -109,7 +109,7 @@ class InboundMessage(Struct, frozen=True):
         sender: Typed stable identity, `telegram:user:123`; never a name.
         text: The text, or the caption of the media.
         images: Images that came with it.
-        sender_name: For people; never authorises.
+        sender_name: The name shown to people; never authorises.
         mentioned: Whether the assistant was addressed, in a group.
         sent_at: Seconds since the epoch, as the platform reports.
         media: Attachments that were not fetched.
@@ -160,7 +160,7 @@ class InboundEvent(Struct, frozen=True):
         address: The conversation.
         event_id: The platform's id; (channel, account id, peer, event id) is handled once, ever.
         sender: Typed stable identity of who did it.
-        sender_name: For people; never authorises.
+        sender_name: The name shown to people; never authorises.
     """
 
     address: Address

@@ -21,7 +21,7 @@ async def answering_model(
     Args:
         models: The registry.
         ref: The intended model; None is the default.
-        credentials: Those of each provider that may be used, see `ModelRegistry.candidates`.
+        credentials: The credentials of each provider that may be used, see `ModelRegistry.candidates`.
     """
     try:
         first, *others = await models.candidates(ref, credentials=credentials)

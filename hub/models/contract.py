@@ -161,7 +161,7 @@ class ModelRequest(Struct, frozen=True):
         temperature: None leaves it to the provider.
         thinking: off | minimal | low | medium | high, or None for the model's default.
         session_key: The conversation, for providers that cache by it and for the offline model.
-        timeout_s: Until the first event; then between two events.
+        timeout_s: The time until the first event; then between two events.
         extra: Provider-specific parameters from the configuration (`params`), sent as they are.
         tool_choice: `required`, or the name of the tool to call; None leaves it to the model.
         form: The form of the answer, for providers that can keep to one.
@@ -263,13 +263,13 @@ class ModelInfo(Struct, frozen=True):
     """The properties of a model.
 
     Attributes:
-        id: As the provider knows it.
+        id: The id as the provider knows it.
         provider: Name of the provider in the configuration.
         context_window: Tokens in and out together; 200 000 where nothing is known of it.
         max_output_tokens: Bound on an answer, when known.
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
         tools, images, thinking: Its abilities.
-        name: For people.
+        name: The name shown to people.
         program: Whether it acts by itself, outside the rules for tools; what it says counts as words from outside.
     """
 

@@ -67,7 +67,7 @@ class Attempt(Struct, frozen=True):
 
     Attributes:
         candidate: The model that is called now.
-        number: Of the call, from 1, over all models.
+        number: The number of the call, from 1, over all models.
         error: Why the call before failed; None for the first.
         delay_s: How long was waited.
     """

@@ -52,7 +52,7 @@ class ModelInfos:
 
         Args:
             config: Its provider.
-            model_id: As the provider knows it.
+            model_id: The id as the provider knows it.
             known: What the provider itself knows, where the catalog knows nothing.
         """
         key = (config.name, model_id, known is None)

@@ -15,12 +15,12 @@ class OAuthEndpoint(Struct, frozen=True):
     Attributes:
         authorize_url: The page that a person opens.
         token_url: The address for exchanging a code and refreshing a token.
-        client_id: Of the application.
+        client_id: The id of the application.
         scope: The requested scope.
         redirect_url: Where the page leads back to: an address on this machine that the hub listens on.
         extra: Further parameters of the page.
         api_key_exchange: Whether the identity is exchanged for an API key, which does not end.
-        client_secret: Of an application that has one.
+        client_secret: The secret of an application that has one.
     """
 
     authorize_url: str

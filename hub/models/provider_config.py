@@ -64,7 +64,7 @@ class ProviderConfig(Struct, frozen=True):
         key_source: How people know the key: `configuration` or the environment variable.
         headers: Further headers; values may be secret.
         models: The configured ones, in order.
-        timeout_s: Until the first event, then between two.
+        timeout_s: The time until the first event, then between two.
         proxy: HTTP proxy.
         params: Sent with every call.
         origin: Its origin.

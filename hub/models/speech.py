@@ -16,7 +16,7 @@ class AudioKind(Struct, frozen=True):
 
     Attributes:
         mime_type: Such as audio/ogg.
-        suffix: Of a file's name.
+        suffix: The suffix of a file's name.
         as_voice: Whether chat apps show it as a voice message.
     """
 

@@ -19,7 +19,7 @@ class Vendor(Struct, frozen=True):
     """A vendor's facts.
 
     Attributes:
-        name: As in `providers:` and before the slash of a model.
+        name: The name, as in `providers:` and before the slash of a model.
         api: The integration for it.
         base_url: Its address, for those spoken to by our own client.
         key_variables: Environment variables that may hold its key, the first that is set counts.

@@ -14,7 +14,7 @@ class Node(Protocol):
 
     Attributes:
         id: Its identity, which the transport has proved; it never changes.
-        name: For people.
+        name: The name shown to people.
         platform: `ios`, `android`, `macos`, `linux`, …
         commands: Its commands: `camera.snap`, `location.get`, …
         permissions: The permissions its owner gave it, by name.
@@ -45,7 +45,7 @@ class Node(Protocol):
 
         Args:
             command: One of `commands`.
-            params: As the command has them.
+            params: The parameters as the command has them.
             timeout_s: Seconds after which the hub no longer waits, and cancels.
             idempotency_key: The same key means the same invocation: the node does not act twice.
 

@@ -64,7 +64,7 @@ class Dial:
     """One connection to one host: resolver, socket factory, and their refusals.
 
     Args:
-        host: As the URL names it, without brackets.
+        host: The host as the URL names it, without brackets.
         port: The port of the URL.
         private: Whether its owner named `host:port` as a private target.
         look_up: Asks for the addresses of a name.

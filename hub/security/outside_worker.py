@@ -38,7 +38,7 @@ class ReadAnswer(msgspec.Struct):
 
     Attributes:
         result: As msgpack.
-        code: Of the error that the function raised on purpose; empty when there was none.
+        code: The code of the error that the function raised on purpose; empty when there was none.
         failed: Any other error: its kind.
         retires: Whether the process ends with this answer.
     """

@@ -89,7 +89,7 @@ class Person(Struct, frozen=True):
 
     Attributes:
         id: Stable; it identifies the person in storage.
-        name: For people.
+        name: The name shown to people.
         owner: Whether the person is an owner of the home.
         identities: Typed stable identities; never names.
     """

@@ -32,7 +32,7 @@ async def fork_session(
         sessions: The store.
         source: The session that is copied; it is not changed.
         channel: The home channel, where the new one can be opened.
-        title: Of the new one.
+        title: The title of the new one.
         kept: Long results of tools, which the new one can read on too.
         run_id: The last run that is copied; None for all that was said.
 

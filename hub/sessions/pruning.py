@@ -81,7 +81,7 @@ class Pruned(Struct, frozen=True):
     """The deleted files, or those that would be.
 
     Attributes:
-        files: In order.
+        files: The files, in order.
         kept_bytes: The remaining size.
     """
 

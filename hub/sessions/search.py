@@ -44,7 +44,7 @@ class FoundMessage(Struct, frozen=True):
         session_key: The session.
         session_id: Its transcript.
         is_past: Whether the session was reset since.
-        entry_id, run_id: Of the entry.
+        entry_id, run_id: Properties of the entry.
         role: user or assistant.
         ts_ms: Milliseconds since the epoch.
         text: The text around the first match.

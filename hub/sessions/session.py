@@ -28,7 +28,7 @@ class Session(Struct, frozen=True):
         agent_id: The agent it belongs to.
         created_ms: Milliseconds since the epoch when its current transcript began.
         updated_ms: Milliseconds since the epoch when anything last happened in it.
-        title: For people.
+        title: The title shown to people.
         model: The model chosen for it; None for the agent's.
         thinking: The thinking level chosen for it; None for the agent's.
         verbose: on | full: a line for each tool call is sent to its chat; full: with its result.

@@ -40,7 +40,7 @@ class TranscriptReading(Struct):
         damaged: The lines that are not.
         torn: Whether only the end is damaged: an append that did not finish.
         unended: Whether the last line is whole but lacks its newline.
-        size_bytes: Of the file.
+        size_bytes: The size of the file.
     """
 
     header: Header | None = None

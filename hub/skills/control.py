@@ -34,10 +34,10 @@ class SkillLook(Struct, frozen=True):
 
     Attributes:
         judged: The skill and its state.
-        digest: Of the files that are shown: enabling needs it, so that nothing else is enabled.
+        digest: The digest of the files that are shown: enabling needs it, so that nothing else is enabled.
         text: Its SKILL.md.
         files: Sizes in bytes by path.
-        findings: Of the scan.
+        findings: The findings of the scan.
     """
 
     judged: JudgedSkill
@@ -94,7 +94,7 @@ class SkillControl:
         """Enable a skill; one that is not bundled stays enabled only until it changes.
 
         Args:
-            digest: Of the reviewed files.
+            digest: The digest of the reviewed files.
             accept: Whether it is enabled in spite of the scan's findings.
 
         Raises:

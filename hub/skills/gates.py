@@ -34,7 +34,7 @@ class GateFacts(Struct, frozen=True):
     """The facts that gates check.
 
     Attributes:
-        platform: As `sys.platform` says.
+        platform: The platform as `sys.platform` says.
         has_program: Whether a program is found.
         has_variable: Whether the environment has a variable.
         has_setting: Whether a key of the configuration, with dots, has a value.

@@ -21,7 +21,7 @@ class SkillPin(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         enabled: Whether the owner enabled it (True) or switched it off (False); None when neither.
-        digest: Of all its files, as they were when it was enabled.
+        digest: The digest of all its files, as they were when it was enabled.
         at_ms: When that was.
         origin: Its origin: `kind` (zip, url, git, folder, proposal), `source`, and further facts.
     """

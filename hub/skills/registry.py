@@ -64,7 +64,7 @@ class SkillSnapshot(Struct, frozen=True):
     """The skills of one conversation, constant until they change.
 
     Attributes:
-        version: Of the registry when it was taken.
+        version: The version of the registry when it was taken.
         listing: The part of the system prompt about them; empty without any.
         skills: All that may be used, by name.
         environment: Environment variables for programs that a run starts.

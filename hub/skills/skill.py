@@ -60,10 +60,10 @@ class FoundSkill(Struct, frozen=True):
         folder: The folder.
         file: Its SKILL.md; None when it cannot be read.
         error: Why it cannot be read.
-        digest: Of all its files; None of the bundled ones.
+        digest: The digest of all its files; None of the bundled ones.
         pin: Its pin.
         agent_id: The only agent that it is for.
-        findings: Of the scan, when it is not as it was enabled.
+        findings: The findings of the scan, when it is not as it was enabled.
     """
 
     id: str

@@ -60,7 +60,7 @@ class SkillFile(Struct, frozen=True):
     """The front matter of a SKILL.md.
 
     Attributes:
-        name: Of a-z, 0-9 and dashes, at most 64.
+        name: The name of a-z, 0-9 and dashes, at most 64.
         description: Its purpose and when to use it, on one line.
         key: Its name in `skills.entries`.
         user_invocable: Whether it is a command in chat.

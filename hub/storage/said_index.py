@@ -32,7 +32,7 @@ class IndexedLine(Struct, frozen=True):
     """A transcript line with words in it.
 
     Attributes:
-        session_id: Of its transcript.
+        session_id: The id of its transcript.
         ts_ms: Milliseconds since the epoch.
         begin_bytes: Its start in the file.
         size_bytes: Its length.
@@ -51,7 +51,7 @@ class IndexedTranscript(Struct, frozen=True):
         session_id: Its name.
         agent_id: Its agent.
         key: The session that it belongs to, or belonged to before it was reset.
-        inode: Of its file: a file that was written again has another.
+        inode: The inode of its file: a file that was written again has another.
         end_bytes: Everything before this is indexed.
     """
 

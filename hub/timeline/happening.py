@@ -53,8 +53,8 @@ class Cause(Struct, frozen=True):
     """A happening as a part of another row: what caused it, the row itself, or what it caused.
 
     Attributes:
-        id: Of the happening that it is by itself; None when it is not one, or may not be seen.
-        name: Of the device or the automation alone, without what happened to it.
+        id: The id of the happening that it is by itself; None when it is not one, or may not be seen.
+        name: The name of the device or the automation alone, without what happened to it.
         state: The new state of the device.
         trigger: The trigger, by its kind, for translation.
     """

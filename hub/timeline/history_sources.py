@@ -184,7 +184,7 @@ def add_run_records(
     """Add the records of agents' runs: the automation that led to them, what they did, and models that failed.
 
     Args:
-        contexts: Those of their rows: the run's own, or the one above it.
+        contexts: The contexts of their rows: the run's own, or the one above it.
         ids: The runs.
     """
     wanted = {*contexts}

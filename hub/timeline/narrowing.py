@@ -33,9 +33,9 @@ class Found(Struct):
     """The records that hold a word.
 
     Attributes:
-        contexts: Those of states and events, and of runs.
+        contexts: The contexts of states and events, and of runs.
         runs: Ids of runs.
-        positions: Of rows that match by themselves, by the letter of their source.
+        positions: The positions of rows that match by themselves, by the letter of their source.
     """
 
     contexts: set[str]

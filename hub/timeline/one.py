@@ -33,7 +33,7 @@ class OneHappening:
     Args:
         timeline: Reads the records behind rows.
         runner: Has the traces of active runs.
-        traces: Those of automations.
+        traces: The traces of automations.
         config_of: Returns the present configuration of an automation; nothing when it no longer exists.
         kinds: The kinds of steps that there are.
     """

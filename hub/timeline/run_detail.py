@@ -24,9 +24,9 @@ def run_detail(
     Args:
         row: Its row.
         run: Its row of the database, as a client of `runs.get` sees it.
-        steps: Those of `hub.agent.runs.run_timeline`.
+        steps: The steps of `hub.agent.runs.run_timeline`.
         prompt: What every call is sent before the conversation: tokens, characters, tools.
-        people: Those of this home, for their names.
+        people: The people of this home, for their names.
         is_owner: Whether the reader may put it to another model.
     """
     asker = people.by_id(row.person or "")

@@ -18,7 +18,7 @@ def device_change(name: str, domain: str, device_class: str | None, before: str,
 
     Args:
         name: People's name for it.
-        domain: Of its entity.
+        domain: The domain of its entity.
         before, state: Its previous and its new state.
     """
     if domain in _SWITCHED and state in ("on", "off"):

@@ -95,7 +95,7 @@ class Approval:
         details: What will run, without secrets.
         binding: SHA-256 of what will run, as it really is, and of the requester.
         chain: Contexts that led to it and cannot answer it. Not kept over a restart.
-        answer, answered_by: Of a question; not stored, the transcript has the answer.
+        answer, answered_by: Properties of a question; not stored, the transcript has the answer.
         may_persist, always: Whether it may be answered for good, and was; not stored, the requester keeps it.
     """
 

@@ -215,7 +215,7 @@ def refusal_state(status: int, *, own: bool) -> DeliveryState:
     """Return the delivery state for an unsuccessful answer.
 
     Args:
-        status: Of the answer, or the one that its body states.
+        status: The status of the answer, or the one that its body states.
         own: Whether the body is the platform's own error, and not one that the platform also gives for what it sent:
             whatever the status, nothing was sent then. Another one is the page of a proxy, which cannot know what the
             platform did behind it.

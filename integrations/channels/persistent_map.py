@@ -18,7 +18,7 @@ class PersistentMap(Generic[T]):
 
     Args:
         receive: Keeps them for the account.
-        name: Of the table.
+        name: The name of the table.
         limit: How many are kept.
         kind: The type of the values.
     """

@@ -126,7 +126,7 @@ async def picture_command(argv: Callable[[str], list[str]], suffix: str, *, dela
 
     Args:
         argv: Returns the command line for the path of the file.
-        suffix: Of the file.
+        suffix: The suffix of the file.
         delay_s: Waited for first.
 
     Raises:

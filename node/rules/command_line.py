@@ -173,7 +173,7 @@ class WrittenCommand:
     """A command.
 
     Attributes:
-        text: As it was written.
+        text: The text as it was written.
         words: Program and arguments; empty for shell text.
     """
 

@@ -114,7 +114,7 @@ def blueprint_form(
     """Return the form of a blueprint.
 
     Args:
-        sections: As `Blueprints.show` has them.
+        sections: The sections as `Blueprints.show` has them.
         given: Values of inputs now.
     """
     values = given or {}

@@ -44,7 +44,7 @@ class CardStates:
             form: Whose cards.
             item: The input of the form.
             saved: The automation as it is in its file, whose triggers may have fired.
-            id: Of the automation; empty for a new one.
+            id: The id of the automation; empty for a new one.
         """
         fired = await self._fired(id) if id else {}
         found: dict[str, Badge] = {}

@@ -57,7 +57,7 @@ class _EditorState(Struct, frozen=True):
     """The content of the editor.
 
     Attributes:
-        id: Of the automation or script; empty for a new one.
+        id: The id of the automation or script; empty for a new one.
         base: Hash of the text that the draft was made from.
         mode: form or yaml.
         new_id: The id that a new script shall have.

@@ -48,7 +48,7 @@ class DataFields(Struct, frozen=True):
         first: Those that are visible at once.
         more: The others.
         targeted: Whether the service is about entities.
-        domain: Of these entities; empty for any.
+        domain: The domain of these entities; empty for any.
     """
 
     first: list[AnyControl]
@@ -73,9 +73,9 @@ class ServiceFields:
         """Return the fields for the data of a service; None when only YAML can show it, or the service is not known.
 
         Args:
-            name: Of the service.
+            name: The name of the service.
             prefix: Put in front of the keys.
-            data: As written; MISSING for none.
+            data: The data as written; MISSING for none.
         """
         service = self._find(name)
         values = {} if data in (MISSING, None) else data

@@ -27,7 +27,7 @@ class ServiceForm(Struct):
     """The form of a service.
 
     Attributes:
-        service: As `service.list` returns it.
+        service: The service as `service.list` returns it.
         form: Its fields; None when its data is shown as YAML, which `text` is.
     """
 
@@ -88,7 +88,7 @@ def field_data(service: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a field of a service as `InputField.as_dict` has an input: with its selector, or one from its schema.
 
     Args:
-        service: As `service.list` returns it.
+        service: The service as `service.list` returns it.
         key: One of its `fields`.
     """
     properties = service["schema"].get("properties") or {}

@@ -12,7 +12,7 @@ class IdentityNames:
     """The names of identities such as `telegram:user:123`.
 
     Args:
-        access: As `pairing.list` returns it with `all`.
+        access: The access as `pairing.list` returns it with `all`.
         labels: Names of the channels, by channel.
     """
 
@@ -29,7 +29,7 @@ class IdentityNames:
         The label has the id of whoever is no person of this home: two strangers may call themselves the same.
 
         Args:
-            channel: Of an id that does not say it.
+            channel: The channel of an id that does not say it.
         """
         full = identity if identity.count(":") > 1 else self._by_peer.get((channel, identity), identity)
         of = _channel(full) if full.count(":") > 1 else channel

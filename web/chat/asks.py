@@ -18,7 +18,7 @@ class ShownAsk(Struct):
     """The data of `fragments/approval.html`.
 
     Attributes:
-        id, code, state: Of the approval.
+        id, code, state: Properties of the approval.
         asks: approval | question | secret.
         title: The question: a message id, or its text.
         line: The command, or the call, on one line.

@@ -28,7 +28,7 @@ def highlight(code: str, language: str) -> str:
 
     Args:
         code: The code.
-        language: As its fence names it; without one, nothing is coloured.
+        language: The language as its fence names it; without one, nothing is coloured.
     """
     language = language.lower()
     if language in _PLAIN or len(code) > HIGHLIGHT_LIMIT:

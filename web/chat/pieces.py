@@ -29,7 +29,7 @@ class ToolGroup(Struct):
     """Calls of tools, and the thinking between them, in one row.
 
     Attributes:
-        id: Of its element, made from its first part: the same while the run is live and after it was stored.
+        id: The id of its element, made from its first part: the same while the run is live and after it was stored.
         parts: Calls and thoughts, in order.
     """
 

@@ -42,9 +42,9 @@ class ShownPart(Struct):
         id: Id of its element.
         text: The text or thinking; how many messages were summarised.
         html: The text as safe HTML.
-        call_id, name, arguments, brief, result: Of a tool call.
+        call_id, name, arguments, brief, result: Properties of a tool call.
         state: running | waiting | done | error | interrupted.
-        started_ms, ended_ms: Of a tool call, in ms since the epoch; 0 when not known.
+        started_ms, ended_ms: Properties of a tool call, in ms since the epoch; 0 when not known.
     """
 
     kind: str
@@ -112,7 +112,7 @@ class ShownTurn(Struct):
         failed_models: Models that were tried before and failed: `{model, reason, instead}`.
         notices: Notices beside the answer: `{kind, …}`.
         asks: The questions of its run to a person.
-        channel: Of a note that the hub inserted: memory | reminder | system.
+        channel: The channel of a note that the hub inserted: memory | reminder | system.
     """
 
     id: str

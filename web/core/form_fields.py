@@ -43,7 +43,7 @@ class Control(Struct, frozen=True):
         types: JSON types that one value may have.
         default: What counts when there is no value, as text.
         signed: Whether a duration may lie before.
-        domain: Of the entities that can be picked; empty for any.
+        domain: The domain of the entities that can be picked; empty for any.
     """
 
     name: str

@@ -33,7 +33,7 @@ class RenderedPage(Struct, frozen=True):
     """The content of a page, before it is rendered as HTML or JSON.
 
     Attributes:
-        name: Of its template, and the class of its main element.
+        name: The name of its template, and the class of its main element.
         title: Message id of its title.
         data: Plain data: the input of the template, and the page as JSON.
         path: The entry of the navigation, or its tab, that it belongs to.

@@ -171,8 +171,8 @@ def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: C
     """Return the tile of an entity.
 
     Args:
-        entity: As `entities.list` has it.
-        attributes: Of its state.
+        entity: The entity as `entities.list` has it.
+        attributes: The attributes of its state.
         gettext: Translates.
     """
     state, domain, can = entity["state"], entity["domain"], frozenset(entity["commands"])

@@ -37,7 +37,7 @@ def answers(
     """Return the latest answers, the latest first, each with the question that it answers.
 
     Args:
-        names: Of automations, by their ids.
+        names: The names of automations, by their ids.
         home_channels: Whether a channel is the dashboard's own.
     """
     by_key = {each["key"]: each["items"] for each in previews}
@@ -132,7 +132,7 @@ def model(status: Mapping[str, Any], names: Mapping[str, str]) -> Row:
 
     Args:
         status: The answer of `models.status`.
-        names: Of models, by `provider/id`.
+        names: The names of models, by `provider/id`.
     """
     ref = (status.get("resolved") or {}).get("ref") or ""
     provider = next((each for each in status["providers"] if each["name"] == ref.partition("/")[0]), None)

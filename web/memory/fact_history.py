@@ -16,7 +16,7 @@ class Told(Struct, frozen=True):
     """A change, with what its difference says.
 
     Attributes:
-        change: As `memory.changes` has it.
+        change: The change as `memory.changes` has it.
         added, removed: What its lines say, without the marks of Markdown.
         struck: What was struck in it.
     """
@@ -31,7 +31,7 @@ class FactHistory:
     """Finds the changes of facts.
 
     Args:
-        changes: As `memory.changes` has them, the newest first.
+        changes: The changes as `memory.changes` has them, the newest first.
     """
 
     def __init__(self, changes: Iterable[Mapping[str, Any]]) -> None:

@@ -24,7 +24,7 @@ class SettingField(Struct, frozen=True):
     """One setting.
 
     Attributes:
-        path: Of its key in the configuration.
+        path: The path of its key in the configuration.
         label, help: Message ids.
         widget: Overrides the one of its schema.
         options: The labels of its values, in this order.

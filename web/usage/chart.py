@@ -17,7 +17,7 @@ class UsageChart(Struct, frozen=True):
 
     Attributes:
         days: The oldest first, also those without use.
-        names: Of the parts, the largest first; None is the rest.
+        names: The names of the parts, the largest first; None is the rest.
         values: Of each day, the value of each part.
     """
 
@@ -30,7 +30,7 @@ def stack_rows(rows: Sequence[Mapping[str, Any]], by: str, measure: str, days: i
     """Return the chart of sums by day.
 
     Args:
-        rows: Of `models.usage` with `by` and `each_day`.
+        rows: The rows of `models.usage` with `by` and `each_day`.
         by: Under which key their names are.
         measure: tokens or cost_usd.
         days: How many, with today.

@@ -45,7 +45,7 @@ class RunSpent(Struct, frozen=True):
     Attributes:
         turns: Model calls.
         tokens: Tokens, estimated for calls without a count from the provider.
-        usage: As reported by the providers.
+        usage: The usage, as reported by the providers.
         calls: Tool calls.
     """
 

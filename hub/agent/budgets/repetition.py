@@ -103,7 +103,7 @@ def repetition(calls: Sequence[ToolCallMade], limit: int) -> Repetition | None:
     twice `limit` in a row.
 
     Args:
-        calls: Those of the run so far, oldest first.
+        calls: The calls of the run so far, oldest first.
         limit: The key `repeats` of `agents[].limits`; 0 finds nothing.
     """
     if limit == 0 or not calls:

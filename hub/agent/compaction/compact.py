@@ -72,7 +72,7 @@ class CompactionRequest(Struct, frozen=True):
         fixed_tokens: Size of prompt and tools.
         run_id: The active run, if there is one.
         instructions: What the requester wants in the summary.
-        trace: Of that run.
+        trace: The trace of that run.
     """
 
     agent: Agent

@@ -76,7 +76,7 @@ def prune(items: Sequence[Item], tokens: int, window: int, settings: PruningSett
     Args:
         items: The conversation.
         tokens: About how many tokens a request has now, prompt and tools included.
-        window: Of the model.
+        window: The window of the model.
         settings: Which tools, and whether at all.
     """
     if tokens < window * SOFT_SHARE:

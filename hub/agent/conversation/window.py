@@ -34,7 +34,7 @@ class Window(Struct, frozen=True):
     """The input of a model call.
 
     Attributes:
-        messages: In order.
+        messages: The messages, in order.
         tokens: Their estimated size.
         left_out: How many messages are not.
     """

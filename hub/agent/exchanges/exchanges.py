@@ -39,7 +39,7 @@ class ExchangeRequest(Struct, frozen=True):
 
     Attributes:
         text: The message.
-        context: Of the call, with the rights that are handed on.
+        context: The context of the call, with the rights that are handed on.
         writer: The writer.
         other: The addressee.
         max_turns: Further turns after the first answer.

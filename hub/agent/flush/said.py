@@ -30,7 +30,7 @@ class SaidWords(Struct, frozen=True):
     """A part of a conversation, up to its end.
 
     Attributes:
-        lines: In order.
+        lines: The lines, in order.
         entry_id, entry_ms: Its last entry, after which the next part begins; "" for an empty conversation.
         trusted: Whether the conversation up to there has no words from outside.
     """

@@ -31,7 +31,7 @@ class Evidence(Struct, frozen=True):
     Attributes:
         final: Its last entry, when it had ended.
         changed: Whether a tool that may change things, or a program that acts by itself, had been asked.
-        usage: Of the model calls that are there.
+        usage: The usage of the model calls that are there.
         reply: Its last message.
         model: The model that said it.
         heard: Whether the user's words are there.

@@ -25,7 +25,7 @@ class RunWords:
     """The words of a run, taken in the order in which they were said.
 
     Args:
-        entries: Those of the run's transcript, oldest first.
+        entries: The entries of the run's transcript, oldest first.
         run_id: The run.
         deleted: Whether its conversation was deleted: then nothing of it is shown.
     """

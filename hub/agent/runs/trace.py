@@ -34,8 +34,8 @@ class ModelCallTrace(Struct, tag_field="kind", tag="model"):
 
     Attributes:
         at_ms: When it began, in milliseconds since the epoch.
-        duration_ms: Until it ended.
-        first_ms: Until it began to speak or to think.
+        duration_ms: The time until it ended.
+        first_ms: The time until it began to speak or to think.
         model: `provider/id` of the one that was asked last.
         prompt_tokens: About how many tokens it was sent.
         messages: How many messages of the conversation it was sent.

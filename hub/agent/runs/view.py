@@ -17,7 +17,7 @@ class ViewPart:
     Attributes:
         kind: text | thinking | tool | compaction.
         text: What was said or thought so far; how many messages were summarised, empty while they are.
-        call_id, name, arguments: Of a tool call.
+        call_id, name, arguments: Properties of a tool call.
         update: Its partial result while it runs.
         waits: Whether it waits for an approval.
         output: Its result; None while it runs.

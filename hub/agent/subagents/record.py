@@ -37,7 +37,7 @@ class Subagent(Struct, frozen=True):
         agent_id: The agent that does the task.
         label: A short name.
         depth: 1 for one that a conversation of people spawned.
-        authority: Of the requester, under which the result is heard.
+        authority: The authority of the requester, under which the result is heard.
         place: The destination of the requester's answers, as `RequesterPlaces` wrote it.
         delete: Whether its conversation is deleted once its result was heard.
         archive_after: Minutes after its end until it is archived.

@@ -25,7 +25,7 @@ class SpawnRequest(Struct, frozen=True):
 
     Attributes:
         task: Its task.
-        context: Of the call, with the rights that are handed on.
+        context: The context of the call, with the rights that are handed on.
         session_key, agent_id, run_id: The requester.
         label: A short name.
         target_agent: The agent that does it; the asking one without.

@@ -53,7 +53,7 @@ class ScheduleRequest(Struct, frozen=True):
         wake: For `event`: whether the agent looks at once.
         once: Whether it removes itself once it ran.
         enabled: Whether it is in force.
-        description: For people.
+        description: The description shown to people.
     """
 
     trigger: Mapping[str, Any]

@@ -83,7 +83,7 @@ class ScriptEditor:
             key: Which; None makes a new one.
             text: The whole script but its key.
             base_hash: The hash of the edited version; without it, the present one is replaced unchecked.
-            new_key: Of a new one; without it, it follows from the alias.
+            new_key: The key of a new one; without it, it follows from the alias.
 
         Returns:
             Its key.

@@ -35,7 +35,7 @@ class Automation:
 
     Args:
         config: Validated and, when made from a blueprint, expanded.
-        entity_id: Of its state.
+        entity_id: The id of its state.
         authority: Its rights.
         env: The shared dependencies of automations.
     """

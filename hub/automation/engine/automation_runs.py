@@ -31,7 +31,7 @@ class AutomationRuns:
 
     Args:
         config: The automation, validated.
-        entity_id: Of its state.
+        entity_id: The id of its state.
         env: The shared dependencies of automations.
         show: Sets its entity's state; given the run that changed it.
     """

@@ -23,7 +23,7 @@ def decide(mode: Mode | str, maximum: int, running: int, queued: int = 0) -> Mod
     """Return what to do with a new firing.
 
     Args:
-        mode: Of the automation.
+        mode: The mode of the automation.
         maximum: How many may run or wait together, in the modes queued and parallel.
         running: How many run.
         queued: How many wait.

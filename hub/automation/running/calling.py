@@ -22,7 +22,7 @@ async def call_service(
     Args:
         name: `domain.service`.
         data: Its data, rendered.
-        path: Of the step.
+        path: The path of the step.
         response_variable: The variable for its response; None for none.
 
     Raises:

@@ -59,7 +59,7 @@ class RunPlan:
     Attributes:
         owner_kind: `automation` or `script`.
         owner_id: Its id; a script's key.
-        alias: For people.
+        alias: The alias shown to people.
         actions: Validated steps; not to be changed.
         config: The whole definition.
         persist: Whether its runs survive a restart of the hub.

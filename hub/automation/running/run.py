@@ -232,7 +232,7 @@ class Frame:
         """Return the run as seen from within a step, with further variables that are seen only there.
 
         Args:
-            path: Of the step that opens the scope.
+            path: The path of the step that opens the scope.
             local: Its variables; a resumed run has those it had instead.
             branch: Whether it is a parallel branch.
         """

@@ -55,7 +55,7 @@ class Waiting(Struct, frozen=True):
     """An interrupted run.
 
     Attributes:
-        definition_hash: Of the plan under which it ran; under another its position means nothing.
+        definition_hash: The hash of the plan under which it ran; under another its position means nothing.
         variables: The variables of the whole run.
         started: When it began, seconds since the epoch.
     """

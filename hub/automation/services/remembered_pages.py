@@ -20,7 +20,7 @@ class RememberedPage(Struct, frozen=True):
     """The snapshot of a page.
 
     Attributes:
-        hash: Of its whole text.
+        hash: The hash of its whole text.
         text: Its beginning.
     """
 

@@ -51,7 +51,7 @@ def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
     A page can be made to take long: it is called in a process of its own (`hub.security.outside_reader`).
 
     Args:
-        headers: With lower-case names.
+        headers: The headers, with lower-case names.
     """
     kind, text = decode_text(body, headers)
     if kind in HTML:
@@ -63,7 +63,7 @@ def decode_text(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     """Return the media type of an answer, and its source as text; empty for anything that is not text.
 
     Args:
-        headers: With lower-case names.
+        headers: The headers, with lower-case names.
     """
     kind, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
     kind = kind.strip()

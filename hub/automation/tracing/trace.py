@@ -116,9 +116,9 @@ class TraceWriter:
     """Collects the steps of one run.
 
     Args:
-        run_id: Of the run.
+        run_id: The id of the run.
         automation_id: Whose run it is; a script's is `script.<key>`.
-        alias: For people.
+        alias: The alias shown to people.
         trigger: The trigger that fired, as templates see it.
         context: The cause of the run.
         clock: Time.

@@ -123,7 +123,7 @@ class TraceStore:
             trigger: The trigger that fired, as templates see it.
             reason: Why nothing ran; each reason of each automation has a bucket of its own.
             text: The reason, for people.
-            verdicts: Of the conditions that were asked, by their index.
+            verdicts: The verdicts of the conditions that were asked, by their index.
             about: Further facts: the `kind` of automation, and the context that was the `cause`.
         """
         now = self._wall_time()

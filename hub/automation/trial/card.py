@@ -32,7 +32,7 @@ def holds_now(condition: Mapping[str, Any], parts: AutomationParts, id: str = TR
 
     Args:
         condition: Validated.
-        id: Of its automation.
+        id: The id of its automation.
 
     Raises:
         ConditionError: It cannot be evaluated.
@@ -46,7 +46,7 @@ async def try_condition(condition: Any, parts: AutomationParts, context: Context
     """Return whether a condition holds now; a model is asked where the condition asks one.
 
     Args:
-        condition: As written.
+        condition: The condition as written.
         context: Whose authority its templates have.
 
     Raises:
@@ -61,7 +61,7 @@ def try_trigger(trigger: Any, parts: AutomationParts) -> dict[str, Any]:
     """Return the data of a trigger, as far as it is known beforehand.
 
     Args:
-        trigger: As written.
+        trigger: The trigger as written.
 
     Raises:
         SchemaError: It is not valid.
@@ -76,7 +76,7 @@ async def try_action(action: Any, parts: AutomationParts, context: Context) -> d
     """Run one action for real.
 
     Args:
-        action: As written; a secret in it is not known here and is refused.
+        action: The action as written; a secret in it is not known here and is refused.
         context: The cause and the rights.
 
     Returns:

@@ -34,7 +34,7 @@ class DryFiring(Struct, frozen=True):
         not_run: The reason for not running.
         calls: `{"path", "service", "data"}` of each call it would make.
         skipped: `{"path", "text"}` of what it would wait for.
-        steps: As in a trace.
+        steps: The steps, as in a trace.
         ended: How the run would end.
     """
 

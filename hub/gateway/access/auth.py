@@ -53,7 +53,7 @@ class CallClient(Struct, frozen=True):
         origin: The Origin header.
         same_origin: Whether it is there and our own.
         fetched_same_origin: Whether the browser says so in Sec-Fetch-Site.
-        scheme: As the browser used it.
+        scheme: The scheme as the browser used it.
         by_trusted_proxy: Whether the peer is one of `http.trusted_proxies`.
         by_proxy_socket: Whether it came over the Unix socket of the trusted proxy.
         by_browser: Whether a browser sent it, by its headers.

@@ -67,10 +67,10 @@ class Dispatcher:
         Encoded parameters, as clients send them, are not decoded before the scope and their size were judged.
 
         Args:
-            name: Of the method.
+            name: The name of the method.
             params: Its parameters.
             caller: The caller.
-            role: Of the connection.
+            role: The role of the connection.
             connection_id: The connection, if it is a WebSocket.
             later: Sends a second response.
             tolerate: The name of a client of others, which may send keys that the method does not know; they are left

@@ -89,7 +89,7 @@ class HttpSettings:
         """Read a validated `http` section; without one, the defaults.
 
         Args:
-            section: As `HTTP_SCHEMA` gives it, or as written.
+            section: The section as `HTTP_SCHEMA` gives it, or as written.
             directory: The base of relative file names.
             host, port: From the command line, over the section.
         """

@@ -45,7 +45,7 @@ class AccessDependencies(Struct, frozen=True):
 
     Attributes:
         gateway: With the hub token.
-        facts: Of `status`.
+        facts: The facts of `status`.
         components: Returns the components whose methods and routes are served.
         log: The latest log lines, when they are kept.
     """

@@ -66,7 +66,7 @@ class Connection:
     """A client after its handshake.
 
     Args:
-        id: Of the connection.
+        id: The id of the connection.
         ws: The upgraded response.
         socket: Its TCP connection.
         outlet: Sends its frames.

@@ -97,7 +97,7 @@ class _Asked(Struct, frozen=True):
         request: Its frame.
         protocol: The version agreed on.
         client: Its address and origin.
-        params: As `CONNECT_SCHEMA` has validated them.
+        params: The parameters as `CONNECT_SCHEMA` has validated them.
         said: What the client reports about itself.
     """
 

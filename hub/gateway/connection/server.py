@@ -90,7 +90,7 @@ class Gateway:
         bus: The event bus.
         tasks: Owner of the gateway's tasks.
         repairs: An unsafe bind opens a repair.
-        version: Of the hub.
+        version: The version of the hub.
     """
 
     def __init__(

@@ -62,10 +62,10 @@ class KeptRun(Struct, frozen=True):
     """A run that is kept.
 
     Attributes:
-        id: Of the run.
+        id: The id of the run.
         principal: The requester.
         place: Principal, path and idempotency key, when the client gave one.
-        request_hash: Of the request's body.
+        request_hash: The hash of the request's body.
         session_key: The conversation, unless it is kept here.
         agent_id: The answering agent.
         previous: The run before it, of a conversation that is kept here.

@@ -21,7 +21,7 @@ class RequestKey(Struct, frozen=True):
     """The key under which a request is remembered.
 
     Attributes:
-        name: Of the principal, the path, and the key or the body.
+        name: The name of the principal, the path, and the key or the body.
         keyed: Whether the client gave a key.
         again: Whether the client says that it sent the request before.
     """

@@ -67,7 +67,7 @@ class HubState:
         repairs: The open repairs.
         codes: Makes sign-in codes.
         log: The latest lines.
-        facts: Of the parts.
+        facts: The facts of the parts.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class Area(Struct, frozen=True):
     """One area of a memory, and the right places in it.
 
     Attributes:
-        name: As `MemoryFile.area`.
+        name: The name as `MemoryFile.area`.
         curated: The lasting file, in which a fact is kept once.
         settled: The file in which contradictions are marked.
         title: The first line of the curated file when it is new.

@@ -25,7 +25,7 @@ class Statement(Struct, frozen=True):
     """A statement that one or more entries make in the same words.
 
     Attributes:
-        entries: From the earliest to the latest.
+        entries: The entries from the earliest to the latest.
     """
 
     key: str
@@ -82,7 +82,7 @@ def relations_by_rule(
     """Return the relations of statements, with their similarity; different ones are left out.
 
     Args:
-        statements: By key.
+        statements: The statements by key.
         alike: Known similarities of pairs.
     """
     found: dict[Pair, tuple[Relation, float]] = {}

@@ -188,7 +188,7 @@ class Pairings:
 
         Args:
             channel: Name of the channel.
-            code: As they were shown it; case, spaces and hyphens do not matter.
+            code: The code as they were shown it; case, spaces and hyphens do not matter.
             context: Carries the authority of who decides.
             only: Id of the request that the code must be of; any without it.
 

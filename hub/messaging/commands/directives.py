@@ -21,8 +21,8 @@ class Setting(Struct, frozen=True):
     """A setting of a conversation that a command changes.
 
     Attributes:
-        name: Of the command.
-        field: Of the session, and of a message's options.
+        name: The name of the command.
+        field: The field of the session, and of a message's options.
         values: What can be written, and the stored value; None is the configuration's.
         pattern: What can be written, when that is not a list.
         aliases: Other names of the command.

@@ -184,7 +184,7 @@ class Commands:
         A group that the table does not have is imported at once.
 
         Args:
-            name: Of the group in the table.
+            name: The name of the group in the table.
             fill: Imports the commands and adds them to a registry; called in a thread, it does nothing else.
         """
 

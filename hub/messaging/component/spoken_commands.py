@@ -23,7 +23,7 @@ class SpokenCommands:
     """Matches messages with sentences.
 
     Args:
-        language: Of the home, as configured now.
+        language: The language of the home, as configured now.
     """
 
     def __init__(self, sentences: Sentences, bus: EventBus, language: Callable[[], str]) -> None:
@@ -42,7 +42,7 @@ class SpokenCommands:
 
         Args:
             text: The message.
-            context: Of the message; only people of this home are heard.
+            context: The context of the message; only people of this home are heard.
         """
         if context.authority.person is None:
             return None

@@ -80,7 +80,7 @@ class OutboxMethods:
         outbox: Sends.
         addresses: Finds the kind of a peer's chat.
         agents: The default one's workspace stores the attachments.
-        workspaces: Of the agents.
+        workspaces: The workspaces of the agents.
     """
 
     def __init__(self, outbox: Outbox, addresses: Addresses, agents: Agents, workspaces: Workspaces) -> None:

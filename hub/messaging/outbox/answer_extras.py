@@ -81,7 +81,7 @@ class AnswerExtras:
         """Watch a run from now to its end.
 
         Args:
-            options: Those of the message that it answers.
+            options: The options of the message that it answers.
             due_ms: When that could have begun, in milliseconds since the epoch; 0 when it does not matter.
         """
         if self._outbox.channels.is_home(address.channel):

@@ -55,7 +55,7 @@ class OutboxSettings(Struct, frozen=True):
 
     Attributes:
         response_prefix: Stands before every answer.
-        language: Of the sentences that the hub itself adds.
+        language: The language of the sentences that the hub itself adds.
         media_roots: Directories below which attachments may be.
         blocks: Whether answers are sent in blocks while they are written.
         human_delay: The pause between those, for agents without their own.

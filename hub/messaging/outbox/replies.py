@@ -142,7 +142,7 @@ def rest_of(answer: str, covered: Iterable[tuple[int, str]]) -> str:
     """Return the unsent rest of an answer; a code fence open at the cut is opened again.
 
     Args:
-        answer: As it is delivered.
+        answer: The answer as it is delivered.
         covered: Of each block that was sent: how many characters of its answer end with it, and their digest.
     """
     for length, known in sorted(covered, reverse=True):
@@ -177,7 +177,7 @@ class ReplyTarget(Struct, frozen=True):
         address: The conversation.
         agent_id: The agent that answers.
         session_key: Its session.
-        context: Of the run.
+        context: The context of the run.
         message_id: The platform's id of the message that is answered.
         footer: A line below it.
     """
@@ -201,7 +201,7 @@ class Replies:
     Args:
         outbox: Sends them.
         workspaces: Have the files that an answer may attach.
-        language: Of the hub's own sentences.
+        language: The language of the hub's own sentences.
     """
 
     def __init__(self, outbox: Outbox, workspaces: Workspaces, language: Callable[[], str]) -> None:
@@ -258,7 +258,7 @@ class Replies:
 
         Args:
             so_far: That beginning, see `delivered_so_far`.
-            model: Of the run.
+            model: The model of the run.
             own: Rows of the run since it began; when there are others, it was begun before a crash.
             not_before_ms: When it is sent at the earliest.
         """

@@ -272,7 +272,7 @@ class OutboxSender:
         """Record a failed attempt; True if there will be no other.
 
         Args:
-            wait_s: Until the next one; overrides the delay for the number of attempts.
+            wait_s: The time until the next one; overrides the delay for the number of attempts.
         """
         row.attempts += 1
         retry = self.settings.retry
@@ -410,7 +410,7 @@ async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Ite
     Args:
         row: A `NewText` in it names a platform's id.
         attached: Its channel.
-        language: Of the note about what could not be sent.
+        language: The language of the note about what could not be sent.
         roots: Directories below which attachments may be.
     """
     channel = attached.channel

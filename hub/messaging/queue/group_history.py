@@ -41,7 +41,7 @@ def keep(
     """Keep an overheard message, up to a limit; in the caller's transaction.
 
     Args:
-        session_key: Of the agent that overheard it.
+        session_key: The key of the agent that overheard it.
         message: The message.
         person: The person of this home who said it.
         limit: How many are kept; 0 keeps none.

@@ -31,7 +31,7 @@ class SecretMethods:
     Args:
         secrets: Where they are kept.
         approvals: Has the questions that ask for one.
-        agents: Those that use them.
+        agents: The agents that use them.
     """
 
     def __init__(self, secrets: AgentSecrets, approvals: Approvals, agents: Agents) -> None:

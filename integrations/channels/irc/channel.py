@@ -114,7 +114,7 @@ class IrcLink(Reconnector):
 
     Attributes:
         connection: While the network has let us in.
-        answers: To the PINGs after what was sent, by their text.
+        answers: The answers to the PINGs after what was sent, by their text.
         refused: Why a nick or channel does not get messages.
     """
 

@@ -56,7 +56,7 @@ class Listening(Reconnector):
 
     Args:
         log_in: Returns a client that is logged in.
-        address: Of its channel and account; the peer is filled in.
+        address: The address of its channel and account; the peer is filled in.
         receive: The way into the hub.
 
     Attributes:

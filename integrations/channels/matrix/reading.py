@@ -52,8 +52,8 @@ class RoomFacts(Struct, frozen=True):
     Attributes:
         address: The room.
         me: Matrix id of the account.
-        name: Of the room, for people; None in a direct chat.
-        sender_name: Of the sender of the event.
+        name: The name of the room, for people; None in a direct chat.
+        sender_name: The name of the sender of the event.
         commands: Names that may follow a `!`, since clients keep what begins with a slash for themselves.
     """
 

@@ -21,7 +21,7 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
 
     Args:
         channel: Talks with its visitors.
-        account: As configured.
+        account: The account as configured.
         language: The home's, for browsers with none of our languages.
     """
     path = f"/webchat/{channel.account}"

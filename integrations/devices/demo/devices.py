@@ -69,7 +69,7 @@ class DemoDevices:
     """All of them.
 
     Args:
-        host: Of the integration.
+        host: The host of the integration.
         story: Their names.
     """
 

@@ -44,7 +44,7 @@ class DemoProvider:
     """Two models, one better and dearer than the other, that answer from a story.
 
     Args:
-        name: Of the provider.
+        name: The name of the provider.
         story: Their knowledge.
         states: The states that answers name.
         pause: Lets seconds pass.

@@ -109,8 +109,8 @@ class Story(Struct, frozen=True):
     """All of it.
 
     Attributes:
-        names: Of the areas and entities, by the second half of their ids, and of states.
-        words: Of the configuration and the automations.
+        names: The names of the areas and entities, by the second half of their ids, and of states.
+        words: The words of the configuration and the automations.
         files: Workspace files.
         waits: The last question, which waits for the owner.
         general: The model's answer when it knows no better.

@@ -19,7 +19,7 @@ class BoundedThread:
     limit or not: that is for whoever watches the process, as the hub does.
 
     Args:
-        name: Of the thread, by which one that is stuck is known again.
+        name: The name of the thread, by which one that is stuck is known again.
     """
 
     @staticmethod

@@ -14,7 +14,7 @@ def hit_of(path: str, passage: Passage | Chunk, text: str, score: float = WHOLE)
     """Return a passage as a search result.
 
     Args:
-        path: As in `Hit.path`.
+        path: The path, as in `Hit.path`.
         passage: The passage.
         text: The shown text.
         score: How good it is, 0 to 1.

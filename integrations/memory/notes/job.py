@@ -21,12 +21,12 @@ class TranscriptSource(Struct, frozen=True):
     """A conversation that is searched.
 
     Attributes:
-        id: As shown in results, `transcripts/<id>`.
+        id: The id as shown in results, `transcripts/<id>`.
         path: The file, relative to the source's root.
         area: Its area.
         person: Its speaker, if one of this home's people.
         trusted: Whether its words are; an entry that came from outside never is.
-        key: Of the session.
+        key: The key of the session.
         left_out: Ids of forgotten entries, in order: nothing of them is indexed or shown.
     """
 

@@ -16,7 +16,7 @@ class PassageScoring(scoring.BM25F):  # type: ignore[misc]
     """See `whoosh.scoring.BM25F`.
 
     Args:
-        lengths: Of the long field of each passage, by the name of its segment.
+        lengths: The lengths of the long field of each passage, by the name of its segment.
     """
 
     def __init__(self, lengths: Mapping[str, Sequence[int]]) -> None:

@@ -34,7 +34,7 @@ class AcpParts(Struct, frozen=True):
     Attributes:
         ask: Asks the owner for the permissions that a program requests.
         own_folders: The hub's folders, which no program works in.
-        language: Of its texts for people.
+        language: The language of its texts for people.
     """
 
     clock: Clock

@@ -33,7 +33,7 @@ class AcpSession:
     """One conversation, in a process of its own.
 
     Attributes:
-        id: As the program names it.
+        id: The id as the program names it.
         is_fresh: Whether it knows nothing of the earlier conversation.
     """
 

@@ -107,7 +107,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
 
     Args:
         intent: The recognised intent; None when it was not understood.
-        results: Of the tools called in this turn so far, oldest first.
+        results: The results of the tools called in this turn so far, oldest first.
         turn: The input of a turn, and the means to answer it.
     """
     language, now = turn.language, turn.now

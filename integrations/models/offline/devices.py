@@ -67,7 +67,7 @@ def find(devices: Sequence[Device], name: str, state: str = "") -> Device | None
 
     Args:
         devices: The devices found, the best first.
-        name: As it was said.
+        name: The name as it was said.
         state: The state that was asked about: only a lock is locked.
     """
     said = _words(name)

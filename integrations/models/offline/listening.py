@@ -69,7 +69,7 @@ def understood(text: str, intent: RecognizedIntent | None, language: str, now: d
     Args:
         text: The sentence.
         intent: The grammar's result.
-        language: Of the sentence.
+        language: The language of the sentence.
         now: Local time.
     """
     if len(text) > HEARD_LIMIT:

@@ -21,7 +21,7 @@ class OfflineProvider:
     """Answers from sentence patterns; needs no key and no network, and costs nothing.
 
     Args:
-        name: Of the provider.
+        name: The name of the provider.
         now: Local time, for requests without one.
     """
 

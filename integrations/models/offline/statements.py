@@ -24,7 +24,7 @@ class PlainStatement(Struct, frozen=True):
     """A statement.
 
     Attributes:
-        text: As it is kept.
+        text: The text as it is kept.
         subject: The words that name its subject; none for the speaker.
         about: The same, as it was said.
         is_change: Whether it says that something else held before.

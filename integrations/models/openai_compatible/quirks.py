@@ -91,9 +91,9 @@ def adapt(quirks: Quirks, body: dict[str, Any], status: int, message: str) -> Qu
     """Return how to ask again after a refusal, or None when nothing in the request explains it.
 
     Args:
-        quirks: As the request was made.
+        quirks: The quirks as the request was made.
         body: The request.
-        status: Of the answer.
+        status: The status of the answer.
         message: The server's message.
     """
     if status not in ADAPTABLE:

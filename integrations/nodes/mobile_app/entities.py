@@ -66,7 +66,7 @@ class AppEntities:
 
     Args:
         host: Registers them.
-        app: As it is registered.
+        app: The app as it is registered.
     """
 
     def __init__(self, host: IntegrationHost, app: MobileApp) -> None:

@@ -18,7 +18,7 @@ class DockerProcess:
     """A program that was started with `exec` in a container.
 
     Args:
-        connection: To the server.
+        connection: The connection to the server.
         exec_id: The server's id of it.
         stream: Its input and output.
         terminal: Whether it has a terminal; without one, output comes in frames.

@@ -59,8 +59,8 @@ async def start_managed(
 
     Args:
         folder: The user-data directory.
-        port: Of the proxy.
-        executable: As configured.
+        port: The port of the proxy.
+        executable: The executable as configured.
 
     Raises:
         Unavailable: There is no Chromium, or it does not start.

@@ -35,8 +35,8 @@ class BrowserProfile:
     """One browser with its own cookies.
 
     Args:
-        name: As configured.
-        settings: As configured: mode, cdp_url, network, agent.
+        name: The name as configured.
+        settings: The settings as configured: mode, cdp_url, network, agent.
         folder: Its user-data directory, when it is managed.
         program: executable and headless, as configured.
         egress: Judges where it may go.

@@ -32,7 +32,7 @@ class McpAddress:
     """The address of a server.
 
     Args:
-        url: As configured; its own host and port may be private, no other may.
+        url: The URL as configured; its own host and port may be private, no other may.
         headers: Sent with each request.
         sse: Whether it speaks the older transport.
         auth: Signs requests; None when the headers do.

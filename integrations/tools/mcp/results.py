@@ -20,7 +20,7 @@ def answer(blocks: Iterable[Mapping[str, Any]], structured: Any = None, *, is_er
     """Return the tool result for a server's content blocks.
 
     Args:
-        blocks: As they are written in JSON: text, image, audio, resource, resource_link.
+        blocks: The blocks as they are written in JSON: text, image, audio, resource, resource_link.
         structured: The same as data, shown when there is no text.
         is_error: Whether the server reports a failure.
     """

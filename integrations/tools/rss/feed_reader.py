@@ -26,7 +26,7 @@ def read_items(body: bytes) -> dict[str, Any]:
     """Return `{is_feed, title, link, items: [{id, title, link, summary, author, published, tags}]}`, in their order.
 
     Args:
-        body: As it was fetched.
+        body: The body as it was fetched.
     """
     import feedparser  # type: ignore[import-untyped]
 

@@ -38,7 +38,7 @@ class FeedState(Struct):
     """The stored state of a feed.
 
     Attributes:
-        ids: Of items that were there, the newest last.
+        ids: The ids of items that were there, the newest last.
         etag: The server's validator for the next request.
         looked: Whether it was ever read: the items of the first time are not new.
     """

@@ -57,7 +57,7 @@ class BoundCommand:
     """A command with everything it will use held open; `close` releases it.
 
     Attributes:
-        command: As it was written.
+        command: The command as it was written.
         path: The real path of the program.
         digest: SHA-256 of the program.
         system: Whether the program is one that only the system's owner can change.

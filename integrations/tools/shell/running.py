@@ -63,7 +63,7 @@ class RunningCommand:
 
     Attributes:
         id: Short enough for a model to name.
-        command: As it was written.
+        command: The command as it was written.
         where: sandbox or hub.
         trusted: Whether its output counts as this home's own words.
         reaches_out: Whether it is in a sandbox with a network.

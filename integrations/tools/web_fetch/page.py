@@ -34,7 +34,7 @@ def read(body: bytes, headers: Mapping[str, str], url: str, mode: str, text_byte
     """Return the readable part.
 
     Args:
-        headers: With lower-case names.
+        headers: The headers, with lower-case names.
         url: Its address; links are made absolute by it.
         mode: Of HTML: `markdown` for its article, `text` for all its words.
         text_bytes: The limit on a text.

@@ -65,7 +65,7 @@ def redactions(source: Source, what: Forget, terms: list[Term], scope: MemorySco
         what: The request.
         terms: The terms of its query.
         scope: The scope of the caller.
-        runs: Those in which the requested person spoke.
+        runs: The runs in which the requested person spoke.
     """
     seen = areas_of(scope)
     for file in source.files:

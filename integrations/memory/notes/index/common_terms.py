@@ -20,7 +20,7 @@ class CommonTerms:
     """Words by the share of passages that hold them.
 
     Attributes:
-        shares: Of words that are common, from 0 to 1.
+        shares: The shares of words that are common, from 0 to 1.
         count: Number of passages they were learnt for.
     """
 

@@ -19,7 +19,7 @@ async def drop(index: AgentIndex, texts: Sequence[str]) -> int:
     """Delete every passage with one of these texts from the cache; return how many.
 
     Args:
-        index: Of the agent that forgets.
+        index: The index of the agent that forgets.
         texts: Forgotten texts, or digests of passages.
 
     Raises:

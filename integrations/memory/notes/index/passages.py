@@ -32,11 +32,11 @@ class Present:
     """An existing file.
 
     Attributes:
-        path: As in results.
+        path: The path, as in results.
         area: Its area.
         source: Name of its source.
         rel: Its path below the source's root.
-        stamp: As it is now.
+        stamp: The stamp as it is now.
         trusted: The default for passages that say nothing themselves.
         person: The person of its conversation.
         left_out: Ids of entries of it that were forgotten.
@@ -90,8 +90,8 @@ class ReadFile:
 
     Attributes:
         present: The file; its stamp is that of the content read.
-        hash: Of its bytes and of the further inputs of its passages.
-        passages: In order.
+        hash: The hash of its bytes and of the further inputs of its passages.
+        passages: The passages, in order.
         problem: Why it could not be read; it has no passages then.
         warning: What cannot be found in it although it was read.
     """

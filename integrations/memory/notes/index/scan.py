@@ -45,7 +45,7 @@ class Listing:
     """The files that exist.
 
     Attributes:
-        files: By path.
+        files: The files by path.
         unread: Names of sources that could not be read; what is known of them stays.
         problems: Why, and further problems, a sentence each.
     """
@@ -113,7 +113,7 @@ def read(
         present: The file.
         sources: The sources of the files.
         settings: How it is cut.
-        known_hash: Of the known content; a file that is still the same is not cut.
+        known_hash: The hash of the known content; a file that is still the same is not cut.
     """
     source = next((each for each in sources if each.name == present.source), None)
     if source is None:

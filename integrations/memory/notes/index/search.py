@@ -121,7 +121,7 @@ class Search:
         """Search the vector engine, combine both and rank.
 
         Args:
-            vector: Of the query; None when there is none.
+            vector: The vector of the query; None when there is none.
             why_not: Why there is none although there should be.
             rules: How passages are ranked.
 

@@ -18,7 +18,7 @@ class IndexSettings(Struct, frozen=True):
 
     Attributes:
         vectors, keywords: Names of the engines.
-        tokens, overlap: Of a passage.
+        tokens, overlap: Properties of a passage.
         embeddings, search: The sections as they are.
         engines: The engines of other integrations by name: their `module` and their `settings`; of an integration of
             one's own also its `folder`, and when that `changed`.

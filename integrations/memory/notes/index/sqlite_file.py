@@ -31,7 +31,7 @@ class SqliteFile:
 
     Args:
         path: Created if it does not exist.
-        version: Of the tables in it; a file of another version counts as damaged.
+        version: The version of the tables in it; a file of another version counts as damaged.
 
     Raises:
         IndexDamaged: The file is damaged, or of another version.

@@ -25,9 +25,9 @@ class TranscriptLine(Struct, frozen=True):
     """One line of a transcript.
 
     Attributes:
-        line: From 1.
-        id: Of the entry.
-        run_id: Of the run that wrote it.
+        line: Counted from 1.
+        id: The id of the entry.
+        run_id: The id of the run that wrote it.
         role: `user` or `assistant`.
         text: The message.
         day: `YYYY-MM-DD`.
@@ -49,7 +49,7 @@ class Conversation(Struct):
     Attributes:
         session: Its key.
         said: In order.
-        lines: Of the file.
+        lines: The lines of the file.
         trusted: Whether it has no words from outside.
     """
 

@@ -137,8 +137,8 @@ def drop(cache_path: Path, texts: Iterable[str]) -> int:
     """Delete the vectors of texts, for every model; return how many were deleted.
 
     Args:
-        cache_path: Of the database; nothing happens when there is none.
-        texts: As they were embedded.
+        cache_path: The path of the database; nothing happens when there is none.
+        texts: The texts as they were embedded.
 
     Raises:
         sqlite3.Error, OSError: It cannot be written.

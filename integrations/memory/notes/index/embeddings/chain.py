@@ -65,7 +65,7 @@ class EmbeddingSettings:
     Attributes:
         provider: `auto`, `openai`, `gemini`, `voyage`, `local`, `none`, or an integration.
         base_url, model, api_key, dimensions: As configured; None without.
-        timeout_s: Of a request.
+        timeout_s: The timeout of a request.
         parallel: Concurrent requests.
         cache: Vectors kept; 0 keeps none.
         keys: Keys found elsewhere, by provider.

@@ -31,12 +31,12 @@ class Client:
     """Calls one provider.
 
     Args:
-        name: As people know it.
+        name: The name as people know it.
         model: Named in errors.
         where: Its address.
         headers: Sent with each call; the key is one of them.
         secrets: Secrets that must never be repeated in an error.
-        timeout_s: Until a call is given up.
+        timeout_s: The time until a call is given up.
         clock: Seconds since the epoch, for moments in `Retry-After`.
     """
 
@@ -79,7 +79,7 @@ class Client:
         """Send a request and return the JSON of the answer.
 
         Args:
-            method, url, data, headers: Of the request.
+            method, url, data, headers: Properties of the request.
 
         Raises:
             ProviderFailed: With a text for people; `Fault.NONSENSE` when the answer is not JSON or too long.

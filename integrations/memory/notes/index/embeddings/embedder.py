@@ -35,8 +35,8 @@ class CachingEmbedder:
 
     Args:
         provider: Makes vectors.
-        store: Of cache and costs; closed with this.
-        cache: Of the provider's model.
+        store: The store of cache and costs; closed with this.
+        cache: The cache of the provider's model.
         parallel: Concurrent requests.
         retries: After temporary failures.
         notes: Why those before it in the chain are not used.

@@ -86,7 +86,7 @@ class Local:
 
     Args:
         model: The loaded model.
-        release: Of the package, for the fingerprint.
+        release: The release of the package, for the fingerprint.
     """
 
     length: int | None = DIMENSIONS

@@ -39,12 +39,12 @@ class OpenAI:
     """Speaks `/embeddings` to one server.
 
     Args:
-        name: As people know it.
+        name: The name as people know it.
         where: Its address, usually ending in `/v1`; without that, `/v1` is tried when the server knows nothing else.
         model: The requested model.
         key: Sent as a bearer token when there is one.
         dimensions: Sent when it is given.
-        timeout_s: Of a request.
+        timeout_s: The timeout of a request.
     """
 
     def __init__(

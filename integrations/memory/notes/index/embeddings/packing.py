@@ -13,7 +13,7 @@ def pack(texts: Sequence[str], limits: Limits, lanes: int = 1) -> Iterator[list[
 
     Args:
         texts: The texts to send.
-        limits: Of one request; a text that is over the tokens alone goes alone.
+        limits: The limits of one request; a text that is over the tokens alone goes alone.
         lanes: Concurrent requests; many texts are divided so that each lane gets about the same.
     """
     weights = [tokens_in(text) for text in texts]

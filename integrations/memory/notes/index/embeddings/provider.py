@@ -69,7 +69,7 @@ class EmbeddingBatch:
 
     Attributes:
         rows: For each text its raw numbers (a list, an array or bytes of float32), None when there were none.
-        tokens: As the provider counts them; None when it does not say.
+        tokens: The tokens as the provider counts them; None when it does not say.
     """
 
     rows: Sequence[Any]

@@ -36,7 +36,7 @@ class RetryPolicy:
     """The policy for retries after temporary failures.
 
     Attributes:
-        tries: Of one request, in all.
+        tries: The tries of one request, in all.
         first_s, most_s: Between tries; it doubles, and a random part of it is waited.
         asked_s: The longest wait that a provider may ask for; a longer one is a failure that says when to try again.
     """
@@ -52,10 +52,10 @@ class Part:
     """The result of one group.
 
     Attributes:
-        places: Of the texts, in the order of `vectors`.
+        places: The places of the texts, in the order of `vectors`.
         vectors: None where a text gave none.
         requests: That were answered.
-        tokens: As the provider counts them, None when it does not.
+        tokens: The tokens as the provider counts them, None when it does not.
     """
 
     places: Sequence[int]

@@ -39,7 +39,7 @@ class Store:
     """Opens the database, recreates it when it is damaged, and runs functions on it in threads, one at a time.
 
     Args:
-        path: Of the database; it and its directory are made when they are missing.
+        path: The path of the database; it and its directory are made when they are missing.
     """
 
     def __init__(self, path: Path) -> None:
