@@ -146,7 +146,7 @@ class _Environment(Struct, frozen=True):
 
 
 async def _live(options: StartOptions, home: Home, lock: InstanceLock, environment: _Environment) -> int:
-    """Run hubs one after another until one is asked to stop: leaving recovery mode takes a new one."""
+    """Run hubs one after another until a stop is requested; leaving recovery mode starts a new one."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 

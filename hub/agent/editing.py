@@ -1,4 +1,4 @@
-"""Agents as they are written: the edits of the configuration that add, change or remove one. Pure."""
+"""The edits of the configuration that add, change or remove an agent. Pure."""
 
 from __future__ import annotations
 

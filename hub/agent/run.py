@@ -88,7 +88,7 @@ class AgentRun:
         failed_models: The models that failed before the next answer: `{model, reason}`.
         window: The messages that model was sent.
         fixed_tokens: Tokens of prompt and tools, which every window has before it.
-        heard_outside: Whether words from outside were before the model: what it says since may be theirs.
+        heard_outside: Whether the model has seen words from outside; its output since may repeat them.
         tainted: Whether they restrict what it may do; not while the owner has lifted the taint.
         draft: The unfinished message, while the model speaks.
         answer: The turn that ends the run.

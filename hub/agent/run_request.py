@@ -249,7 +249,7 @@ class Recovered(Struct, frozen=True):
         rerun: Nothing was lost: `run()` is to be called again with the same request.
         interrupted: They had started to change things; not run again, and their users should be notified.
         completed: They had been answered; `run()` with the same request returns the answer and calls `on_final`.
-        heard: Those to be run again whose words are in the transcript.
+        heard: The ones to be run again whose message is in the transcript already.
         heard_by: The inbox rows whose words are in the transcript of an interrupted run; None when it is unreadable.
     """
 

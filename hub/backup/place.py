@@ -51,7 +51,7 @@ class BackupPlace(Protocol):
         ...
 
     async def delete(self, name: str) -> None:
-        """Delete an archive there; one that is not there is none."""
+        """Delete an archive; a missing one is no error."""
         ...
 
 

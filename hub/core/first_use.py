@@ -18,7 +18,7 @@ class FirstUse(Generic[T]):
     """A value that is imported and made on first use.
 
     Args:
-        what: For errors.
+        what: Names the value in errors.
         load: Imports modules, in a thread, and returns what makes it, on the loop.
     """
 

@@ -291,7 +291,7 @@ def secret(value: Any) -> Secret:
 def own_secret(length_min: int = PASSWORD_LENGTH_MIN) -> All:
     """Return a validator for a secret that grants access to this hub; guessable ones are refused.
 
-    What this hub shows to others, such as the key of a provider, is `secret`: there others judge.
+    Secrets that other parties check, such as the key of a provider, are `secret`: their strength is not judged here.
     """
 
     def strong(value: Secret) -> Secret:

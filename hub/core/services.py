@@ -48,7 +48,7 @@ class ServiceCall(Struct, frozen=True):
         idempotency_key: The same for every repetition of the same call after a crash; only idempotent services get one.
         notes: Takes facts about the call beside its response (`run_id` of a run it began); None when
             nobody reads it.
-        quoted: Whether words from outside in what a model reads of the data (`Service.told`) are quoted there.
+        quoted: Whether words from outside are quoted in the data that a model reads (`Service.told`).
     """
 
     domain: str

@@ -114,7 +114,7 @@ class Route(Struct, frozen=True):
     Attributes:
         method: GET, POST, …; GET never changes anything.
         path: `/v1/models`, `/x/{name}` for one segment, `/static/{path:*}` for the rest.
-        handler: Does it.
+        handler: Answers the request.
         owner: The part or integration that added it.
         scope: An operator scope, or one of `Open`; admin when not stated.
         body: Schema of a JSON body; None passes raw bytes.
@@ -189,7 +189,7 @@ class Method(Struct, frozen=True):
             itself what was done.
         answers: How many responses it gives; 2 for `agent`.
         quick: Whether the handler never waits and needs no separate task.
-        kept: Returns the part of an answer that is stored for a repetition with the same key; all of it by default.
+        kept: Returns the part of an answer to store for repeated calls with the same key; by default all of it.
         frame_limit: The most bytes of parameters it takes.
     """
 

@@ -27,7 +27,7 @@ class EntityHandle:
     """An entity as its integration holds it; its state is `unknown` until it is set.
 
     Args:
-        owner: All entities.
+        owner: The collection of all entities.
         entry: Its registry entry.
         description, commands: As the integration gave them.
     """
@@ -78,7 +78,7 @@ class EntityHandle:
         """Replace its description; the domain and the unique id stay the same.
 
         Raises:
-            Conflict: They do not.
+            Conflict: The domain or the unique id differs.
         """
         if (description.domain, description.unique_id) != (self.entity_id.partition(".")[0], self.key[1]):
             given = f"{description.domain} {description.unique_id!r}"

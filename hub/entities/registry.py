@@ -181,7 +181,7 @@ class HomeRegistry:
         return found
 
     def device_for(self, source: str, info: DeviceInfo) -> DeviceEntry:
-        """Return the present device of a description; it is added if it is new.
+        """Return the device that fits a description, after adding it if it is new.
 
         Raises:
             InvalidRequest: It has neither identifiers nor connections.

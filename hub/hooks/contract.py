@@ -38,7 +38,7 @@ class HookPayload(Struct, frozen=True, kw_only=True):
         hook: The name of the hook.
         kind: How its handlers are called.
         changes: The fields that a handler may return, with their types.
-        joined: Those of them that are texts to which each handler adds a paragraph; the others are replaced.
+        joined: The texts among them to which each handler adds a paragraph; other fields are replaced.
         guard: Whether the subject is refused when a handler fails or is late.
     """
 

@@ -87,7 +87,7 @@ class Gist(Struct, frozen=True):
         numbers, weekdays, days: What entries of a series differ in.
         bound: Whether it speaks of the day on which it was noted (today, 昨天), so that the same words on another day
             say something else.
-        order: Its words, numbers and weekdays one after the other: who gave whom what.
+        order: Its words, numbers and weekdays in their order, which tells who gave what to whom.
         dates: Its dates one after the other.
     """
 

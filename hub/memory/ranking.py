@@ -146,7 +146,7 @@ def rank(
 
     Args:
         candidates: Each id once, in any order.
-        rules: How.
+        rules: The weights and limits.
         today: The day from which age is counted.
         limit: How many at most.
         words: What was asked for, and how much each word says (`rarity`): where even the strongest by word holds

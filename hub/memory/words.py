@@ -101,7 +101,7 @@ def query_words(query: str) -> list[str]:
 
 
 def search_words(query: str) -> list[str]:
-    """Return the words of which some are to be found: those that are asked for, codes as one word, the ends of
+    """Return the words to search for, any of which may match: the query's words, codes as one word, the ends of
     long numbers, then single Chinese characters.
 
     A character finds what is said in another word (升职 and 升到); what many passages have weighs little in an engine.

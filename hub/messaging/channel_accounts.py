@@ -294,7 +294,7 @@ class ChannelAccounts:
         """Return the place of an account in the configuration, and its value.
 
         Raises:
-            NotFound: It is not.
+            NotFound: The configuration has no such account.
         """
         found = self._written(channel).get(account)
         if found is None:

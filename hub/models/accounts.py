@@ -39,7 +39,7 @@ class ModelAccounts:
     Args:
         models: The models; it learns of other credentials.
         store: Keeps them.
-        clock: Time.
+        clock: The clock of the hub.
         tasks: Owns the sign-ins that wait.
     """
 

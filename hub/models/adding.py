@@ -194,7 +194,7 @@ class NewProviders:
             return {"model": ref, **said}
 
     async def remove(self, name: str) -> None:
-        """Take a provider out of the configuration, with what names its models there and the key that was kept for it.
+        """Remove a provider from the configuration, with all references to its models there and its stored key.
 
         Raises:
             NotFound: The configuration has no such provider.

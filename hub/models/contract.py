@@ -270,7 +270,7 @@ class ModelInfo(Struct, frozen=True):
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
         tools, images, thinking: Its abilities.
         name: The name shown to people.
-        program: Whether it acts by itself, outside the rules for tools; what it says counts as words from outside.
+        program: Whether it acts by itself, outside the rules for tools; its output counts as words from outside.
     """
 
     id: str

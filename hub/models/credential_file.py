@@ -81,7 +81,7 @@ class ModelCredentials:
 
     Args:
         folder: The folder of the file.
-        clock: Time.
+        clock: The clock of the hub.
         on_secret: Called with each secret, so that no sink shows it.
     """
 

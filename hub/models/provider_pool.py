@@ -37,7 +37,7 @@ class ProviderPool:
     """Makes, keeps and retires providers.
 
     Args:
-        clock: Time.
+        clock: The clock of the hub.
         repairs: A refused key opens a repair.
         cooldowns: Which credentials are not to be used now.
         infos: Tells the properties of models, and forgets those of a provider that goes.

@@ -45,7 +45,7 @@ class SignIns:
     """Begins and completes sign-ins.
 
     Args:
-        clock: Time.
+        clock: The clock of the hub.
         tasks: Owns the end of each.
     """
 

@@ -32,7 +32,7 @@ class JudgedPlace(Struct, frozen=True):
         """Return a socket connected to the first address that answers.
 
         Raises:
-            OSError: None does.
+            OSError: No address answers.
         """
         loop, failed = asyncio.get_running_loop(), OSError("no address")
         for address in self.addresses:

@@ -76,10 +76,10 @@ class Redactor:
         return _mask(text, spans) if spans else text
 
     def is_clean(self, encoded: str) -> bool:
-        """Whether data surely holds no secret, judged at once by its JSON; of what may hold one, each text is redacted.
+        """Whether data certainly holds no secret, judged by its JSON as a whole; else each text has to be redacted.
 
         Args:
-            encoded: The data in JSON that escapes only what has to be.
+            encoded: The data as JSON that escapes no more than JSON requires.
         """
         if encoded.count("{") + encoded.count("[") > DEPTH_LIMIT:  # what is too deep to show is cut off
             return False

@@ -45,7 +45,7 @@ async def archive_daily(sessions: SessionStore, clock: Clock, days: Callable[[],
 
     Args:
         sessions: The store.
-        clock: Time.
+        clock: The clock of the hub.
         days: Days without anything new, as configured now; 0 archives nothing.
     """
     while True:

@@ -127,7 +127,7 @@ class Pruning:
     Args:
         home: Paths of the home directory.
         sessions: The sessions.
-        clock: Time.
+        clock: The clock of the hub.
         repairs: The open problems.
         limits: Returns the configured limits.
     """

@@ -66,7 +66,7 @@ class TranscriptSearch:
     Args:
         home: Paths of the home directory.
         sessions: The sessions; transcripts of others are not found.
-        clock: Time.
+        clock: The clock of the hub.
     """
 
     def __init__(self, home: Home, sessions: SessionStore, clock: Clock) -> None:

@@ -37,7 +37,7 @@ class TranscriptReading(Struct):
         header: Its first line, when that is readable.
         entries: The readable entries, in order; of several with one id, the first.
         good: The readable lines, unchanged, with the header.
-        damaged: The lines that are not.
+        damaged: The unreadable lines.
         torn: Whether only the end is damaged: an append that did not finish.
         unended: Whether the last line is whole but lacks its newline.
         size_bytes: The size of the file.

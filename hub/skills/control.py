@@ -289,7 +289,7 @@ def _discard(folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> Path | None:
-    """Rename an existing skill to a hidden name, a symlink itself; None if nothing is there."""
+    """Rename an existing skill to a hidden name (of a symlink, the link); return it, or None if there is no skill."""
     if not os.path.lexists(folder):
         return None
     aside = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")

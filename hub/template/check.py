@@ -46,7 +46,7 @@ def _checked(text: str, functions: frozenset[str]) -> str | None:
 
 @lru_cache(maxsize=1)
 def _sandbox() -> TemplateSandbox:
-    """A sandbox over nothing, whose names are those of every other."""
+    """A sandbox without data, which has the functions and filters of every other."""
     from datetime import UTC
 
     from hub.core.clock import Clock

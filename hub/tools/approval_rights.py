@@ -41,7 +41,7 @@ def refuse_for_good(approval: Approval) -> None:
     """Refuse a permanent yes where only a single one is allowed.
 
     Raises:
-        InvalidRequest: It can.
+        InvalidRequest: The approval is for one time only.
     """
     if not approval.may_persist:
         raise InvalidRequest(

@@ -34,7 +34,7 @@ class AccountRefused(Exception):
 async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: Receiver, clock: Clock) -> None:
     """Connect again and again until the account is refused, and report the state to the hub.
 
-    The pauses grow while connections last no longer than the pause before them; one that the platform asks for is kept.
+    The pauses grow while connections last no longer than the pause before them; a requested one is respected.
 
     Args:
         connect: Connects, and returns why the connection ended; None when the platform asked for another one.

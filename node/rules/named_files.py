@@ -44,7 +44,7 @@ _MODULE_ENDS = (".py", "/__main__.py", "/__init__.py", ".js", "/index.js", "/pac
 
 
 def candidate_files(command: WrittenCommand) -> list[str]:
-    """Return what may name files, each once: words, what is in code, in folders that are entered, read unnamed."""
+    """Return what may name files, each once: words, paths in code and entered folders, and files read implicitly."""
     words = list(command.words or _WORD.findall(command.text))
     words += [part for each in command.words if _IS_TEXT.search(each) for part in _WORD.findall(each)]
     found: list[str] = []

@@ -291,7 +291,7 @@ def _one(typed: Typed, name: str, *, strip: bool = True) -> str:
 
 
 def _values(state: Mapping[str, Any], typed: Typed | None) -> dict[str, str]:
-    """Return what stands in the plain fields: what was typed, else what is written."""
+    """Return the values of the plain fields: the typed ones, else those of the configuration."""
     if typed is not None and WHOLE in typed:
         return {name: _one(typed, name) for name in ("name", "emoji", "model", "thinking", "cost_usd", "then")}
     stated, budget = state["stated"], state["budget"]

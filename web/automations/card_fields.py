@@ -1,4 +1,4 @@
-"""Fields of cards beyond what a schema tells: times, durations, pickers, names with values; and what is typed there."""
+"""Fields of cards that a schema alone does not describe: times, durations, pickers, names with values."""
 
 from __future__ import annotations
 

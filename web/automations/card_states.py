@@ -41,7 +41,7 @@ class CardStates:
         """Return the badges of the cards that have one, by their paths; texts are phrases, still to be translated.
 
         Args:
-            form: Whose cards.
+            form: The form with the cards.
             item: The input of the form.
             saved: The automation as it is in its file, whose triggers may have fired.
             id: The id of the automation; empty for a new one.

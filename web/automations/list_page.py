@@ -127,7 +127,7 @@ class AutomationsPage:
         Args:
             text: The sentence.
             problem: Why; a message id, or words.
-            status: Of HTTP.
+            status: The HTTP status.
         """
         rights = rights_of(call)
         wanted, language = ListFilter.of(call.request.query), self._renderer.preferences(call).language

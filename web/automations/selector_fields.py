@@ -68,7 +68,7 @@ class InputControl(Struct, frozen=True):
         shown: Its texts; one, but for `choices` and `many`.
         options: The choices or suggestions.
         default: The value used when none is given; MISSING when one is required.
-        low, high, step, unit: Of numbers.
+        low, high, step, unit: The bounds, step and unit of a number.
         slider: Whether a number is also a slider.
         constant: The value of a `constant` that is on.
         pick: The kind of picker, such as `entity`; empty when it is typed.

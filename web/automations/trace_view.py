@@ -59,7 +59,7 @@ class TraceView:
     """Formats traces.
 
     Args:
-        renderer: For times.
+        renderer: Formats times.
         names: Names entities in sentences.
         kinds: The kinds of steps that there are.
     """

@@ -83,7 +83,7 @@ class ShownAsk(Struct):
 
 
 def line_of(approval: Approval) -> tuple[str, bool]:
-    """Return what will run, as people write it, and whether that is all of it; nothing is hidden or cut."""
+    """Return the command as people write it, and whether it is complete; nothing is hidden or cut."""
     details = approval.details
     if _is_list(argv := details.get("argv")):
         text = shlex.join(str(word) for word in argv)

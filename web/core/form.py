@@ -21,7 +21,7 @@ LISTED_LIMIT = 5_000
 
 
 def wrong_fields(error: HubError | None, fields: Collection[str]) -> dict[str, str]:
-    """Return what is wrong by field, empty where nothing is; what belongs to none of them stands under no name.
+    """Return the error of each field, empty where there is none; an error of no field has an empty name.
 
     Args:
         error: As a method of the gateway raised it, which names its field in `details`.

@@ -32,7 +32,7 @@ def clock(seconds: float, now: float, zone: dt.tzinfo, *, exact: bool = False) -
     """Return a time that stays right while it is shown: the clock, with the day when it is another.
 
     Args:
-        exact: With seconds.
+        exact: Whether seconds are shown.
     """
     at, today = (dt.datetime.fromtimestamp(each, zone) for each in (seconds, now))
     time = f"{at.hour}:{at:%M:%S}" if exact else f"{at.hour}:{at:%M}"

@@ -1,4 +1,4 @@
-"""Parts of a page that stand by themselves: one that fails says so in its own words, and the rest is shown."""
+"""Independent parts of a page: one that fails shows its error, and the rest is shown."""
 
 from __future__ import annotations
 

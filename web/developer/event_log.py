@@ -29,7 +29,7 @@ class EventLog:
         bus: The source of events.
         live: Announces new ones.
         redactor: Removes secrets from displayed text.
-        renderer: For times.
+        renderer: Formats times.
         monotonic: Seconds.
     """
 

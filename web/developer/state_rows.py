@@ -52,7 +52,7 @@ class StateRows:
     Args:
         states: The states.
         redactor: Takes secrets out.
-        renderer: For times.
+        renderer: Formats times.
     """
 
     def __init__(self, states: StateMachine, redactor: Redactor, renderer: Renderer) -> None:

@@ -179,7 +179,7 @@ class WelcomePage:
         return "" if shown["name"] == OFFLINE_MODEL else str(shown["name"])
 
     async def _found(self, call: HttpCall) -> list[Mapping[str, Any]]:
-        """Return what can be set up; nothing where nobody looks for it."""
+        """Return the services that can be set up; none without discovery."""
         try:
             found = (await self._client.ask(call, "discovery.list"))["found"]
         except HubError:

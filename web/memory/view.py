@@ -48,7 +48,7 @@ class MemoryView:
         self._names = names
 
     async def file(self, text: str, *, line: int | None = None, number: int = 1) -> FilePage:
-        """Return one page of a file: the one that has the line if one is named.
+        """Return one page of a file: the page with a given line, if one is given.
 
         Each entry is a part with its source; the text between two entries is one part.
         """

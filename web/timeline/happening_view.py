@@ -54,7 +54,7 @@ class HappeningView(Struct, frozen=True):
     """Formats what `timeline.list` and `timeline.get` answer.
 
     Attributes:
-        renderer: For times.
+        renderer: Formats times.
         names: Names entities in sentences.
         agent_name: Returns what people call an agent.
     """
@@ -104,7 +104,7 @@ class HappeningView(Struct, frozen=True):
         return title(day, self.renderer.today())
 
     def moment(self, ms: float) -> dict[str, str]:
-        """Return a time with its seconds, the day, and the same for machines."""
+        """Return a time with seconds, its day, and its ISO 8601 form."""
         at = self.renderer.local(ms)
         return {
             "time": f"{at.hour}:{at:%M:%S}",

@@ -49,7 +49,7 @@ class BudgetLedger:
     """Counts spending, and decides what may still be spent.
 
     Args:
-        clock: Time.
+        clock: The clock of the hub.
         zone: Returns the home's time zone, in which a day begins.
         db: Stores counts; without it they end with the process.
 

@@ -48,8 +48,8 @@ class Repetition(Struct, frozen=True):
     """A repetition in the tool calls of a run.
 
     Attributes:
-        kind: How.
-        times: How often.
+        kind: How the calls repeat.
+        times: How often they do.
         limit: How often is too often.
         tools: The tools that were called, where they are always the same.
     """

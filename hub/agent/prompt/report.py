@@ -40,7 +40,7 @@ class PromptReport(Struct, frozen=True):
     """The prompt before a conversation, and how full the window is.
 
     Attributes:
-        agent_id, session_key, model: Which.
+        agent_id, session_key, model: The agent, session and model of the call.
         mode: How much of the prompt is included.
         window: Tokens that the model takes.
         context_tokens: Tokens of the last request, if there was one.

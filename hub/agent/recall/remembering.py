@@ -67,7 +67,7 @@ class AgentMemory:
         recall: Looks up what memory knows of a message.
         flush: Writes conversations into memory.
         intents: Reminders that come when their topic does.
-        tidy: Keeps what recurs, merges what is double, marks what does not agree.
+        tidy: Keeps recurring entries, merges duplicates, marks contradictions.
     """
 
     def __init__(self, needs: MemoryDependencies) -> None:

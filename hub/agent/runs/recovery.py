@@ -29,13 +29,13 @@ class Evidence(Struct, frozen=True):
     """What the transcript shows of a run.
 
     Attributes:
-        final: Its last entry, when it had ended.
+        final: The run's last entry, if the run had ended.
         changed: Whether a tool that may change things, or a program that acts by itself, had been asked.
-        usage: The usage of the model calls that are there.
-        reply: Its last message.
-        model: The model that said it.
-        heard: Whether the user's words are there.
-        messages: The inbox rows whose words are there; None when the transcript cannot be read.
+        usage: The usage of its model calls in the transcript.
+        reply: The run's last message.
+        model: The model that wrote that message.
+        heard: Whether the transcript has the user's message.
+        messages: The inbox rows whose text is in the transcript; None when it cannot be read.
     """
 
     final: TranscriptEntry | None = None

@@ -72,7 +72,7 @@ class RunTrace:
     Attributes:
         dropped: How many steps are not kept.
         prompt: What every model call is sent before the conversation: `{tokens, system_chars, tools}`.
-        parts: The same in words, by name, in order; what they say is kept apart, once for all runs.
+        parts: The parts of the prompt by name, in order; their texts are stored separately, once for all runs.
     """
 
     __slots__ = ("_clock", "_kept", "_model", "_steps", "_wall_offset_s", "dropped", "parts", "prompt")

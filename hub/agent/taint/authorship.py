@@ -1,4 +1,4 @@
-"""Whose words a session holds: those of its own person are requests, all others are data. Pure rules."""
+"""Who wrote the words of a session: its own person's are requests, all others are data. Pure rules."""
 
 from __future__ import annotations
 

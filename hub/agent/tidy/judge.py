@@ -80,7 +80,7 @@ class NotesJudge:
         models: The model registry.
         bus: Receives the cost of each call as an event.
         charge: Records the usage of calls.
-        clock: Time.
+        clock: The clock of the hub.
     """
 
     def __init__(self, models: ModelRegistry, bus: EventBus, charge: Charge, clock: Clock) -> None:

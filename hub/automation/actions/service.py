@@ -126,7 +126,7 @@ def _words(name: str) -> str:
 
 
 def _said(service: str, data: Mapping[str, Any]) -> str | None:
-    """Return a call that says something, in words; None when it says nothing."""
+    """Describe a call that sends a text; None when it sends none."""
     text = value_text(data.get("message") or data.get("text") or data.get("prompt") or "")
     match service:
         case "notify.notify" if text:

@@ -133,7 +133,7 @@ class AutomationEditor:
         """Save an automation that was edited as data.
 
         Args:
-            id: Which; None makes a new one, whose id follows from its alias unless it says one.
+            id: The automation to change; None adds one, whose id is made from its alias unless it has one.
             automation: The whole automation; a text `!secret name` names a secret.
             base_hash: The hash of the edited version; without it, the present one is changed unchecked.
 

@@ -309,7 +309,7 @@ class ScheduleService:
     def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:
         """Whether the requester may see it: a person sees all, an agent what it made for the person it serves now.
 
-        In a room others read along, so there it is what was made there.
+        In a group, others read along, so only schedules made in that group are visible.
         """
         if asker.agent_id is None:
             return True

@@ -222,7 +222,7 @@ def _without_effect(value: Mapping[str, Any], keys: Keys) -> Iterator[UnknownNam
 
 
 def _nowhere(service: str, data: Any, keys: Keys, places: Places) -> Iterator[UnknownName]:
-    """Yield a warning when what a service sends goes to a channel or an account that is not there."""
+    """Yield a warning when a service sends to a channel or an account that does not exist."""
     key = _ADDRESSES.get(service)
     if key is None or not isinstance(data, dict):
         return

@@ -99,7 +99,7 @@ def parse(text: str) -> Checklist:
 def due(checks: Sequence[HeartbeatCheck], looked: Mapping[str, float], now: float, limit: int) -> list[HeartbeatCheck]:
     """Return at most `limit` due checks, the most overdue first.
 
-    How overdue one is counts in its own intervals: what is looked at daily and was not for two days comes before what
+    Overdue time counts in a check's own intervals: a daily check that was missed for two days comes before one
     is looked at hourly and was not for 90 minutes. What was never looked at comes first, in the file's order.
 
     Args:

@@ -66,11 +66,11 @@ def check_all(conditions: Sequence[Condition], asking: ConditionContext, path: s
     """Return whether all conditions hold, stopping at the first that does not.
 
     Returns:
-        A verdict whose children are those of the conditions, by their index; its reason is that of the first one that
+        A verdict with the verdicts of the conditions, by their index, as children; its reason is that of the first that
         does not hold.
 
     Raises:
-        ConditionError: One cannot be said, and the others do not decide.
+        ConditionError: A condition cannot be evaluated, and the others do not decide the result.
     """
     return _at_once(_all(conditions, asking, path, ""), asking)
 

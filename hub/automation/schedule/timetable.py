@@ -121,7 +121,7 @@ class Timetable:
         """Call `callback` whenever `schedule` comes due, from the timetable's task, never from inside this call.
 
         Args:
-            schedule: When.
+            schedule: Tells when it is due.
             callback: Called when due. It must not wait; one that raises is logged, and comes due again.
             after: The last occurrence that was handled, or when the schedule was armed: what came due in (`after`,
                 now] was missed. None: now.

@@ -48,7 +48,7 @@ class AgentMessages:
 
     Args:
         db: The hub database, which knows what a run answers.
-        outbox: Sends.
+        outbox: Sends the messages.
         addresses: Finds conversations.
         workspaces: Have the files that may be attached.
     """

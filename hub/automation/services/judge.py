@@ -62,7 +62,7 @@ class Judge:
         persona: Returns the text of an agent's persona; called only when a question names an agent.
         bus: Receives the cost of each question as an event.
         history: Stores usage, if anything does.
-        clock: Time.
+        clock: The clock of the hub.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class SubagentAnswers:
 
     Args:
         messages: Finds the chat of a run.
-        outbox: Sends.
+        outbox: Sends the messages.
         may_reply: Whether answers of a session are sent to an address.
         hooks: May choose another place.
     """

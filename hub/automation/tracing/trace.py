@@ -121,7 +121,7 @@ class TraceWriter:
         alias: The alias shown to people.
         trigger: The trigger that fired, as templates see it.
         context: The cause of the run.
-        clock: Time.
+        clock: The clock of the hub.
         zone: The home's time zone.
         config: The configuration that runs, for reading the trace after later edits; not to be changed.
             Its secrets are hidden in the whole trace.

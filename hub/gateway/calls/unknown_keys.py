@@ -47,7 +47,7 @@ def known_part(method: str, schema: Schema, params: Any) -> tuple[Any, list[str]
     """Return the valid part of some parameters, and the paths of the keys that were left out.
 
     Args:
-        method: For errors.
+        method: The name of the method, for errors.
         schema: The method's schema.
         params: Decoded JSON that belongs to the caller of this; unknown keys are removed from it.
 

@@ -25,18 +25,18 @@ class RunStream:
 
     Args:
         runner: Runs it.
-        bus: Has its text.
+        bus: Delivers the run's text.
         tasks: Owner of its task.
         clock: Times the wait for a client to return.
         request: The run to make.
         begin: Called before the run.
-        finish: Returns the answer for the run's result, or what keeps and returns it.
-        in_pieces: Whether anybody reads `pieces`; what is answered as a whole needs none.
+        finish: Returns the answer for the run's result, or an awaitable that stores and returns it.
+        in_pieces: Whether `pieces` is read; an answer sent as a whole needs none.
 
     Attributes:
         keyed: Whether the client gave an idempotency key: it may return at any time.
-        retried: Whether the client sends its request again by itself, as long as nothing was sent to it.
-        sent: Whether something was.
+        retried: Whether the client repeats its request by itself while it has received nothing.
+        sent: Whether anything was sent to the client.
     """
 
     def __init__(

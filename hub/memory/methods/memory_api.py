@@ -59,7 +59,7 @@ class MemoryApi:
     """Resolves a call's memory and rights.
 
     Args:
-        memory: Stores it.
+        memory: The memory of the home.
         agents: The agents.
         clock: Gives the time of entries.
         redactor: Removes secrets from displayed text.

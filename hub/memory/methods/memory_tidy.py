@@ -21,7 +21,7 @@ class TidyMethods:
     Args:
         api: Resolves a call's memory and rights.
         agents: The agents.
-        tidy: Does it.
+        tidy: Tidies the memory up.
     """
 
     def __init__(self, api: MemoryApi, agents: Agents, tidy: Tidy) -> None:

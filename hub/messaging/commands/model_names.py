@@ -17,7 +17,7 @@ async def model_refs(models: ModelRegistry) -> list[str]:
 
 
 def near_models(wanted: str, refs: list[str]) -> list[str]:
-    """Return the models that somebody may mean: those that contain all words, else the most similarly spelt one."""
+    """Return the models that a name may mean: those that contain all its words, else the most similarly spelt one."""
     words = wanted.lower().replace("/", " ").split()
     holding = [ref for ref in refs if all(word in ref.lower() for word in words)]
     exact = [ref for ref in holding if ref.lower().endswith(f"/{wanted.lower()}")]

@@ -47,7 +47,7 @@ class Inbox:
     """Receives messages and events, and acts on the decision about each.
 
     Args:
-        router: Decides.
+        router: Decides about messages and events.
         queue: Sees to it that accepted messages are answered.
         commands: Answers slash commands.
         buttons: Makes buttons of what a command offers.

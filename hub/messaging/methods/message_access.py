@@ -57,8 +57,8 @@ class MessageAccessMethods:
     """The methods about pairing and routing.
 
     Args:
-        pairings: Requests to be let in, and those who were.
-        router: Decides.
+        pairings: Pairing requests, and paired senders.
+        router: Decides which agent answers.
         channels: The accounts, each with its configured access.
         config: Where the identities of people are written.
         reload: Reloads and applies the configuration.

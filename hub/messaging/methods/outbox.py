@@ -77,7 +77,7 @@ class OutboxMethods:
     """The methods about sending.
 
     Args:
-        outbox: Sends.
+        outbox: Sends the messages.
         addresses: Finds the kind of a peer's chat.
         agents: The default one's workspace stores the attachments.
         workspaces: The workspaces of the agents.

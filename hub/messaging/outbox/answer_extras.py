@@ -51,7 +51,7 @@ class AnswerExtras:
 
     Args:
         parts: The dependencies of runs.
-        outbox: Sends.
+        outbox: Sends the messages.
         language: The language of the home.
         may_send: Whether anything of a session is sent to a chat.
     """

@@ -32,7 +32,7 @@ class ApprovalMessages:
     Args:
         approvals: The pending approvals.
         places: Finds where an owner is reached.
-        outbox: Sends.
+        outbox: Sends the messages.
         language: The language of the home.
         buttons: Makes the buttons to answer with.
     """

@@ -32,7 +32,7 @@ class QuestionMessages:
     Args:
         approvals: Has the questions.
         places: Finds where an owner is reached.
-        outbox: Sends.
+        outbox: Sends the messages.
         language: The language of the home.
         buttons: Makes the buttons to answer with.
         place: Finds the chat of a run.

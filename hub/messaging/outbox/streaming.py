@@ -84,7 +84,7 @@ class AnswerStreams:
 
     Args:
         parts: The dependencies of runs.
-        outbox: Sends.
+        outbox: Sends the messages.
         replies: Writes what is sent.
         may_send: Whether anything of a session is sent to a chat.
     """

@@ -28,7 +28,7 @@ class WaitingNotices:
         approvals: The pending approvals.
         router: The router with the current settings.
         session: Returns a conversation by its key.
-        outbox: Sends.
+        outbox: Sends the messages.
     """
 
     def __init__(

@@ -174,7 +174,7 @@ def next_turn(
 
     Args:
         waiting: All messages of a session that wait, in the order in which they came.
-        rules: Of a message: those of its conversation, unless it says others.
+        rules: Returns the rules of a message: those of its conversation, unless it brings its own.
         now: On the monotonic clock.
     """
     seen: set[Conversation] = set()

@@ -17,7 +17,7 @@ class SessionPruneMethods:
     """The method that prunes.
 
     Args:
-        pruning: Does it.
+        pruning: Deletes what is too old.
     """
 
     def __init__(self, pruning: Pruning) -> None:

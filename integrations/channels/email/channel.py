@@ -68,7 +68,7 @@ class Email:
         config: The account.
         threads: Keeps the subject and the last mail of each thread.
         login: Gives the password or an access token.
-        clock: Time.
+        clock: The clock of the hub.
         reader: Reads mails.
         notice: Explains in the language of the home why a mail cannot be read.
     """
@@ -247,7 +247,7 @@ class Email:
         return known
 
     async def _take(self, receive: Receiver, mailbox: Mailbox, reference: str) -> None:
-        """Hand one mail to the hub: who wrote is judged by its head, and what it says is read of those who may talk."""
+        """Pass a mail to the hub: the header tells the sender, and the text is read only if they may talk."""
         uid = int(reference.partition(":")[2])
         head = read_head(await self._thread_of_imap.run(partial(mailbox.read, uid, head=True)))
         if head is None:

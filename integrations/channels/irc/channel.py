@@ -113,8 +113,8 @@ class IrcLink(Reconnector):
     """Keeps up the connection of an account, and reads it.
 
     Attributes:
-        connection: While the network has let us in.
-        answers: The answers to the PINGs after what was sent, by their text.
+        connection: The connection; None while not registered with the network.
+        answers: Futures for the PONGs that confirm sent messages, by their text.
         refused: Why a nick or channel does not get messages.
     """
 

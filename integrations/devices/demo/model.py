@@ -96,7 +96,7 @@ class DemoProvider:
         return list(self._models.values())
 
     async def close(self) -> None:
-        """There is nothing to give up."""
+        """Do nothing: no connection is held."""
 
     def _answer_to(self, said: str) -> Answer:
         known = (answer for answer in self._story.answers if answer.knows(said))

@@ -287,7 +287,7 @@ async def _until_lost(client: Client) -> None:
     """Wait until the connection is lost.
 
     Raises:
-        MqttError: Then.
+        MqttError: The connection was lost.
     """
     async for _ in client.messages:
         pass

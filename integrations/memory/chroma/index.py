@@ -1,4 +1,4 @@
-"""Vectors in Chroma, in this process or on a server: one collection for each area, so that nothing is filtered."""
+"""Vectors in Chroma, in this process or on a server: one collection for each area, so that searches need no filter."""
 
 from __future__ import annotations
 

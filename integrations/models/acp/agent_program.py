@@ -29,13 +29,13 @@ class AgentProgram(Struct, frozen=True):
     """One program.
 
     Attributes:
-        name: Behind `acp/`.
+        name: The part of the model name after `acp/`.
         command: Program and arguments.
         folder: Its working directory.
         environment: Its variables beside `INHERITED`.
-        auth_method: Its way to sign in; None when it is signed in.
-        silence_s: After so long without a word it is stopped.
-        idle_s: So long it waits for the next message of a conversation.
+        auth_method: How it signs in; None when it is signed in already.
+        silence_s: The time without output after which it is stopped.
+        idle_s: How long it waits for the next message of a conversation.
     """
 
     name: str

@@ -229,7 +229,7 @@ def _decision(answer: Future[Mapping[str, Any]]) -> str:
 
 
 def text_of(blocks: Iterable[Mapping[str, Any]]) -> str:
-    """Return a prompt as text: its words, the files that are given with it, and the addresses of those that are not.
+    """Return a prompt as text: its words, embedded files, and the addresses of linked ones.
 
     A file is quoted: its words may be anybody's.
     """

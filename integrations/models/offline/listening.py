@@ -218,7 +218,7 @@ def about_the_same(statement: PlainStatement, entries: Sequence[RecalledEntry], 
 
 
 def _is_same_matter(statement: PlainStatement, text: str, language: str) -> bool:
-    """Whether an entry says of the same person or thing what a statement says: not that, and something else."""
+    """Whether an entry makes the statement about the same person or thing, and not a different one."""
     other = statement_in(text.strip(ENDS), language)
     if other is None or not other.subject:
         return False

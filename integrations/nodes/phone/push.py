@@ -114,7 +114,7 @@ class WebPush:
     async def send(
         self, title: str, body: str, who: Callable[[Authority], bool], *, ttl_s: int = TTL_S, **more: str
     ) -> list[dict[str, Any]]:
-        """Send to those browsers whose credential is still valid; those that are gone are forgotten.
+        """Send to the browsers whose credential is still valid; subscriptions that no longer exist are deleted.
 
         Args:
             title: The line above it.

@@ -18,8 +18,8 @@ class HeldStart(Struct, frozen=True):
     """The pipes by which bubblewrap reports the process it made, and learns when to continue.
 
     Attributes:
-        told, begins: The hub's ends.
-        tells, waits: bubblewrap's ends.
+        told, begins: The hub's ends of the two pipes.
+        tells, waits: bubblewrap's ends of the two pipes.
     """
 
     told: FileIO

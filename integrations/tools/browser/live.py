@@ -153,7 +153,7 @@ class LiveView:
 
 
 class _Watched:
-    """The pictures of one tab, while somebody watches; the last one is kept."""
+    """The pictures of one tab while it is watched; the last one is stored."""
 
     def __init__(self, tab: Tab, clock: Clock, number: int) -> None:
         self.tab, self.image, self.number, self.on = tab, b"", number, True

@@ -304,7 +304,7 @@ class BrowserProfile:
         """Refuse an agent's act while a person works in it.
 
         Raises:
-            Conflict: One does.
+            Conflict: A person works in it.
         """
         if (who := self.person) is not None:
             raise Conflict(

@@ -42,7 +42,7 @@ class Tab:
 
     Args:
         id: `t1`, …; never given twice.
-        page: Playwright's.
+        page: The page of Playwright.
         next_number: Returns a number that no element had before.
         on_download: Takes the page's downloads; a coroutine function.
     """

@@ -25,7 +25,7 @@ class Canvas:
         visible: Whether something is presented.
         path: The file that is shown, relative to the folder.
         url: An external address that is shown instead of a file.
-        surfaces: A2UI.
+        surfaces: The A2UI surfaces.
         loads: Grows when the file is to be loaded again.
     """
 

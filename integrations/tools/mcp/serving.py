@@ -126,7 +126,7 @@ class McpDoor:
         return self._host.agents.default().policies(self._host.tools.registry.rules, None)
 
     async def _call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
-        """Invoke a tool; what another program wants follows words that nobody here has seen."""
+        """Invoke a tool as tainted: another program's request may follow words that nobody here has seen."""
         agent, id = self._host.agents.default(), new_id()
         context = Context(authority=caller.authority).tainted()
         request = ToolCallRequest(

@@ -37,7 +37,7 @@ class McpProgram:
     """A server's program.
 
     Args:
-        argv: McpProgram and arguments.
+        argv: The program and its arguments.
         variables: Its variables beside `INHERITED`.
         folder: Its working directory; nothing else is kept there.
 

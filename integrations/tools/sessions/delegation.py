@@ -56,7 +56,7 @@ class DelegationTools:
     """The tools that give work away.
 
     Args:
-        subagents: Does it.
+        subagents: Starts and steers subagents.
     """
 
     def __init__(self, subagents: Subagents) -> None:

@@ -56,7 +56,7 @@ class CommandProcess:
 
     Args:
         on_line: None when nobody reads its output.
-        fail: Called with why it cannot be started, once until it could.
+        fail: Called with the reason when it cannot be started; not again before it could.
     """
 
     def __init__(

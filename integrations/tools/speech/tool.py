@@ -76,7 +76,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
 
 
 def _keep(workspaces: Workspaces, call: ToolCall, name: str, data: bytes) -> str:
-    """Keep a recording with the attachments of its conversation, which are deleted some day; return its path."""
+    """Store a recording among the attachments of its conversation, which expire; return its path."""
     path = f"{media_folder(call.session_key)}/{name}"
     if not workspaces.is_ready(call.agent_id):
         workspaces.ensure(call.agent_id)

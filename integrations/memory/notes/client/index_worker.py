@@ -56,7 +56,7 @@ class IndexWorker:
 
     Args:
         cache_dir: The cache of vectors that were paid for; made when it is missing.
-        clock: Time.
+        clock: The clock of the hub.
         tasks: The owner of the background tasks.
         idle_s: The idle time after which a worker is replaced by a small one.
     """

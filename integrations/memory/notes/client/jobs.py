@@ -24,7 +24,7 @@ class Jobs:
     """Makes jobs; every search and every write asks for one.
 
     Args:
-        ground: Their inputs.
+        ground: The inputs of jobs.
         configuration: Gives what is configured now: another object after each change.
     """
 

@@ -60,7 +60,7 @@ class Upkeep:
         job: Makes the worker's job for an agent.
         sync: Brings the index of one up to date.
         has_files: Whether there is anything to index; may block, called in a thread.
-        clock: Time.
+        clock: The clock of the hub.
         repairs: Lists what keeps an index from being complete.
         tasks: The owner of the background tasks.
     """

@@ -75,17 +75,17 @@ def search(
 ) -> tuple[list[Hit], bool]:
     """Return the passages with the most informative words, best first, and whether all files were read.
 
-    The score is the share of the query that is there, weighted by how rare each word is, a little less for long and
+    The score is the share of query words in a passage, weighted by how rare each word is, a little less for long and
     for old passages. Without terms, the newest entries are given.
 
     Args:
-        texts: The files, those that are read first first.
+        texts: The files, in the order in which they are read.
         terms: The search terms.
         filters: Conditions on passages.
-        today: By which the age is counted.
+        today: The day from which ages are counted.
         limit: How many passages at most.
-        limit_s: After which no further file is read.
-        clock: Seconds, by which the time is bounded.
+        limit_s: The time after which no further file is read.
+        clock: Returns seconds; measures `limit_s`.
     """
     scan = _scan(texts, terms, filters, limit, limit_s, clock)
     if not terms:

@@ -85,7 +85,7 @@ class Record(Struct, frozen=True):
         return bool(self.files) and kept and not (self.undone or self.forgotten or self.reason == "forget")
 
     def as_change(self) -> Change:
-        """Return it in its form for people."""
+        """Return the change that this record describes, for display."""
         diff = "\n".join(
             line
             for file in self.files

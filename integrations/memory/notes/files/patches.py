@@ -69,7 +69,7 @@ def undo_exactly(text: str, hunks: Sequence[Hunk]) -> str:
     """Return the text with the change undone exactly; `text` is its result.
 
     Raises:
-        PatchConflict: It is not.
+        PatchConflict: The text is not that result any more.
     """
     lines = text.split("\n")
     for hunk in reversed(hunks):

@@ -130,7 +130,7 @@ class Remembering(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def _facts(text: str) -> list[tuple[str, Passage]]:
-    """Return the items of a file that hold, each with its key; what one note left is what the next one finds."""
+    """Return the list items of a file that are not struck, each with its key."""
     return [(fact_key(each.text), each) for each in passages(text) if each.is_item and not each.struck]
 
 

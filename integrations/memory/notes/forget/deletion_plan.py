@@ -144,7 +144,7 @@ def within_limit(hits: Sequence[Hit], what: Forget, older: int = 0) -> None:
     """Refuse a query that names too much; older versions of named entries do not count.
 
     Raises:
-        InvalidRequest: They do.
+        InvalidRequest: Too many entries match.
     """
     count = len(hits) - older
     if what.query and what.session is None and what.person is None and count > FORGET_LIMIT:

@@ -66,7 +66,7 @@ _AFTER = _BESIDE.format(limit=SHORT_ENTRY, side=">", order="ASC")
 
 
 class FileRow(msgspec.Struct, frozen=True):
-    """A file as it was read; `told` as of `Present`, nothing while not all of it is indexed."""
+    """A file as it was last read; `told` is that of `Present`, and empty until all of the file is indexed."""
 
     path: str
     source: str

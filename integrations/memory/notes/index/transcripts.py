@@ -48,7 +48,7 @@ class Conversation(Struct):
 
     Attributes:
         session: Its key.
-        said: In order.
+        said: The messages, in order.
         lines: The lines of the file.
         trusted: Whether it has no words from outside.
     """
