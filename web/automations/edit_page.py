@@ -223,7 +223,10 @@ class EditPage:
 
     async def _state(self, call: HttpCall, state: _EditorState) -> web.StreamResponse:
         """Return, as JSON, the draft with what was typed: its text, its changes, and how its cards stand."""
-        item = read_item(state.draft.text) if state.mode == YAML else state.draft.item
+        try:
+            item = read_item(state.draft.text) if state.mode == YAML else state.draft.item
+        except InvalidRequest:  # while one types it is often none
+            return json_response({"text": state.draft.text, "changes": await self._changes(state), "cards": {}})
         form = self._form(state.draft, item)
         language = self._renderer.preferences(call).language
         say(form, item, lambda text: self._list_page.said(text, language), None)

@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext, Locator, Page, StorageState, ex
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, opened
-from tests.web.looks import ON_A_PHONE, misfits
+from tests.web.looks import ON_A_PHONE, misfits, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -278,6 +278,7 @@ async def test_the_fields_of_a_card_stand_beside_the_list(signed_in: BrowserCont
     assert row is not None
     assert panel is not None
     assert row["x"] + row["width"] <= panel["x"]
+    assert [*await violations(page), *await misfits(page)] == []
 
     await second.get_by_text("pump_off").click()
     await expect(second.get_by_role("textbox", name="Event", exact=True)).to_be_visible()
@@ -356,7 +357,12 @@ async def test_the_save_bar_is_there_only_with_changes_and_what_is_discarded_can
     await page.keyboard.press("Control+Shift+Y")
     await page.wait_for_selector("#yaml-editor[data-ready]")
     await expect(save).to_be_hidden()
-    await page.get_by_role("textbox", name="The automation as YAML").press_sequentially("# only a comment\n")
+    text = page.get_by_role("textbox", name="The automation as YAML")
+    await text.press_sequentially("[")
+    await expect(page.get_by_text("1 change")).to_be_visible()
+    await page.keyboard.press("Control+z")
+    await expect(save).to_be_hidden()
+    await text.press_sequentially("# only a comment\n")
     await expect(page.get_by_text("1 change")).to_be_visible()
     await save.click()
     await expect(save).to_be_hidden()
