@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from hub.core.schema import Optional, Schema
 from hub.core.services import ServiceCall
-from tests.integrations.devices.mqtt.kit import LIMIT_S, Device, MqttKit
-from tests.until import until
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
+from tests.until import as_time_passes, until
 
 CREDENTIALS = {"username": "me", "password": "a long secret"}
 
@@ -42,14 +40,6 @@ class Watched:
         await self.device.__aexit__()
 
 
-async def as_time_passes(kit: MqttKit, condition: Callable[[], bool]) -> None:
-    """Let time pass until something holds."""
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():
-            await kit.clock.advance(2)
-            await asyncio.sleep(0.005)
-
-
 def said(device: Device, ending: str) -> list[Any]:
     """Return what was published on topics with an ending, read as JSON."""
     return [json.loads(payload) for topic, payload in device.heard if topic.endswith(ending) and payload]
@@ -60,10 +50,10 @@ async def test_the_hub_is_a_device_with_sensors_and_nothing_to_command(kit: Mqtt
         await until(lambda: bool(said(device, "/state")))
         kit.bus.fire("run_finished", {"usage": {"cost_usd": 0.25}})
         kit.bus.fire("run_finished", {"usage": {"cost_usd": None}})
-        await as_time_passes(kit, lambda: said(device, "/state")[-1]["runs"] == 2)
+        await as_time_passes(kit.clock, 2, lambda: said(device, "/state")[-1]["runs"] == 2)
         await kit.clock.advance(86_400)
         kit.bus.fire("run_finished", {"usage": {}})
-        await as_time_passes(kit, lambda: said(device, "/state")[-1]["runs"] == 1)
+        await as_time_passes(kit.clock, 2, lambda: said(device, "/state")[-1]["runs"] == 1)
 
         config = said(device, "/config")[0]
 
@@ -105,7 +95,7 @@ async def test_entities_that_are_configured_are_seen_and_commanded_without_right
     async with Watched(kit, publish_entities=ids, publish_birth="never") as device:
         await until(lambda: bool(said(device, "/light.desk/state")))
         kit.states.set("number.later", "4", {"min": 1, "max": 9})
-        await as_time_passes(kit, lambda: "entity_number_later" in said(device, "/config")[-1]["components"])
+        await as_time_passes(kit.clock, 2, lambda: "entity_number_later" in said(device, "/config")[-1]["components"])
         components = said(device, "/config")[-1]["components"]
         asked = {"switch_pump": "on", "light_desk": "77", "number_later": "7", "lock_door": "UNLOCK"}
         base = components["entity_lock_door"]["state_topic"].removesuffix("/lock.door/state")
@@ -142,7 +132,7 @@ async def test_the_birth_of_a_home_is_published_unless_there_is_one(
         await kit.ask("mqtt.publish", topic="between", payload="x", qos=1)
         await kit.clock.advance(5)
         if expected:
-            await as_time_passes(kit, lambda: ("homeassistant/status", "online") in device.heard)
+            await as_time_passes(kit.clock, 2, lambda: ("homeassistant/status", "online") in device.heard)
         await kit.ask("mqtt.publish", topic="end", payload="x", qos=1)
         await until(lambda: ("end", "x") in device.heard)
 
