@@ -111,7 +111,7 @@ class Engine:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something is so, with the clock standing still."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not condition():
                 await self.db.write(lambda connection: None)
                 await self.advance(0)

@@ -43,7 +43,7 @@ class _Caller:
     """Requests to the homeserver, one after the other; it answers within milliseconds."""
 
     def __init__(self, url: str) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
 
     def __call__(self, who: Credentials, method: str, path: str, body: Any = None) -> Any:
         return json.loads(

@@ -176,13 +176,13 @@ async def test_a_coroutine_listener_runs_as_an_owned_task() -> None:
     bus.fire("door")
 
     assert len(tasks.names()) == 1
-    assert await tasks.drain(timeout_s=5)
+    assert await tasks.drain(timeout_s=30)
     assert seen == ["door"]
 
 
 async def test_wait_for_returns_the_matching_event_and_leaves_no_listener() -> None:
     bus = EventBus(TaskOwner("test"))
-    waiting = asyncio.ensure_future(bus.wait_for("door", {"name": "front"}, timeout_s=5))
+    waiting = asyncio.ensure_future(bus.wait_for("door", {"name": "front"}, timeout_s=30))
     await asyncio.sleep(0)
 
     bus.fire("door", {"name": "back"})

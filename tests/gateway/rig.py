@@ -174,7 +174,7 @@ class Client:
         self.events: list[dict[str, Any]] = []
         self._count = 0
 
-    async def frame(self, limit_s: float = 10) -> dict[str, Any]:
+    async def frame(self, limit_s: float = 30) -> dict[str, Any]:
         message = await self.ws.receive(limit_s)
         if message.type is not aiohttp.WSMsgType.TEXT:
             raise ConnectionError(f"closed: {message.type} {self.ws.close_code}")

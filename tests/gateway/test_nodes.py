@@ -341,7 +341,7 @@ async def test_events_of_a_node_reach_automations_and_words_need_an_operator(hou
         said = await node.call("node.event", {"event": "voice.transcript", "payloadJSON": '{"text": "hello"}'})
         alive = await node.call("node.event", {"event": "node.presence.alive", "payloadJSON": '{"trigger": "manual"}'})
         bad = await node.call("node.event", {"event": "door.opened", "payloadJSON": "{"})
-        await asyncio.wait_for(heard.wait(), 5)
+        await asyncio.wait_for(heard.wait(), 30)
 
     assert opened["payload"] == {"ok": True, "event": "door.opened", "handled": True}
     assert said["payload"]["reason"] == "unauthorized"

@@ -357,7 +357,7 @@ def _lengths(schema: Any) -> Iterator[int]:
 async def test_a_frame_larger_than_any_method_that_a_client_may_call_closes_it(house: HubFixture, scope: str) -> None:
     async with connected(house, scopes=[scope]) as client, connected(house) as owner:
         await client.ws.send_str('{"type":"req","id":"q","method":"token.create","params":{' + "x" * 10_000_000)
-        while (message := await client.ws.receive(10)).type is aiohttp.WSMsgType.TEXT:
+        while (message := await client.ws.receive(30)).type is aiohttp.WSMsgType.TEXT:
             continue
 
         assert message.data == 1009

@@ -69,7 +69,7 @@ def state(hub: Hub, domain: str) -> Any:
 async def heard(hub: Hub) -> Any:
     """Ring, and return how loud the automation heard it."""
     hub.bus.fire("bell_rung", {})
-    return (await hub.bus.wait_for("heard", timeout_s=10)).data["loudness"]
+    return (await hub.bus.wait_for("heard", timeout_s=30)).data["loudness"]
 
 
 async def test_a_trigger_of_an_integration_is_checked_explained_and_fires(hub: Hub) -> None:

@@ -110,7 +110,7 @@ class Bench:
         return await self.outbox.counts()
 
     async def until(self, holds: Callable[[dict[str, int]], bool]) -> dict[str, int]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 states = await self.states()
                 if holds(states):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -386,12 +385,10 @@ async def test_five_thousand_messages_to_a_hundred_chats_drain_in_order_past_one
             bench.outbox.insert(connection, Address("test", str(number % 100)), str(number), caused_by=None)
 
     await bench.db.write(fill)
-    began = time.monotonic()
     await bench.channels.add(platform)
     states = await bench.until(lambda states: states.get("sent") == 4_950)
 
     assert states == {"sent": 4_950, "queued": 50}
-    assert time.monotonic() - began < 15
     for peer in range(1, 100):
         mine = [int(message.text) for message in platform.sent if message.address.peer == str(peer)]
         assert mine == list(range(peer, 5_000, 100))

@@ -124,7 +124,7 @@ async def test_what_was_changed_is_not_changed_again_after_a_stop(bench: Bench) 
     bench.on_sending(lambda payload: {"text": f"{payload.text}!"})
     bench.clock.stopped_from = 0.5
     [id] = await bench.outbox.send(HERE, "hello", system_context())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (await bench.outbox.get(id)).attempts == 0:  # noqa: ASYNC110  its worker writes it
             await asyncio.sleep(0.005)
     await bench.outbox.close()

@@ -12,7 +12,7 @@ from hub.core.surfaces import READ, WRITE
 from tests.gateway.rig import Client, Device
 from tests.security_review.besieged import Besieged
 
-CLOSED_LIMIT_S = 10.0
+CLOSED_LIMIT_S = 30.0
 
 
 async def live(house: Besieged, header: dict[str, str]) -> aiohttp.ClientWebSocketResponse:

@@ -12,7 +12,7 @@ from hub.core.clock import ManualClock
 from hub.core.surfaces import READ, HttpCall, Route
 from tests.gateway.rig import running
 
-CLOSED_LIMIT_S = 10.0
+CLOSED_LIMIT_S = 30.0
 LIFE_S = 60.0
 
 

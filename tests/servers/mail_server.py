@@ -194,7 +194,7 @@ class Dovecot:
             self.deliver(mailbox, mail)
 
     def _client(self, mailbox: str) -> imaplib.IMAP4:
-        client = imaplib.IMAP4("127.0.0.1", self.port, timeout=5)
+        client = imaplib.IMAP4("127.0.0.1", self.port, timeout=30)
         client.login(mailbox, PASSWORD)
         return client
 

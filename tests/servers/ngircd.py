@@ -18,7 +18,7 @@ from integrations.channels.irc.protocol import IrcLine, parse
 from tests.servers.ports import free_port
 
 START_LIMIT_S = 20.0
-LIMIT_S = 15.0
+LIMIT_S = 30.0
 _CONFIGURATION = """\
 [Global]
 Name = irc.test

@@ -16,7 +16,7 @@ def post(base_url: str, body: Any) -> str:
     request = urllib.request.Request(
         f"{base_url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=30) as response:
         text: str = response.read().decode()
     return text
 

@@ -155,7 +155,7 @@ async def test_a_write_that_is_posted_while_another_is_done_is_done_too(database
 
     database.post(again)
 
-    await asyncio.wait_for(done.wait(), 10)
+    await asyncio.wait_for(done.wait(), 30)
 
 
 async def test_a_posted_write_that_fails_is_logged(database: Database, caplog: pytest.LogCaptureFixture) -> None:
@@ -184,7 +184,7 @@ async def test_a_read_sees_one_state_while_writes_go_on(database: Database) -> N
     def look_twice(connection: SqlConnection) -> tuple[int, int]:
         before = count(connection)
         written = asyncio.run_coroutine_threadsafe(database.write(partial(insert, key="meanwhile")), loop)
-        written.result(timeout=10)
+        written.result(timeout=30)
         return before, count(connection)
 
     assert await database.read(look_twice) == (0, 0)

@@ -401,7 +401,7 @@ async def _rows(rig: Rig) -> list[Any]:
 
 
 async def _until(holds: Any) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not holds():  # noqa: ASYNC110  another task's doing
             await asyncio.sleep(0.005)
 

@@ -152,7 +152,7 @@ async def test_a_large_body_of_an_authenticated_caller_passes(rig: Rig) -> None:
 
     reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
     writer.write(head.encode() + body)
-    answer = await asyncio.wait_for(reader.readuntil(b'"hub"}'), 10)
+    answer = await asyncio.wait_for(reader.readuntil(b'"hub"}'), 30)
 
     assert b"200 OK" in answer
 
@@ -165,7 +165,7 @@ async def test_a_large_body_of_anybody_else_is_not_read(rig: Rig) -> None:
 
     reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
     writer.write(head.encode() + b"x" * 1_000_000)
-    answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+    answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), 30)
 
     assert b"401" in answer
     assert all(socket.seen_bytes <= 65_536 for socket in rig.gateway.guard.unproved_sockets())
@@ -182,12 +182,12 @@ async def test_a_route_may_take_a_large_body_of_anybody_and_only_in_that_request
 
     reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
     writer.write(head.format("/large", limit).encode() + b"x" * limit)
-    taken = await asyncio.wait_for(reader.readuntil(b" bytes"), 10)
+    taken = await asyncio.wait_for(reader.readuntil(b" bytes"), 30)
     writer.write(head.format("/small", 100_000).encode() + b"x" * 100_000)
-    refused = await asyncio.wait_for(reader.readuntil(b"}"), 10)
+    refused = await asyncio.wait_for(reader.readuntil(b"}"), 30)
     another, writer = await asyncio.open_connection("127.0.0.1", rig.port)
     writer.write(head.format("/large", limit + 1).encode())
-    too_large = await asyncio.wait_for(another.readuntil(b"\r\n"), 10)
+    too_large = await asyncio.wait_for(another.readuntil(b"\r\n"), 30)
 
     assert taken.endswith(b"2000000 bytes")
     assert b"413" in refused
@@ -257,7 +257,7 @@ async def test_what_is_not_http_is_refused_without_harm(rig: Rig, data: bytes) -
     writer.write(data)
     writer.write_eof()
 
-    answer = await asyncio.wait_for(reader.read(), 15)
+    answer = await asyncio.wait_for(reader.read(), 30)
 
     assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
     assert b"Traceback" not in answer

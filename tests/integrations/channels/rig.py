@@ -19,7 +19,7 @@ from hub.messaging.cursors import Cursors
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 
-LIMIT_S = 10.0
+LIMIT_S = 30.0
 
 
 @dataclass

@@ -20,7 +20,7 @@ from hub.messaging.contract import (
 )
 
 ACCOUNTS = {"a": True, "b": True, "c": False, "d": False}
-SENT_LIMIT_S = 5.0
+SENT_LIMIT_S = 60.0
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
