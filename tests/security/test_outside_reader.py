@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ from hub.security.outside_reader import OutsideReader, ReadLimits
 from hub.security.outside_worker import RETIRE_BYTES
 from integrations.tools.rss.feeds import read_feed
 
-LAG_S = 1.0
-"""The event loop is late by less than this, on a machine that is busy with other tests; what is read takes minutes."""
+TURNS = 10
+"""The event loop turns at least so often in a second of another process, also on a machine that is busy."""
 PAGE = {"content-type": "text/html"}
 
 
@@ -85,13 +86,11 @@ COSTLY_BLUEPRINT = (
 
 
 async def test_a_costly_page_does_not_hold_the_event_loop_and_is_given_up_at_the_limit(reader: OutsideReader) -> None:
-    late_s: list[float] = []
+    turns = count()
 
     async def watch() -> None:
-        while True:
-            before = asyncio.get_running_loop().time()
+        for _ in turns:
             await asyncio.sleep(0.01)
-            late_s.append(asyncio.get_running_loop().time() - before)
 
     watching = asyncio.create_task(watch())
     told = "the page takes more than 1 s of processor time to read; reading it was stopped"
@@ -99,7 +98,7 @@ async def test_a_costly_page_does_not_hold_the_event_loop_and_is_given_up_at_the
         await reader.read("the page", read_page, COSTLY_PAGE, PAGE, returns=PageText)
     watching.cancel()
 
-    assert max(late_s) < LAG_S
+    assert next(turns) > TURNS
 
 
 async def test_a_costly_feed_and_a_costly_blueprint_are_given_up() -> None:
