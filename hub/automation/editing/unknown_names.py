@@ -122,6 +122,12 @@ def check_names(
 
     def check(config: Config, report: CheckReport) -> None:
         scripts: Mapping[str, Any] = config.get("script") or {}
+        items: list[tuple[Keys, Any]] = [
+            (("automation", index), item) for index, item in enumerate(config.get("automation") or ())
+        ]
+        items += [(("script", key), item) for key, item in scripts.items()]
+        if not items:
+            return
         known: dict[str, frozenset[str] | None] = {
             **SERVICES,
             **{f"script.{key}": None for key in scripts},
@@ -129,10 +135,6 @@ def check_names(
             **{f"notify.{object_id(person['id'])}": PERSON_KEYS for person in config.get("people") or ()},
         }
         known.setdefault("notify.owner", PERSON_KEYS)
-        items: list[tuple[Keys, Any]] = [
-            (("automation", index), item) for index, item in enumerate(config.get("automation") or ())
-        ]
-        items += [(("script", key), item) for key, item in scripts.items()]
         store = store_of(config.home, further=lambda: folders(config)) if config.home is not None else None
         made = [_expanded(keys, item, store) for keys, item in items]
         chats = places(config)
