@@ -42,7 +42,7 @@ ARGUMENTS = [
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 ]
-WAIT_LIMIT_MS = 20_000
+WAIT_LIMIT_MS = 30_000
 BLANK = "about:blank"
 
 
@@ -98,7 +98,12 @@ class Chromium:
 
     async def context(self, **options: Any) -> BrowserContext:
         """Open a browser profile of its own; options are Playwright's."""
-        defaults: dict[str, Any] = {"viewport": DESKTOP, "locale": "en-US", "base_url": self.base_url}
+        defaults: dict[str, Any] = {
+            "viewport": DESKTOP,
+            "locale": "en-US",
+            "base_url": self.base_url,
+            "reduced_motion": "reduce",  # each move of a page would be drawn 60 times a second
+        }
         context = await self._browser.new_context(**{**defaults, **options})
         context.set_default_timeout(WAIT_LIMIT_MS)
         self.watch(context)
@@ -161,7 +166,7 @@ async def cleared(context: BrowserContext, origin: str, cookies: StorageState) -
         await left.close()
     if tab.viewport_size != DESKTOP:
         await tab.set_viewport_size(DESKTOP)
-    await tab.emulate_media(color_scheme="null", reduced_motion="null")
+    await tab.emulate_media(color_scheme="null", reduced_motion="reduce")
     devtools = await context.new_cdp_session(tab)
     await devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
     await devtools.detach()
@@ -173,3 +178,12 @@ async def is_ready(page: Page) -> None:
     """Wait until the page's scripts run and its live socket is connected."""
     await page.wait_for_selector("html[data-ready][data-live=on]")
     await page.wait_for_load_state()  # the scripts of this page alone may come last
+
+
+@asynccontextmanager
+async def another_page(page: Page) -> AsyncIterator[None]:
+    """Wait, at the end of the block, until what it did has loaded another page: the one before is ready already."""
+    await page.evaluate("() => { document.documentElement.dataset.before = ''; }")
+    yield
+    await page.wait_for_selector("html[data-ready][data-live=on]:not([data-before])")
+    await page.wait_for_load_state()

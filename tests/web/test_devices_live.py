@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, opened
+from tests.web.browser import Chromium, another_page, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
 
@@ -127,8 +127,8 @@ async def test_what_others_do_is_shown_and_what_fails_is_said(
 async def test_the_past_of_a_device_is_drawn_with_a_legend(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/devices/all?q=power")
 
-    await page.get_by_role("link", name="Power").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("link", name="Power").click()
 
     await expect(page.locator("#chart canvas")).to_be_visible()
     await expect(page.locator("#chart .u-legend")).to_contain_text("Power")
@@ -151,8 +151,8 @@ async def test_a_room_is_added_in_a_dialog_and_given_devices_by_the_picker(
     await page.get_by_role("link", name="Add a room").click()
     await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_focused()
     await page.keyboard.type("Cellar")
-    await page.get_by_role("dialog").get_by_role("button", name="Add").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("dialog").get_by_role("button", name="Add").click()
     await page.get_by_role("combobox", name="Devices in this room").fill("Pu")
     await page.get_by_role("option", name="Pump").click()
     await page.get_by_role("button", name="Save").click()
@@ -184,13 +184,13 @@ async def test_a_part_of_a_chart_is_looked_at_closely_and_one_line_alone(
     signed_in: BrowserContext, hub: HubProcess
 ) -> None:
     page = await opened(signed_in, "/devices/all?q=power")
-    await page.get_by_role("link", name="Power").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("link", name="Power").click()
     await page.get_by_text("Compare", exact=True).click()
     await page.get_by_role("combobox", name="Compare with").fill("Fl")
     await page.get_by_role("option", name="Flow").click()
-    await page.get_by_role("button", name="Show").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("button", name="Show").click()
     over = page.locator("#chart .u-over")
     lines = page.locator("#chart .u-legend .u-series")
     await expect(lines).to_have_count(3)  # the time is one

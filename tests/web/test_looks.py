@@ -5,7 +5,7 @@ from playwright.async_api import BrowserContext, Page, StorageState, expect
 
 from tests.lengths import in_long_runs
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, opened
+from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.chat.test_chat_page import say
 from tests.web.looks import ON_A_PHONE, PHONE, faults, misfits, violations
 
@@ -169,8 +169,8 @@ async def test_letters_go_to_pages_but_not_while_typing(page: Page) -> None:
 async def test_letters_can_be_switched_off(page: Page) -> None:
     await page.get_by_role("button", name="Owner").click()
     await page.get_by_label("Single-letter shortcuts").uncheck()
-    await page.get_by_role("button", name="Save").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("button", name="Save").click()
 
     await page.get_by_role("log").press("?")
 
@@ -184,8 +184,8 @@ async def test_the_theme_can_be_chosen_against_the_system(chromium: Chromium, co
 
     await page.get_by_role("button", name="Owner").click()
     await page.get_by_role("radio", name="Dark").check()
-    await page.get_by_role("button", name="Save").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("button", name="Save").click()
 
     assert await page.evaluate("getComputedStyle(document.body).backgroundColor") != light
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -277,7 +277,7 @@ async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) ->
 
         shown: set[str] = set()
         while shown < {"pulse", "log", "run-state"}:
-            frame = await socket.receive_json(timeout=10)
+            frame = await socket.receive_json(timeout=30)
             if frame["t"] in ("html", "pulse"):
                 shown.add(frame.get("id", frame["t"]))
 

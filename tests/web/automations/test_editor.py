@@ -384,7 +384,7 @@ async def test_twelve_tabs_stay_live_at_once(signed_in: BrowserContext, hub: Hub
         await expect(
             tab.get_by_role("row").filter(has_text="Cards").locator("[data-label='Last run'] time")
         ).to_be_visible()
-        assert await tab.evaluate("document.documentElement.dataset.live") == "on"
+        await expect(tab.locator("html[data-live=on]")).to_be_attached()
     hub.rpc("automation.delete", {"id": id})
 
 

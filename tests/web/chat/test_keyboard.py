@@ -66,4 +66,4 @@ async def test_it_is_read_aloud_in_the_order_in_which_it_was_said(page: Page, mo
     places = [heard.find(each, heard.find("log")) if at > 1 else heard.find(each) for at, each in enumerate(said)]
     assert -1 not in places, heard
     assert places == sorted(places), heard
-    assert await page.locator("#announcer").inner_text() == "It was serviced on 12 May."
+    await expect(page.locator("#announcer")).to_have_text("It was serviced on 12 May.")

@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, StorageState, expect
 from tests.lengths import some
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, opened
+from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import furnish
 from tests.web.looks import ON_A_PHONE, faults, misfits
@@ -66,8 +66,8 @@ async def test_states_are_filtered_and_change_before_ones_eyes(signed_in: Browse
     await expect(page.locator("#states li")).to_have_count(1)
     hub.rpc("state.set", {"entity_id": "sensor.cellar", "state": "12"})
     await expect(page.locator("#s-sensor-cellar .state")).to_have_text("12")
-    await page.get_by_role("link", name="sensor.cellar").click()
-    await is_ready(page)
+    async with another_page(page):
+        await page.get_by_role("link", name="sensor.cellar").click()
 
     await expect(page.get_by_label("Entity")).to_have_value("sensor.cellar")
     await page.get_by_role("button", name="Remove sensor.cellar").click()
