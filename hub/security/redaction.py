@@ -165,7 +165,9 @@ class RedactedPieces:
     def add(self, piece: str) -> str:
         """Return the text that is safe to show now."""
         text = self._redactor.redact(self._shown + self._held + piece)
-        begin = next(n for n in range(len(self._shown), -1, -1) if text.startswith(self._shown[:n]))
+        begin = len(self._shown)
+        while not text.startswith(self._shown[:begin]):
+            begin -= 1
         end = max(begin, self._redactor.begun_at(text))
         self._shown, self._held = text[:end][1 - BEGUN_LENGTH :], text[end:]
         return text[begin:end]

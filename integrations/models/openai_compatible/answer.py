@@ -21,7 +21,7 @@ Fault = Callable[[int | None, str, str], ModelError]
 
 
 class StreamReader:
-    """Reads one answer.
+    """Reads one answer; to be closed.
 
     Args:
         content: The body of the response.
@@ -52,6 +52,8 @@ class StreamReader:
         self._size = 0
         self._loop = asyncio.get_running_loop()
         self._deadline = deadline
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_waiting = False
         self._who = who
 
     async def events(self) -> AsyncIterator[ModelEvent]:
@@ -96,6 +98,11 @@ class StreamReader:
         for event in self._end(done):
             yield event
 
+    def close(self) -> None:
+        """Stop watching the deadline; nothing is read after."""
+        if self._timer is not None:
+            self._timer.cancel()
+
     async def _first_bytes(self) -> bytes:
         first = b""
         while not first.strip():
@@ -118,12 +125,25 @@ class StreamReader:
         # What has arrived already needs no timer.
         chunk = self._content.read_nowait(-1)
         if not chunk:
-            async with asyncio.timeout_at(self._deadline):
+            if self._timer is None:
+                self._timer = self._loop.call_at(self._deadline, self._look)
+            self._is_waiting = True
+            try:
                 chunk = await self._content.readany()
+            finally:
+                self._is_waiting = False
         self._size += len(chunk)
         if self._size > ANSWER_LIMIT_BYTES:
             raise FormatError(f"The answer of {self._who} is longer than {ANSWER_LIMIT_BYTES // 1024 // 1024} MiB.")
         return chunk
+
+    def _look(self) -> None:
+        """Break off when nothing came until the deadline; one timer serves all reads, since the deadline moves on."""
+        self._timer = None
+        if self._is_waiting and self._loop.time() < self._deadline:
+            self._timer = self._loop.call_at(self._deadline, self._look)
+        elif self._is_waiting:
+            self._content.set_exception(TimeoutError())
 
     def _take(self, parts: list[bytes], told: list[ModelEvent]) -> bool:
         """Add the events of what came at once to `told`; return whether the stream is done."""

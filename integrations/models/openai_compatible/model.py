@@ -121,6 +121,7 @@ class OpenAIProvider:
             except _BROKEN as error:
                 raise self._broken(request, "broke off in the middle of its answer", error) from error
         finally:
+            reader.close()
             if whole and not response.content.is_eof():
                 # The end of the body comes right behind: aiohttp then keeps the connection for the next call.
                 asyncio.get_running_loop().call_later(END_S, _let_go, response)

@@ -83,6 +83,7 @@ async def test_text_that_comes_at_once_is_one_event_also_before_a_fault() -> Non
 
     with pytest.raises(Overloaded, match="no"):
         await read()
+    reader.close()
 
     assert events == [ThinkingDelta("Let me see."), TextDelta("Grüße")]
 
