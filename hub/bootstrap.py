@@ -35,6 +35,8 @@ _log = logging.getLogger(__name__)
 FILES_WANTED = 8_192
 SWITCH_S = 0.001
 """A thread that computes gives way to the event loop after so long: each write to a socket waits for its turn again."""
+GC_THRESHOLD = 10_000
+"""Objects made and not yet freed before cycles are looked for: the messages of a busy moment hold a few thousand."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -218,6 +220,7 @@ async def run_one(
         lock.update(host, port, tls=hub.gateway.settings.tls is not None)
         # What was built at start stays; looking through it again at each collection would cost every message.
         gc.freeze()
+        gc.set_threshold(GC_THRESHOLD)
         gc.enable()
         if options.prepare is not None:
             await _first_of(options.prepare(hub), stopping.wait())
