@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hub.core.phrases import phrase
 from hub.doctor.audit.audit_context import AuditContext
+from hub.doctor.audit.listening import lan_address
 from hub.doctor.audit.weakness import AuditCheck, AuditSeverity, Spot
 from hub.gateway.calls.settings import AuthMode
 
@@ -22,9 +23,11 @@ def _no_sign_in(context: AuditContext) -> Iterator[Spot]:
 
 def _public(context: AuditContext) -> Iterator[Spot]:
     settings = context.http
-    if ipaddress.ip_address(settings.host).is_global:
+    address = ipaddress.ip_address(settings.host)
+    reached = lan_address() if address.is_unspecified else settings.host
+    if reached is not None and ipaddress.ip_address(reached).is_global:
         keys = ("http", "host")
-        what = phrase("The hub listens at {address}, an address of the internet", address=settings.host)
+        what = phrase("The hub listens at {address}, an address of the internet", address=reached)
         yield Spot(what, keys, edits={keys: "127.0.0.1"})
 
 

@@ -13,7 +13,6 @@ from hub.skills.finding import dangers
 from hub.skills.folder import read_folder
 from hub.skills.pins import SkillPins
 from hub.skills.places import FOLDER, SkillPlace, find_skills
-from hub.skills.scan import scan
 from hub.skills.skill import FoundSkill, SkillSource
 from hub.skills.skill_file import SkillInvalid
 from hub.storage.files import read_bounded
@@ -40,6 +39,8 @@ def _suspicious_code(context: AuditContext) -> Iterator[Spot]:
         found = context.catalog[domain]
         if not found.custom:
             continue
+        from hub.skills.scan import scan  # its rules take time to load, and most homes have no code of others
+
         for sign in dangers(scan(_sources(found.path))):
             told = phrase("{what} in the integration {name}", what=sign.sentence, name=domain)
             yield Spot(told, file=context.shown(found.path / sign.path), line=sign.line)
@@ -78,6 +79,8 @@ def _places(context: AuditContext) -> Iterator[SkillPlace]:
 
 def _dangerous_skills(context: AuditContext) -> Iterator[Spot]:
     for skill in _skills(context):
+        from hub.skills.scan import scan  # as above
+
         try:
             signs = dangers(scan(read_folder(skill.folder), skill.file))
         except SkillInvalid:
