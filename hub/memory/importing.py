@@ -6,7 +6,7 @@ It only reads, within bounds, and follows no symlink; it lists what it leaves ou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,9 @@ FILE_LIMIT_BYTES = 1_000_000
 TOTAL_LIMIT = 64 * 1_048_576
 """Characters in all."""
 NOTES_LIMIT = 200
+BATCH_FILES = 100
+BATCH_LIMIT = 2_000_000
+"""Characters of a request."""
 
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _PROMPTS = frozenset({"AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md"})
@@ -54,6 +57,26 @@ class BroughtIn(Struct):
             self.left_out.append(f"{shown[:200]}: {why.removeprefix(name).lstrip()}")
         elif len(self.left_out) == NOTES_LIMIT:
             self.left_out.append("…: more was left out")
+
+    def leave_out_large(self) -> None:
+        """Leave out the files that the memory does not keep."""
+        for name, text in [*self.files.items()]:
+            if len(text.encode()) > FILE_LIMIT_BYTES:
+                del self.files[name]
+                self.leave_out(name, f"it is larger than {FILE_LIMIT_BYTES} bytes; cut it into several files")
+
+    def batches(self) -> Iterator[dict[str, str]]:
+        """Yield the files in batches that fit into a request of `memory.import`."""
+        batch: dict[str, str] = {}
+        size = 0
+        for name in sorted(self.files):
+            if batch and (len(batch) >= BATCH_FILES or size + len(self.files[name]) > BATCH_LIMIT):
+                yield batch
+                batch, size = {}, 0
+            batch[name] = self.files[name]
+            size += len(self.files[name])
+        if batch:
+            yield batch
 
 
 def read_openclaw(folder: Path) -> BroughtIn:

@@ -331,7 +331,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
         *("POST /areas/room", "POST /devices/reach"),
         *("POST /customise/move", "POST /customise/favourites", "POST /reminder"),
-        *("POST /welcome", "POST /welcome/model", "POST /welcome/leave"),
+        *("POST /welcome", "POST /welcome/model", "POST /welcome/from", "POST /welcome/leave"),
         *("POST /agents/new", "POST /agents/default", "POST /agents/remove", "POST /agents/models/remove"),
         *("POST /agents/picture", "POST /agents/preview", "POST /memory/lists/tick"),
         *("POST /settings/people/person", "POST /settings/people/remove", "POST /settings/privacy/forget"),

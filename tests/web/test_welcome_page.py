@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from playwright.async_api import Browser, Page, expect
@@ -168,3 +170,37 @@ async def test_what_is_wrong_is_said_at_its_field_and_nothing_is_written_without
             assert hub.rpc("config.get")["config"]["people"] == [{"id": "me", "name": "安娜", "owner": True}]
             await plain.goto("/channels/add?channel=telegram&back=/welcome/chat")
             assert plain.page.select_one("input[name=back]")["value"] == "/welcome/chat"  # type: ignore[index]
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_memory_of_another_assistant_is_brought_in(browser: Browser, tmp_path: Path) -> None:
+    export, workspace = tmp_path / "export.zip", tmp_path / "openclaw"
+    workspace.mkdir()
+    (workspace / "MEMORY.md").write_text("- The boiler is from 2019.\n")
+    (workspace / "SOUL.md").write_text("Be a pirate.\n")
+    with ZipFile(export, "w") as file:
+        file.writestr("memories.json", json.dumps([{"conversations_memory": "Likes green tea."}]))
+    with HubProcess(tmp_path / "home") as hub:
+        async with Chromium(browser, hub.url) as chromium:
+            chromium.allowed.append("status of 4")
+            page = await (await sign_in(chromium, hub)).new_page()
+            await page.goto("/welcome/from")
+            await page.get_by_label("The export").set_input_files(tmp_path / "home" / "configuration.yaml")
+            await page.get_by_role("button", name="Bring it in").first.click()
+            await expect(page.locator(".field .wrong")).to_be_visible()
+
+            await page.get_by_label("The export").set_input_files(export)
+            await page.get_by_role("button", name="Bring it in").first.click()
+            await expect(page.get_by_role("status").filter(has_text="1 file was brought in.")).to_be_visible()
+            await page.get_by_label("Its folder on the computer of the hub").fill(str(workspace))
+            await page.get_by_role("button", name="Bring it in").last.click()
+            await expect(page.get_by_text("SOUL.md")).to_be_visible()
+            assert await faults(page) == []
+
+            files = {each["path"] for each in hub.rpc("memory.list")["files"]}
+            texts = "".join(hub.rpc("memory.read", {"path": path})["text"] for path in files)
+            assert "green tea" in texts
+            assert "from 2019" in texts
+            assert "pirate" not in texts
+            assert chromium.unexpected() == []

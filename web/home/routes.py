@@ -19,6 +19,7 @@ from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, form, page
 from web.core.pulse import PagePulse
+from web.home.first_steps import IMPORT_LIMIT_BYTES
 from web.home.login_page import LoginPage
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def welcome_routes(welcome: LazyPages[WelcomePage]) -> list[Route]:
         page("/welcome/phone", welcome.handler(lambda each: each.phone), ADMIN),
         page("/welcome/found", welcome.handler(lambda each: each.found), ADMIN),
         page("/welcome/from", welcome.handler(lambda each: each.coming), ADMIN),
+        form("/welcome/from", welcome.handler(lambda each: each.bring_in), ADMIN, IMPORT_LIMIT_BYTES),
         page("/welcome/done", welcome.handler(lambda each: each.done), ADMIN),
         form("/welcome/leave", welcome.handler(lambda each: each.leave), ADMIN),
     ]

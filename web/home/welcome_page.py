@@ -22,6 +22,7 @@ from web.core.preferences import store_preferences
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import OFFLINE_MODEL
 from web.home import cards
+from web.home.bringing_in import BringingIn
 from web.home.choices import ChoiceStore
 from web.home.first_steps import STARTER_NAME, STEPS, WELCOME, is_fresh
 from web.settings.people_page import PeoplePage
@@ -66,6 +67,7 @@ class WelcomePage:
         self._choices = choices
         self._raw = raw
         self._put_into_force = put_into_force
+        self._bringing = BringingIn(client)
 
     async def you(self, call: HttpCall) -> web.StreamResponse:
         """`GET /welcome`: language, name of the home, the person's name and the time zone."""
@@ -130,8 +132,13 @@ class WelcomePage:
         return await self._show(call, "found", {"found": await self._found(call)})
 
     async def coming(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /welcome/from`: how memory comes along from another assistant."""
-        return await self._show(call, "from", {})
+        """`GET /welcome/from`: the forms by which memory comes along from another assistant."""
+        return await self._show(call, "from", self._bringing.data())
+
+    async def bring_in(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /welcome/from`: bring in the memory of another assistant, and say what came."""
+        data, status = await self._bringing.post(call)
+        return await self._show(call, "from", data, status)
 
     async def done(self, call: HttpCall) -> web.StreamResponse:
         """`GET /welcome/done`: three things to try."""

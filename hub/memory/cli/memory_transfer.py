@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,10 +16,10 @@ from hub.core.errors import HubError
 from hub.memory.cli.memory_options import agent_option, given_params
 from hub.memory.cli.memory_prints import count_of
 
+if TYPE_CHECKING:
+    from hub.memory.importing import BroughtIn
+
 ORIGINS = ("openclaw", "claude", "markdown")
-BATCH_FILES = 100
-BATCH_LIMIT = 2_000_000
-"""Characters that are sent at once."""
 IMPORT_LIMIT_S = 300.0
 
 
@@ -50,12 +50,13 @@ def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: P
       homarus memory import ~/Downloads/claude-export.zip --from claude
     """
     client = HubClient(home)
-    files, left_out = _read(source.expanduser(), origin)
+    found = _read(source.expanduser(), origin)
+    files, left_out = found.files, found.left_out
     there = (
         {each["path"] for each in client.call("memory.list", given_params(agent=agent))["files"]} if files else set()
     )
     written: list[str] = []
-    for batch in _bounded(files):
+    for batch in found.batches():
         params = {"files": batch, "origin": origin, "trusted": trusted, **given_params(agent=agent)}
         try:
             written += client.call("memory.import", params, timeout_s=IMPORT_LIMIT_S)["written"]
@@ -130,35 +131,16 @@ def export(folder: Path, force: bool, agent: str | None, home: Path, as_json: bo
     click.echo(f"{count_of(len(files), 'file', 'files')} written into {folder}.")
 
 
-def _read(source: Path, origin: str) -> tuple[dict[str, str], list[str]]:
-    """Return Markdown by name, and what was left out."""
-    from hub.memory.importing import FILE_LIMIT_BYTES, read_claude, read_markdown, read_openclaw
+def _read(source: Path, origin: str) -> BroughtIn:
+    """Return what is imported, and what was left out."""
+    from hub.memory.importing import read_claude, read_markdown, read_openclaw
 
     try:
         found = {"openclaw": read_openclaw, "claude": read_claude, "markdown": read_markdown}[origin](source)
     except OSError as error:
         raise CommandFailed(f"{source} cannot be read: {error.strerror}") from error
-    files = {}
-    for name, text in found.files.items():
-        if len(text.encode()) <= FILE_LIMIT_BYTES:
-            files[name] = text
-        else:
-            found.leave_out(name, f"it is larger than {FILE_LIMIT_BYTES} bytes; cut it into several files")
-    return files, found.left_out
-
-
-def _bounded(files: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the files in batches that fit into a request."""
-    batch: dict[str, str] = {}
-    size = 0
-    for name in sorted(files):
-        if batch and (len(batch) >= BATCH_FILES or size + len(files[name]) > BATCH_LIMIT):
-            yield batch
-            batch, size = {}, 0
-        batch[name] = files[name]
-        size += len(files[name])
-    if batch:
-        yield batch
+    found.leave_out_large()
+    return found
 
 
 def _batches(client: HubClient, agent: str | None) -> Iterator[Mapping[str, Any]]:
