@@ -51,7 +51,7 @@ TIMES = """() => {
 class Measured(Struct, frozen=True):
     """One page: how long each load took in the browser, what one request costs the hub, and how large it is."""
 
-    path: str
+    name: str
     parsed_ms: list[float]
     loaded_ms: list[float]
     cpu_ms: float
@@ -69,17 +69,17 @@ async def _of_the_demo() -> list[Row]:
     with empty_home() as home, DemoProcess(home) as hub:
         async with signed_in(hub) as session:
             paths = await _walk(hub, session)
-            cpu = {path: await _cpu_ms(hub, session, path) for path in paths}
+            cpu = {name: await _cpu_ms(hub, session, path) for name, path in paths.items()}
         async with launched() as browser, Chromium(browser, hub.url) as profiles:
             page = await (await sign_in(profiles, hub)).new_page()
-            pages = [await _load(page, path, cpu[path]) for path in paths]
+            pages = [await _load(page, name, path, cpu[name]) for name, path in paths.items()]
     light = [each for each in pages if not each.is_large]
     loads = [statistics.median(each.loaded_ms) for each in pages]
     parsed = [statistics.median(each.parsed_ms) for each in pages]
     return [
-        *(row(f"{each.path} loaded", "ms", each.loaded_ms, "< 400") for each in pages),
+        *(row(f"{each.name} loaded", "ms", each.loaded_ms, "< 400") for each in pages),
         row("all pages, CPU of the hub each", "ms", [each.cpu_ms for each in pages]),
-        *_largest(pages, 5),
+        *_dearest(pages, 5),
         row(f"all {len(pages)} pages, parsed and their scripts run", "ms", parsed, "< 400"),
         row(f"all {len(pages)} pages, loaded", "ms", loads, "< 400"),
         row("HTML of a page, compressed", "kB", [each.html_kb for each in pages], "< 100"),
@@ -87,9 +87,9 @@ async def _of_the_demo() -> list[Row]:
     ]
 
 
-def _largest(pages: Iterable[Measured], count: int) -> list[Row]:
+def _dearest(pages: Iterable[Measured], count: int) -> list[Row]:
     dear = sorted(pages, key=lambda each: -each.cpu_ms)[:count]
-    return [row(f"{each.path}, CPU of the hub", "ms", [each.cpu_ms]) for each in dear]
+    return [row(f"{each.name}, CPU of the hub", "ms", [each.cpu_ms]) for each in dear]
 
 
 async def _of_many() -> list[Row]:
@@ -120,8 +120,8 @@ async def _answers(session: ClientSession, path: str, count: int = REQUESTS) -> 
     return taken
 
 
-async def _walk(hub: HubProcess, session: ClientSession) -> list[str]:
-    """Follow the links of all pages to one page of each kind."""
+async def _walk(hub: HubProcess, session: ClientSession) -> dict[str, str]:
+    """Follow the links of all pages to one page of each kind; return their paths by the kinds."""
     patterns = {each: re.compile(re.sub(r"\{\w+\}", "[^/]+", each)) for each in pages_of_the_router()}
     found: dict[str, str] = {}
     left = ["/"]
@@ -137,7 +137,7 @@ async def _walk(hub: HubProcess, session: ClientSession) -> list[str]:
         found[kind] = path
         links = [urljoin(hub.url + path, str(each["href"])) for each in page.select("a[href]:not([download])")]
         left += [each.removeprefix(hub.url) for each in links if each.startswith(f"{hub.url}/")]
-    return [*found.values()]
+    return found
 
 
 def _is_page(response: ClientResponse) -> bool:
@@ -161,7 +161,7 @@ async def _cpu_ms(hub: HubProcess, session: ClientSession, path: str) -> float:
     return (after.user + after.system - before.user - before.system) * 1_000 / REQUESTS
 
 
-async def _load(page: Page, path: str, cpu_ms: float) -> Measured:
+async def _load(page: Page, name: str, path: str, cpu_ms: float) -> Measured:
     parsed, loaded = [], []
     for turn in range(LOADS + 1):
         await page.goto(path)
@@ -172,4 +172,4 @@ async def _load(page: Page, path: str, cpu_ms: float) -> Measured:
             loaded.append(float(times["loaded"]))
     is_large = any(LARGE.search(each) for each in times["scripts"])
     sizes = times["html"] / 1_000, times["script"] / 1_000
-    return Measured(urlsplit(path).path, parsed, loaded, cpu_ms, *sizes, is_large)
+    return Measured(name, parsed, loaded, cpu_ms, *sizes, is_large)

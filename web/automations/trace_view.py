@@ -160,7 +160,7 @@ class TraceView:
             "reason": self._names.named(_reason([entry])),
             "result": pretty(entry["result"]) if entry.get("result") else None,
             "changed": pretty(entry["changed_variables"]) if entry.get("changed_variables") else None,
-            "error": entry.get("error"),
+            "error": self.error(entry.get("error")),
             "skipped": entry.get("skipped") or 0,
             "child": _child(child),
         }

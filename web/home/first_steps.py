@@ -9,8 +9,6 @@ from hub.core.phrases import phrase
 from web.channels.guides import GUIDES
 
 WELCOME = "/welcome"
-IMPORT_LIMIT_BYTES = 64 * 1_048_576
-"""Of an export of another assistant that is uploaded."""
 STARTER_NAME = "Me"
 """The owner's name in the starter configuration."""
 STEPS: Mapping[str, tuple[str, str]] = {

@@ -19,7 +19,6 @@ from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, form, page
 from web.core.pulse import PagePulse
-from web.home.first_steps import IMPORT_LIMIT_BYTES
 from web.home.login_page import LoginPage
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from web.home.pick_page import PickPage
     from web.home.welcome_page import WelcomePage
 
+IMPORT_LIMIT_BYTES = 64 * 1_048_576
+"""Of an export of another assistant that is uploaded."""
 CHANGES = (
     *("run_started", "run_finished", "integration_changed", "models_changed", "config_refused", "config_changed"),
     *(EVENT_REPAIRS_CHANGED, EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED),
