@@ -12,7 +12,7 @@ from hub.automation.tracing.trace import PHRASE
 from hub.core.errors import HubError
 from hub.core.phrases import phrase, phrase_from_data
 from hub.timeline.detail import Condition, Detail, Lane, Step
-from hub.timeline.happening import Cause, Happening, Outcome
+from hub.timeline.happening import Cause, Happening, Kind, Outcome
 
 Plain = Mapping[str, Any]
 _LISTS = {"action": "actions", "condition": "conditions", "sequence": "sequence"}
@@ -29,8 +29,15 @@ def automation_detail(row: Happening, trace: Plain | None, children: Sequence[Ca
     """
     entries = sorted(_entries((trace or {}).get("steps") or {}), key=lambda each: each[2])
     config = (trace or {}).get("config") or {}
-    steps = [_begun(row)]
-    steps += [_step(path, entry, at, config) for path, entry, at in entries if not _is_condition(path)]
+    conditions = list(_conditions((trace or {}).get("steps") or {}, config))
+    own = next((place for place, each in enumerate(row.causes) if each.is_self), 0)
+    effects = [each for each in row.causes[own + 1 :] if each.kind is Kind.DEVICE and each.at_ms is not None]
+    steps = [_begun(row), *(_asked(each, row.at_ms) for each in conditions)]
+    acted = [each for each in entries if not _is_condition(each[0])]
+    owners = [_owner(each, acted) for each in effects]
+    for place, (path, entry, at) in enumerate(acted):
+        changes = [each for each, owner in zip(effects, owners, strict=True) if owner == place]
+        steps.append(_step(path, entry, at, config, changes))
     steps += [Step(row.at_ms, "model", each.title, data={"id": each.id}) for each in children if not entries]
     if row.duration_ms is not None:
         steps.append(_ended(row))
@@ -55,7 +62,7 @@ def automation_detail(row: Happening, trace: Plain | None, children: Sequence[Ca
         },
         lanes=lanes,
         steps=steps,
-        conditions=list(_conditions((trace or {}).get("steps") or {}, config)),
+        conditions=conditions,
         actions=actions,
         trace={"method": "automation.trace.get", "runId": row.run_id or ""} if trace is not None else None,
     )
@@ -71,18 +78,9 @@ def skipped_detail(row: Happening, data: Plain, config: Plain) -> Detail:
     """
     conditions = list(_conditions(data.get("steps") or {}, config))
     steps = [_begun(row)]
-    steps += [
-        Step(
-            row.at_ms,
-            "condition",
-            each.title or each.reason or each.path,
-            each.reason if each.title else None,
-            tone="good" if each.holds else "bad",
-            data={"path": each.path, "values": dict(each.values) or None},
-        )
-        for each in sorted(conditions, key=lambda each: each.holds is not False)
-    ]
-    steps.append(Step(row.at_ms, "note", phrase("It did not run"), row.reason, tone="bad"))
+    steps += [_asked(each, row.at_ms) for each in sorted(conditions, key=lambda each: each.holds is not False)]
+    reason = None if any(each.reason == row.reason for each in conditions) else row.reason
+    steps.append(Step(row.at_ms, "note", phrase("It did not run"), reason, tone="bad"))
     force = {"id": row.automation_id, "skip_conditions": True}
     return Detail(
         row,
@@ -97,8 +95,21 @@ def _begun(row: Happening) -> Step:
     before = row.causes[0] if row.causes and not row.causes[0].is_self else None
     if before is None:
         return Step(row.at_ms, "note", phrase("It was set off"), icon="zap")
-    data = {"id": before.id, "trigger": before.trigger}
-    return Step(row.at_ms, "note", before.title, icon=before.kind.value, data=data)
+    data = {"id": before.id, "trigger": before.trigger, "entity": before.entity_id}
+    at_ms = row.at_ms if before.at_ms is None else before.at_ms
+    return Step(at_ms, "note", before.title, icon=before.kind.value, data=data)
+
+
+def _asked(condition: Condition, at_ms: int) -> Step:
+    """Return a condition as a step: what was asked, and the value that decided."""
+    return Step(
+        at_ms,
+        "condition",
+        condition.title or condition.reason or condition.path,
+        condition.reason if condition.title else None,
+        tone=None if condition.holds is None else "good" if condition.holds else "bad",
+        data={"path": condition.path, "values": dict(condition.values) or None},
+    )
 
 
 def _ended(row: Happening) -> Step:
@@ -108,13 +119,27 @@ def _ended(row: Happening) -> Step:
     return Step(row.at_ms + (row.duration_ms or 0), "note", title, row.reason, tone=tone)
 
 
+def _owner(effect: Cause, acted: Sequence[tuple[str, Plain, float]]) -> int | None:
+    """Return which step changed a device: of those begun by then, the last that names it, else the last."""
+    begun = [place for place, (_, _, at) in enumerate(acted) if at <= (effect.at_ms or 0)]
+    named = [place for place in begun if effect.entity_id in _entities(acted[place][1])]
+    return (named or begun or [None])[-1]
+
+
+def _entities(entry: Plain) -> Sequence[Any]:
+    result = entry.get("result")
+    data = result.get("data") if isinstance(result, Mapping) else None
+    found = data.get("entity_id") if isinstance(data, Mapping) else None
+    return found if isinstance(found, (list, tuple)) else [found]
+
+
 def _entries(steps: Mapping[str, Sequence[Plain]]) -> Iterator[tuple[str, Plain, float]]:
     for path, entries in steps.items():
         for entry in entries:
             yield path, entry, _moment(entry.get("started"))
 
 
-def _step(path: str, entry: Plain, at_ms: float, config: Plain) -> Step:
+def _step(path: str, entry: Plain, at_ms: float, config: Plain, effects: Sequence[Cause]) -> Step:
     found, error = _found(config, path), entry.get("error")
     result = entry.get("result") or {}
     holds = result.get("holds")
@@ -133,6 +158,7 @@ def _step(path: str, entry: Plain, at_ms: float, config: Plain) -> Step:
             "child": entry.get("child"),
             "error": error,
             "skipped": entry.get("skipped"),
+            "effects": [each.as_dict() for each in effects] or None,
         },
     )
 

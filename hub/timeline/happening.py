@@ -57,6 +57,7 @@ class Cause(Struct, frozen=True):
         name: The name of the device or the automation alone, without what happened to it.
         state: The new state of the device.
         trigger: The trigger, by its kind, for translation.
+        at_ms: When it happened, where it is a record by itself.
     """
 
     kind: Kind
@@ -67,6 +68,7 @@ class Cause(Struct, frozen=True):
     entity_id: str | None = None
     trigger: Mapping[str, str] | None = None
     is_self: bool = False
+    at_ms: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as a client sees it."""
@@ -79,6 +81,7 @@ class Cause(Struct, frozen=True):
             "entityId": self.entity_id,
             "trigger": self.trigger,
             "self": self.is_self,
+            "at": self.at_ms,
         }
         return {key: value for key, value in shown.items() if value is not None}
 

@@ -32,6 +32,7 @@ class Change(Struct, frozen=True):
     person: str | None
     name: str
     device_class: str | None
+    attributes: Mapping[str, Any] = {}
 
 
 class HubEvent(Struct, frozen=True):
@@ -210,6 +211,7 @@ def add_change_causes(connection: SqlConnection, rows: Sequence[Change], around:
     agents = _begun(rows_with(connection, f"{_BEGUN} AND context_id IN ({{marks}})", above))
     _add_begun(around, agents)
     _add_automations(connection, {id for each in agents for id in each.chain}, around)
+    _add_changes(connection, {each.parent_id for each in around.automations.values() if each.parent_id}, around)
     for context_id, data in rows_with(
         connection,
         "SELECT context_id, data FROM events WHERE context_id IN ({marks}) AND type = 'service_called'",
@@ -222,6 +224,22 @@ def add_change_causes(connection: SqlConnection, rows: Sequence[Change], around:
         around.set_off.setdefault(str(told.parent_id), []).append(told)
 
 
+def state_spans(connection: SqlConnection, change: Change) -> tuple[int | None, int | None]:
+    """Return for how many milliseconds a device had its state before a change, and then the new one.
+
+    Returns:
+        None for the former when it is not known since when; for the latter when it has it still.
+    """
+    place = (change.entity_id, change.position)
+    earlier = connection.execute(f"{_NEAR} AND id < ? ORDER BY id DESC LIMIT 1", place).fetchone()
+    later = connection.execute(f"{_NEAR} AND id > ? ORDER BY id LIMIT 1", place).fetchone()
+    return (
+        None if earlier is None or earlier[2] != change.before else change.at_ms - earlier[0],
+        None if later is None or later[1] != change.state else later[0] - change.at_ms,
+    )
+
+
+_NEAR = "SELECT time_ms, before, state FROM states WHERE noted = 1 AND entity_id = ?"
 _FELL_BACK = """SELECT run_id, data FROM run_traces WHERE run_id IN ({marks}) AND instr(data, '"failed":[{') > 0"""
 _BEGUN = "SELECT context_id, data FROM events WHERE type = 'run_started'"
 
@@ -276,4 +294,4 @@ def _change(row: Sequence[Any]) -> Change:
     shown = data_of(attributes)
     name = str(shown.get("friendly_name") or entity_id.partition(".")[2].replace("_", " ").capitalize())
     who = (context_id, parent_id, principal, person)
-    return Change(position, at_ms, entity_id, before, state, *who, name, shown.get("device_class"))
+    return Change(position, at_ms, entity_id, before, state, *who, name, shown.get("device_class"), shown)

@@ -20,7 +20,7 @@ from hub.timeline import history_sources, hub_sources
 from hub.timeline.automation_detail import automation_detail, skipped_detail
 from hub.timeline.detail import Detail, Step
 from hub.timeline.happening import Happening, Kind, Outcome
-from hub.timeline.history_sources import RelatedRecords
+from hub.timeline.history_sources import Change, RelatedRecords
 from hub.timeline.hub_sources import FoundApproval
 from hub.timeline.listing import Timeline, may_see
 from hub.timeline.rows import RowContext, approval_row, change_row, event_row, message_row, run_row, skipped_row
@@ -157,13 +157,24 @@ class OneHappening:
         await self._timeline.history.read(
             lambda connection: history_sources.add_change_causes(connection, [found], around), None
         )
+        unknown: tuple[int | None, int | None] = (None, None)
+        held_ms, lasted_ms = await self._timeline.history.read(
+            lambda connection: history_sources.state_spans(connection, found), unknown
+        )
         beside = await self._timeline.beside(around, {each.run_id for each in around.begun.values()}, [], authority)
         row = change_row(found, beside, fold=False)
         if row is None:
             return None
-        steps = [Step(found.at_ms, each.kind.value, each.title, data={"id": each.id}) for each in row.causes]
-        steps = steps or [Step(found.at_ms, "device", row.title)]
-        return Detail(row, facts={"before": found.before, "state": found.state}, steps=steps)
+        facts = {
+            "before": found.before,
+            "beforeMs": held_ms,
+            "state": found.state,
+            "stateMs": lasted_ms,
+            "attributes": {
+                key: value for key, value in found.attributes.items() if isinstance(value, (str, int, float))
+            },
+        }
+        return Detail(row, facts=facts, steps=_change_steps(found, row))
 
     async def _event(self, id: str, authority: Authority) -> Detail | None:
         found = await self._at(history_sources.events, id)
@@ -185,6 +196,20 @@ class OneHappening:
 def _without_automations(beside: RowContext) -> RowContext:
     """Return the same without what would make a run a part of its automation's row."""
     return replace(beside, around=RelatedRecords(begun={}, changes=beside.around.changes, failed=beside.around.failed))
+
+
+def _change_steps(found: Change, row: Happening) -> list[Step]:
+    """Return a change with what led to it and what it led to, each at its own time."""
+    steps = [
+        Step(
+            found.at_ms if each.at_ms is None else each.at_ms,
+            each.kind.value,
+            phrase("{name} began", name=each.title) if each.kind in (Kind.AUTOMATION, Kind.REMINDER) else each.title,
+            data={"id": None if each.is_self else each.id, "trigger": each.trigger, "entity": each.entity_id},
+        )
+        for each in row.causes
+    ]
+    return steps or [Step(found.at_ms, "device", row.title, data={"entity": found.entity_id})]
 
 
 def _approval_steps(found: FoundApproval, row: Happening, by: str | None) -> list[Step]:

@@ -247,7 +247,7 @@ def change_row(change: Change, beside: RowContext, *, fold: bool) -> Happening |
     if fold and (automation is not None or set_off):
         return None
     run = beside.runs.get(begun.run_id) if begun is not None else None
-    before = [_automation_cause(automation)] if automation is not None else []
+    before = [] if automation is None else [*_set_off_by(automation, around), _automation_cause(automation)]
     if automation is None and run is not None:
         before = [_run_cause(run, beside)]
     own = _effect(change, is_self=True)
@@ -361,7 +361,14 @@ def _automation_of(begun: BegunRun, around: RelatedRecords) -> HubEvent | None:
 def _automation_cause(told: HubEvent, *, is_self: bool = False) -> Cause:
     data = told.data
     name = str(data.get("name") or data.get("automation_id"))
-    return Cause(Kind(data.get("kind") or AUTOMATION), name, f"automation.{data.get('run_id')}", name, is_self=is_self)
+    return Cause(
+        Kind(data.get("kind") or AUTOMATION),
+        name,
+        f"automation.{data.get('run_id')}",
+        name,
+        is_self=is_self,
+        at_ms=told.at_ms,
+    )
 
 
 def _run_cause(run: FoundRun, beside: RowContext, *, answered: bool = False) -> Cause:
@@ -376,7 +383,14 @@ def _effect(change: Change, *, is_self: bool = False) -> Cause:
     domain = change.entity_id.partition(".")[0]
     title = device_change(change.name, domain, change.device_class, change.before, change.state)
     return Cause(
-        Kind.DEVICE, title, f"device.{change.position}", change.name, change.state, change.entity_id, is_self=is_self
+        Kind.DEVICE,
+        title,
+        f"device.{change.position}",
+        change.name,
+        change.state,
+        change.entity_id,
+        is_self=is_self,
+        at_ms=change.at_ms,
     )
 
 

@@ -129,6 +129,8 @@ def test_motion_the_automation_and_the_lamp_are_one_row(hub: HubProcess) -> None
     assert chain(found) == ["Motion saw motion", "Motion light", "Hall lamp turned on"]
     assert [each["self"] for each in found["causes"]] == [False, True, False]
     assert (found["outcome"], found["automationId"]) == ("done", "motion_light")
+    action = next(each for each in detail(hub, found["id"])["steps"] if each["kind"] == "action")
+    assert [each["title"] for each in action["data"]["effects"]] == ["Hall lamp turned on"]
     assert "Hall lamp turned on" not in titles
     assert "Motion saw motion" not in titles
 
@@ -141,11 +143,28 @@ def test_among_devices_each_change_is_a_row_with_what_led_to_it(hub: HubProcess)
     lamp = row(hub, "Hall lamp turned on", kind="device")
     motion = row(hub, "Motion saw motion", kind="device")
 
-    assert chain(lamp) == ["Motion light", "Hall lamp turned on"]
+    assert chain(lamp) == ["Motion saw motion", "Motion light", "Hall lamp turned on"]
     assert lamp["automationId"] == "motion_light"
     assert chain(motion) == ["Motion saw motion", "Motion light"]
     assert (motion["who"], motion["principal"]) == (None, "device:rooms")
-    assert detail(hub, lamp["id"])["facts"] == {"before": "off", "state": "on"}
+    whole = detail(hub, lamp["id"])
+    assert (whole["facts"]["before"], whole["facts"]["state"]) == ("off", "on")
+    assert [each["title"] for each in whole["steps"]] == [
+        "Motion saw motion", "Motion light began", "Hall lamp turned on",
+    ]  # fmt: skip
+
+
+def test_a_change_knows_how_long_the_states_before_and_after_it_lasted(hub: HubProcess) -> None:
+    become(hub, "motion", "off")
+    become(hub, "motion", "on")
+    become(hub, "motion", "off")
+    until(lambda: rows(hub, kind="device", entityId="binary_sensor.motion")[0]["title"] == "Motion sees no motion now")
+
+    last, on, before = rows(hub, kind="device", entityId="binary_sensor.motion")[:3]
+
+    facts = detail(hub, on["id"])["facts"]
+    assert (facts["beforeMs"], facts["stateMs"]) == (on["at"] - before["at"], last["at"] - on["at"])
+    assert detail(hub, last["id"])["facts"]["stateMs"] is None
 
 
 def test_a_lamp_that_was_asked_for_in_a_chat_names_the_question(hub: HubProcess) -> None:

@@ -140,7 +140,7 @@ async def test_what_did_not_happen_is_found_in_two_clicks(
     await page.get_by_role("listitem").filter(has_text="Porch light").get_by_role("link").first.click()
     why = page.get_by_role("region", name="Why")
     await expect(page.get_by_role("region", name="Summary")).to_contain_text("Did not run")
-    await expect(why).to_contain_text("does not hold")
+    await expect(why).to_contain_text("Porch is bright, not dark")
     assert await faults(page) == []
 
     await page.goto("/timeline")

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.entities.domains import ONE_OF
 from web.entities.state_texts import ATTRIBUTE_VALUES, BY_CLASS, OFF, STATES
 
@@ -285,7 +286,12 @@ def state_text(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext
         more = str(attributes.get("media_title") or "")
     elif domain == "vacuum" and attributes.get("battery_level") is not None:
         more = f"{attributes['battery_level']} %"
-    return f"{said} · {more}" if more else said
+    return gettext("{state} · {more}", state=said, more=more) if more else said
+
+
+def state_phrase(entity: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
+    """Return a state in words, with its important attributes, as a phrase that a page translates."""
+    return state_text(entity, attributes, phrase)
 
 
 def value_text(entity: Mapping[str, Any], state: str | None, gettext: Callable[..., str]) -> str:

@@ -67,7 +67,7 @@ GENERAL = (
             SettingField(
                 ("hub", "language"),
                 phrase("Language"),
-                phrase("Of the assistant, and of the dashboard where a browser says nothing else."),
+                phrase("Of the assistant; a browser may choose its own."),
                 "select",
                 tuple(LANGUAGES.items()),
             ),
@@ -90,7 +90,7 @@ NETWORK = (
             SettingField(
                 ("http", "host"),
                 phrase("Listen on"),
-                phrase("127.0.0.1 is this computer alone; 0.0.0.0 is everything in your network."),
+                phrase("127.0.0.1: only this computer. 0.0.0.0: your network."),
                 "text",
             ),
             SettingField(("http", "port"), phrase("Port")),
@@ -114,7 +114,7 @@ NETWORK = (
             SettingField(
                 ("network", "allow_private"),
                 phrase("Private addresses"),
-                phrase("Pages, feeds and models in your own network, each as host:port."),
+                phrase("Of pages, feeds and models at home, as host:port."),
                 "list",
             ),
         ),
@@ -127,7 +127,7 @@ PRIVACY = (
             SettingField(
                 ("exec", "mode"),
                 phrase("When an agent wants to run a command"),
-                phrase("Nothing of this lets a conversation with words from outside run commands unasked."),
+                phrase("Words from outside never run a command unasked."),
                 options=(
                     ("ask", phrase("Ask me")),
                     ("allowlist", phrase("Only allowed ones")),
@@ -192,7 +192,7 @@ BACKUP = (
             SettingField(
                 ("backup", "passphrase"),
                 phrase("Passphrase"),
-                phrase("Write it down somewhere else: nobody can restore an encrypted backup without it."),
+                phrase("Write it down: without it nobody can restore."),
                 "secret",
                 secret="backup_passphrase",  # noqa: S106  its name
             ),
@@ -208,7 +208,7 @@ BACKUP = (
             SettingField(
                 ("backup", "to", "webdav", "url"),
                 phrase("Address"),
-                phrase("Of a folder that is there, for instance on Nextcloud."),
+                phrase("Of a folder that exists, such as on Nextcloud."),
             ),
             SettingField(("backup", "to", "webdav", "username"), phrase("User name")),
             SettingField(

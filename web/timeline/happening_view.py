@@ -17,6 +17,7 @@ from web.core.formats import model_name, money
 from web.core.moments import title
 from web.core.render import Renderer
 from web.core.texts import HAPPENING_OUTCOMES
+from web.entities.state_texts import STATES
 from web.entities.tiles import DOMAIN_ICONS as DEVICE_ICONS
 
 PATH = "/timeline"
@@ -46,6 +47,7 @@ CHIPS = {
 }
 """How outcomes are painted: tone and icon; a device's change needs no chip, its title says it."""
 GOING_ON = ("running", "waiting")
+_BY_THE_CLOCK = frozenset({"at", "cron", "time", "time_pattern"})
 
 Plain = Mapping[str, Any]
 
@@ -70,12 +72,12 @@ class HappeningView(Struct, frozen=True):
         unwanted = row["outcome"] not in ("answered", "done", "changed", "allowed")
         falls = row["notes"] or (unwanted and row["kind"] != "approval")
         reason = self.words(row, "reason") if falls or row["outcome"] == "denied" else ""
-        causes = [self.cause(each) for each in row["causes"]]
+        causes = [self.cause(each, row["at"]) for each in row["causes"]]
         return {
             "id": row["id"],
             "path": happening_path(row["id"]),
             "kind": row["kind"],
-            "icon": self._icon(row),
+            "icon": self.icon(row),
             "title": self.words(row, "title"),
             "chips": chips(row),
             "reason": reason,
@@ -103,38 +105,55 @@ class HappeningView(Struct, frozen=True):
         """Return a day in words: Today, Yesterday, Tuesday 24 November."""
         return title(day, self.renderer.today())
 
-    def moment(self, ms: float) -> dict[str, str]:
-        """Return a time with seconds, its day, and its ISO 8601 form."""
+    def moment(self, ms: float, *, seconds: bool = True) -> dict[str, str]:
+        """Return a time, its day, and its ISO 8601 form."""
         at = self.renderer.local(ms)
         return {
-            "time": f"{at.hour}:{at:%M:%S}",
+            "time": f"{at.hour}:{at:%M:%S}" if seconds else f"{at.hour}:{at:%M}",
             "day": self.day(at.date()),
             "iso": at.isoformat(timespec="milliseconds"),
         }
 
-    def cause(self, cause: Plain) -> dict[str, Any]:
-        """Return a part of a row: its text, its link, and whether it is the row itself."""
+    def cause(self, cause: Plain, at_ms: float) -> dict[str, Any]:
+        """Return a part of a row: its text, its link, and whether it is the row itself.
+
+        Args:
+            at_ms: When the row happened.
+        """
         trigger = cause.get("trigger")
-        title = trigger_text(trigger) if trigger else self.words(cause, "title")
         return {
-            "icon": self._icon(cause),
-            "title": self.names.named(title),
+            "icon": self.icon(cause),
+            "title": self.fired(trigger, at_ms) if trigger else self.words(cause, "title"),
             "path": happening_path(cause["id"]) if cause.get("id") else "",
             "own": bool(cause.get("self")),
         }
+
+    def fired(self, trigger: Plain, at_ms: float) -> str:
+        """Return what a trigger waited for as a sentence."""
+        if trigger.get("platform") in _BY_THE_CLOCK:
+            return phrase("It was {time}", time=self.moment(at_ms, seconds=False)["time"])
+        return self.names.named(trigger_text(trigger))
 
     def words(self, told: Plain, name: str) -> str:
         """Return a text of the answer, as a phrase where it is the hub's, with things by their names."""
         text = phrase_from_data(told.get(name) or "", told.get(f"{name}Phrase"))
         if isinstance(text, Phrase):
-            names = {"channel": channel_name, "model": model_name, "other": model_name, "agent": self.agent_name}
+            names = {
+                "channel": channel_name,
+                "model": model_name,
+                "other": model_name,
+                "agent": self.agent_name,
+                "before": state_name,
+                "state": state_name,
+            }
             text = phrase(
                 text.template,
                 **{key: names[key](value) if key in names else value for key, value in text.values.items()},
             )
         return self.names.named(text)
 
-    def _icon(self, part: Plain) -> str:
+    def icon(self, part: Plain) -> str:
+        """Return the icon of a row, a cause or a step: that of its kind, of a device that of its domain."""
         kind = "reminder" if (part.get("trigger") or {}).get("platform") == "remind" else part["kind"]
         if kind in ("device", "trigger") and part.get("entityId"):
             domain = part["entityId"].partition(".")[0]
@@ -164,8 +183,13 @@ def channel_name(id: str | None) -> str:
     return phrase("Dashboard") if id == "webchat" else (id or "").replace("_", " ").title()
 
 
+def state_name(state: str) -> str:
+    """Return a state as it stands in a sentence: the word itself, which is translated where there is one."""
+    return Phrase(state, STATES[state]) if state in STATES else state
+
+
 def took(ms: float | None) -> str:
-    """Return a duration; empty when there is none."""
+    """Return a duration in words; empty when there is none."""
     return "" if ms is None else duration_text(ms / 1_000)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,12 +11,12 @@ from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from web.automations.trace_graph import step_id
 from web.automations.trace_view import TraceView, pretty
-from web.automations.trigger_texts import trigger_text
 from web.core.form import read_fields
 from web.core.formats import model_name, size_text
 from web.core.i18n import catalogue
@@ -23,6 +24,8 @@ from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import HAPPENING_FACTS, STEP_FACTS, STEP_STATES, STEP_TEXTS
+from web.entities.home_tiles import ONE_PATH as ENTITIES
+from web.entities.tiles import icon_of, state_phrase
 from web.timeline.happening_view import PATH, HappeningView, cost, happening_path, list_path, took
 
 _ID = All(string, Length(min=1, max=256))
@@ -32,6 +35,10 @@ SERIES = {"queue": 5, "model": 1, "tool": 2, "action": 2, "send": 3, "approval":
 """The colours of lanes, by what they are."""
 LEAST_LANE = 0.6
 AXIS_PARTS = 4
+LEAST_STEP_MS = 1_000
+"""A step of an automation that took less than this took no time to speak of."""
+LATELY = 8
+"""So many changes of a device stand beside the one that is shown."""
 STEP_ICONS = {
     "message": "message-circle",
     "model": "sparkles",
@@ -155,28 +162,26 @@ class HappeningPage:
         row = self._view.row(happening)
         may = {each["do"] for each in told["actions"]} - (set() if _is_theirs(told, call) else {"run_again"})
         models = (await self._client.ask(call, "models.list"))["models"] if "ask_another_model" in may else []
-        steps = [
-            self._step(each, at, is_skipped=happening["outcome"] == "did_not_run")
-            for at, each in enumerate(told["steps"])
-        ]
+        exact = happening["kind"] not in ("device", "automation", "reminder") or _is_quick(told["steps"])
+        steps = [self._step(each, at, happening, seconds=exact) for at, each in enumerate(told["steps"])]
+        _thin(steps)
         if happening["kind"] == "conversation":
             for number, step in enumerate(each for each in steps if each["kind"] == "model"):
                 step["sent"] = f"{row['path']}/sent?call={number}"
-        conditions = [self._condition(each) for each in told["why"]["conditions"]]
         key = happening["sessionKey"]
         data = {
-            "row": {**row, **self._view.moment(happening["at"])},
+            "row": {**row, **self._view.moment(happening["at"], seconds=happening["kind"] == "conversation")},
+            "device": await self._device(call, told),
             "session_path": f"/chat?{urlencode({'session': key})}" if key and happening["kind"] != "approval" else "",
             "automation_path": list_path(automation=happening["automationId"]),
             "facts": list(_facts(told["facts"])),
             "lanes": list(self._lanes(told)),
             "axis": _axis(told["axis"]["lengthMs"]),
             "steps": steps,
-            "graph": await self._graph(call, told, {each["id"]: each["title"] for each in (*conditions, *steps)}),
+            "graph": await self._graph(call, told, steps),
             "state_texts": STEP_STATES,
-            "conditions": conditions,
-            "led_to": [self._view.cause(each) for each in told["why"]["caused"]],
-            "led_by": [self._view.cause(each) for each in told["why"]["causedBy"]],
+            "led_to": [self._view.cause(each, happening["at"]) for each in told["why"]["caused"]],
+            "led_by": [self._view.cause(each, happening["at"]) for each in told["why"]["causedBy"]],
             "may": sorted(may),
             "models": sorted(
                 ((each["ref"], str(each.get("name") or each["id"])) for each in models), key=lambda each: each[1]
@@ -192,7 +197,41 @@ class HappeningPage:
         data["text"] = "\n".join(_as_text(data, gettext))
         return await self._renderer.respond(call, RenderedPage("happening", row["title"], data, PATH))
 
-    async def _graph(self, call: HttpCall, told: Plain, title_of: Plain) -> dict[str, Any] | None:
+    async def _device(self, call: HttpCall, told: Plain) -> dict[str, Any] | None:
+        """Return what a device was and became, for how long, its room, and what else it did; None for other kinds."""
+        happening, facts = told["happening"], told["facts"]
+        if happening["kind"] != "device":
+            return None
+        asked = {"kind": ["device"], "entityId": happening["entityId"], "limit": LATELY}
+        lately = (await self._client.ask(call, "timeline.list", asked))["happenings"]
+        listed = (await self._client.ask(call, "entities.list"))["entities"]
+        entity = next((each for each in listed if each["entity_id"] == happening["entityId"]), None)
+        known = entity or {"domain": happening["entityId"].partition(".")[0], "unit": None, "icon": None}
+        known = {**known, "device_class": facts["attributes"].get("device_class") or known.get("device_class")}
+        before = state_phrase({**known, "state": facts["before"]}, {})
+        after = state_phrase({**known, "state": facts["state"]}, facts["attributes"])
+        held, lasted = (
+            "" if each is None else phrase("for {time}", time=took(each))
+            for each in (facts["beforeMs"], facts["stateMs"])
+        )
+        stats = [(phrase("It was"), before, held), (phrase("It became"), after, lasted or phrase("since then"))]
+        if entity is not None and entity["area"]:
+            stats.append((phrase("Room"), entity["area"], ""))
+        return {
+            "icon": icon_of({**known, "state": facts["state"], "entity_id": happening["entityId"]}),
+            "path": f"{ENTITIES}?{urlencode({'entity': happening['entityId']})}" if entity is not None else "",
+            "all": list_path(kind="device", entity=happening["entityId"]),
+            "stats": stats,
+            "lately": [self._lately(each) for each in lately],
+        }
+
+    def _lately(self, row: Plain) -> dict[str, Any]:
+        shown = self._view.row(row)
+        own = next((at for at, each in enumerate(shown["causes"]) if each["own"]), 0)
+        by = shown["causes"][own - 1]["title"] if own else ""
+        return shown | {"when": self._renderer.when(row["at"]), "by": by}
+
+    async def _graph(self, call: HttpCall, told: Plain, steps: Sequence[Plain]) -> dict[str, Any] | None:
         """Return the graph of an automation's run, each box with the words of its step."""
         trace = told["trace"]
         if trace is None or trace["method"] != "automation.trace.get":
@@ -202,7 +241,11 @@ class HappeningPage:
         except HubError:  # its trace is not kept any more: the steps stay
             return None
         graph: dict[str, Any] = self._traces.trace(found)["graph"]
+        title_of = {each["id"]: each["title"] for each in steps}
         for box in graph["boxes"]:
+            if box["path"].startswith("trigger/") and box["count"]:  # the step that begins it says who did it
+                box |= {"label": steps[0]["title"], "id": steps[0]["id"]}
+                continue
             box["label"] = title_of.get(box["id"]) or self._view.names.named(box["label"])
         return graph if graph["boxes"] else None
 
@@ -227,12 +270,19 @@ class HappeningPage:
                 "tokens": f"{each['tokens']:,}" if each["tokens"] else "",
             }
 
-    def _step(self, step: Plain, at: int, *, is_skipped: bool) -> dict[str, Any]:
+    def _step(self, step: Plain, at: int, happening: Plain, *, seconds: bool) -> dict[str, Any]:
         data, bad = step["data"], step["tone"] == "bad"
+        is_skipped = happening["outcome"] == "did_not_run"
         detail = self._view.words(step, "detail")
         trigger = data.get("trigger")
-        title = self._view.names.named(trigger_text(trigger)) if trigger else self._view.words(step, "title")
+        title = self._view.fired(trigger, happening["at"]) if trigger else self._view.words(step, "title")
         icon = STEP_ICONS.get(step["icon"] or "") or STEP_ICONS.get(step["kind"], "circle")
+        if "device" in (step["kind"], step["icon"]) or (trigger and data.get("entity")):
+            icon = self._view.icon({"kind": "device", "entityId": data.get("entity")})
+        elif trigger or _is_delay(data.get("result")):
+            icon = "clock"
+        elif step["kind"] == "note" and step["tone"] == "good":
+            icon = "check"
         if bad:
             icon = {"approval": "shield-x", "tool": "shield-x" if data.get("approval") else icon}.get(
                 step["kind"], "circle-slash" if step["kind"] == "condition" or is_skipped else "circle-alert"
@@ -243,29 +293,20 @@ class HappeningPage:
         )
         tone = ("warn" if refused else "danger") if bad else step["tone"] or usual
         return {
-            **self._view.moment(step["at"]),
+            **self._view.moment(step["at"], seconds=seconds),
             "id": step_id(str(data["path"])) if data.get("path") else f"step-{at}",
             "title": title,
             "detail": "" if str(detail).startswith(("{", "[")) else detail,
             "icon": icon,
             "tone": tone,
-            "took": took(step["durationMs"]),
+            "took": took(step["durationMs"]) if (step["durationMs"] or 0) >= LEAST_STEP_MS or seconds else "",
+            "effects": [self._view.cause(each, happening["at"]) for each in data.get("effects") or ()],
             "tokens": f"{step['tokens']:,}" if step["tokens"] else "",
             "cost": cost(step["costUsd"]),
             "path": happening_path(str(data["id"])) if data.get("id") else "",
             "kind": step["kind"],
-            "facts": list(self._values(data)),
+            "facts": list(self._values(data.get("values") or {} if step["kind"] == "condition" else data)),
             "texts": list(_texts(data)),
-        }
-
-    def _condition(self, condition: Plain) -> dict[str, Any]:
-        title, reason = self._view.words(condition, "title"), self._view.words(condition, "reason")
-        return {
-            "id": step_id(str(condition["path"])),
-            "holds": condition["holds"],
-            "title": title or reason,
-            "reason": reason if title else "",
-            "values": list(self._values(condition["values"])),
         }
 
     def _values(self, data: Plain) -> Iterator[tuple[str, str]]:
@@ -287,8 +328,12 @@ class HappeningPage:
 def _texts(data: Plain) -> Iterator[tuple[str, str]]:
     for name, label in STEP_TEXTS.items():
         value = data.get(name)
-        if value:
+        if value and not _is_delay(value):  # its title says it
             yield label, value if isinstance(value, str) else pretty(value)
+
+
+def _is_delay(result: Any) -> bool:
+    return isinstance(result, Mapping) and result.keys() == {"delay"}
 
 
 def _facts(facts: Plain) -> Iterator[tuple[str, str]]:
@@ -304,6 +349,19 @@ def _facts(facts: Plain) -> Iterator[tuple[str, str]]:
         show: Callable[[Any], str] = shown.get(name) or str
         if facts.get(name) not in (None, "") and (text := show(facts[name])):
             yield label, text
+
+
+def _is_quick(steps: Sequence[Plain]) -> bool:
+    """Whether steps lie so near to each other that their order is seen by the second."""
+    first, last = min(each["at"] for each in steps), max(each["at"] for each in steps)
+    return bool(1_000 <= last - first < 60_000)
+
+
+def _thin(steps: Sequence[dict[str, Any]]) -> None:
+    """Take away times that are the same as those above them."""
+    for above, step in reversed(list(pairwise(steps))):
+        if (above["day"], above["time"]) == (step["day"], step["time"]):
+            step["time"] = ""
 
 
 def _axis(length_ms: float) -> list[str]:
@@ -346,7 +404,7 @@ def _as_text(data: Plain, gettext: Callable[..., str]) -> Iterator[str]:
     yield " · ".join([*map(gettext, row["where"]), f"{gettext(row['day'])} {row['time']}"])
     if row["reason"]:
         yield gettext(row["reason"])
-    yield " · ".join(f"{gettext(label)} {text}" for label, text in data["facts"])
+    yield " · ".join(f"{gettext(label)} {gettext(text)}" for label, text in data["facts"])
     for step in data["steps"]:
         detail = f": {gettext(step['detail'])}" if step["detail"] else ""
         yield f"{step['time']}  {gettext(step['title'])}{detail}"

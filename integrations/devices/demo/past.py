@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,8 @@ DAYS = 14
 STEP_S = 1_800
 NEAR_S, NEAR_STEP_S = 36 * 3_600, 600
 """The last day and a half is lived in smaller steps: its charts are looked at."""
+DELAY_MARGIN_S = 0.1
+"""How long an automation may take until it comes to its delay."""
 THINKS_S = 12.0
 """How long the owner thinks about an approval."""
 READS_S = 40.0
@@ -57,6 +60,7 @@ class Past:
         self._runs: set[str] = set()
         self._ended: set[str] = set()
         self._triggered: set[str] = set()
+        self._delayed: list[tuple[float, str]] = []
         self._verdict = ""
         self._is_asked = False
         self._sent = 0
@@ -99,8 +103,13 @@ class Past:
         """Let the devices and automations live until a time."""
         while (at := self._clock.time()) < when:
             step = NEAR_STEP_S if at >= now - NEAR_S else STEP_S
-            # Steps end on the round minute, when schedules are due.
-            await self._clock.travel(min(when, at - at % step + step + 0.05))
+            # Steps end on the round minute, when schedules are due, or when an automation's delay is over.
+            end = min(when, at - at % step + step + 0.05)
+            if self._delayed and self._delayed[0][0] < end:
+                due, run_id = heapq.heappop(self._delayed)
+                self._triggered.add(run_id)
+                end = max(at, due)
+            await self._clock.travel(end)
             if self._triggered:
                 await self._automations()
             await self._clock.until(lambda: not self._runs)
@@ -120,7 +129,7 @@ class Past:
         undo = [
             bus.listen("run_started", lambda event: self._runs.add(event.data["run_id"])),
             bus.listen("run_finished", self._run_ended),
-            bus.listen("automation_triggered", lambda event: self._triggered.add(event.data["run_id"])),
+            bus.listen("automation_triggered", self._automation_began),
             bus.listen("automation_finished", lambda event: self._triggered.discard(event.data["run_id"])),
             bus.listen("approval_requested", self._asked),
             bus.listen("message_sent", self._message_sent),
@@ -134,6 +143,15 @@ class Past:
     def _run_ended(self, event: Event) -> None:
         self._runs.discard(event.data["run_id"])
         self._ended.add(event.data["run_id"])
+
+    def _automation_began(self, event: Event) -> None:
+        """Note when each delay of an automation will be over, so that five minutes take five."""
+        run_id, due = event.data["run_id"], self._clock.time() + DELAY_MARGIN_S
+        self._triggered.add(run_id)
+        actions = self._hub.automation.automations.get(event.data["automation_id"]).config["actions"]
+        for delay in (each["delay"] for each in actions if "delay" in each):
+            due += delay
+            heapq.heappush(self._delayed, (due, run_id))
 
     def _message_sent(self, event: Event) -> None:
         self._sent += 1

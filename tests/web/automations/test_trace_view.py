@@ -125,10 +125,12 @@ def test_a_firing_that_set_nothing_off_tells_its_reason_and_conditions(view: Tra
         (0.0124, "12 ms"),
         (3.44, "3.4 s"),
         (59.97, "1 min"),
-        (125, "2:05 min"),
+        (125, "2 min 5 s"),
+        (724, "12 min"),
         (1799.9, "30 min"),
-        (3723, "1:02:03 h"),
+        (3723, "1 h 2 min"),
         (7200, "2 h"),
+        (190_000, "2 d 5 h"),
     ],
 )
 def test_durations_are_short(seconds: float, text: str) -> None:

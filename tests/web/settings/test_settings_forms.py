@@ -91,10 +91,10 @@ async def test_a_setting_is_reset_to_its_default_and_what_was_typed_stays(plain:
 
 async def test_what_is_in_the_file_is_shown_there_and_a_restart_is_announced(plain: PlainBrowser) -> None:
     await plain.goto("/settings")
-    links = [str(each["href"]) for each in plain.page.select(".field ~ .inline a")]
+    links = [str(each["href"]) for each in plain.page.select(".menu a")]
     assert "/settings/files?file=configuration.yaml#L3" in links
     await plain.goto("/settings/network")
-    assert "Needs a restart" in plain.text("main")
+    assert "needs a restart" in plain.text("main")
 
 
 async def test_the_history_says_day_who_and_what(plain: PlainBrowser, hub: HubProcess) -> None:
