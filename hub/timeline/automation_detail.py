@@ -123,7 +123,7 @@ def _owner(effect: Cause, acted: Sequence[tuple[str, Plain, float]]) -> int | No
     """Return which step changed a device: of those begun by then, the last that names it, else the last."""
     begun = [place for place, (_, _, at) in enumerate(acted) if at <= (effect.at_ms or 0)]
     named = [place for place in begun if effect.entity_id in _entities(acted[place][1])]
-    return (named or begun or [None])[-1]
+    return next(iter((named or begun)[-1:]), None)
 
 
 def _entities(entry: Plain) -> Sequence[Any]:

@@ -138,6 +138,34 @@ async def test_a_card_is_put_elsewhere_by_hand_and_by_the_keyboard(home: Page) -
     await expect(home.locator("#home .cols > .stack").nth(1).locator("section").first).to_have_id("card-week")
 
 
+async def test_cards_are_put_in_order_on_home_itself(home: Page) -> None:
+    await home.get_by_role("link", name="Customise").click()
+    left, right = (home.locator(f"[data-sort={side}] > section") for side in ("Left", "Right"))
+    grip = home.get_by_role("button", name="Move: This week")
+    start, goal = await grip.bounding_box(), await left.first.bounding_box()
+    assert start
+    assert goal
+    await home.mouse.move(start["x"] + 9, start["y"] + 9)
+    await home.mouse.down()
+    await home.mouse.move(goal["x"] + 60, goal["y"] + 4, steps=6)
+    async with home.expect_response("**/customise/order"):
+        await home.mouse.up()
+    await expect(left.first).to_have_id("card-week")
+    await expect(grip).to_be_focused()
+    assert await faults(home) == []
+    await home.goto("/")
+    await expect(home.locator("#home .cols > .stack").first.locator("section[id^=card-]").first).to_have_id("card-week")
+
+    await home.goto("/?customise=1")
+    await is_ready(home)
+    await grip.focus()
+    async with home.expect_response("**/customise/order"):
+        await home.keyboard.press("ArrowRight")
+    await expect(right.first).to_have_id("card-week")
+    await home.goto("/?customise=1")
+    await expect(right.first).to_have_id("card-week")
+
+
 async def test_a_right_click_or_a_long_press_on_a_tile_opens_the_device(home: Page) -> None:
     tile = home.locator("#card-devices .tile").first
     name = await tile.locator("b").inner_text()
@@ -153,7 +181,8 @@ async def test_a_right_click_or_a_long_press_on_a_tile_opens_the_device(home: Pa
 
 async def test_a_card_is_hidden_for_the_person_alone(home: Page) -> None:
     await home.get_by_role("link", name="Customise").click()
-    await home.locator("#move-week").get_by_role("button", name="Hide").click()
+    await home.locator("#card-week").get_by_role("button", name="Hide").click()
+    await expect(home.locator("#card-week")).to_have_count(0)
     await home.get_by_role("link", name="Done").click()
     await expect(home.get_by_role("heading", name="This week")).to_have_count(0)
 

@@ -116,7 +116,7 @@ TOOL_RISKS = {
     "destroy": "hard to undo",
 }
 TOOL_GROUPS = {
-    "home": "Home",
+    "home": "Your home",
     "memory": "Memory",
     "schedule": "Schedule",
     "message": "Messages",

@@ -103,7 +103,7 @@ class HomePage:
         return any(entity_id in ids for ids in self._watched.values())
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /`."""
+        """`GET /`; `?customise` shows its cards with grips, by which they are put in order."""
         texts = catalogue(self._renderer.preferences(call).language)
         revision = self._pulse.revision
         repairs = [repair_row(each) for each in self._sources.repairs()]
@@ -112,6 +112,7 @@ class HomePage:
             "repairs": repairs,
             "may_fix": not self._sources.recovery and call.known_caller.authority.has(ADMIN),
             "revision": revision,
+            "arranging": "customise" in call.request.query and not self._sources.recovery,
             "approvals": [],
             "pairing": [],
             "pending_count": 0,

@@ -61,7 +61,7 @@ class SettingCard(Struct, frozen=True):
 
 GENERAL = (
     SettingCard(
-        phrase("Home"),
+        phrase("Your home"),
         (
             SettingField(("hub", "name"), phrase("Name of the home")),
             SettingField(

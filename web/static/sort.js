@@ -18,7 +18,7 @@ document.addEventListener("pointerdown", (event) => {
   if (!grip || event.button) return;
   event.preventDefault();
   grip.focus();
-  const row = grip.closest("li");
+  const row = grip.closest("[data-id]");
   const before = row.nextElementSibling;
   const from = row.parentElement;
   const stop = new AbortController();
@@ -51,7 +51,7 @@ document.addEventListener("keydown", (event) => {
   const grip = event.target.closest?.("[data-grip]");
   if (!grip || !event.key.startsWith("Arrow")) return;
   event.preventDefault();
-  const row = grip.closest("li");
+  const row = grip.closest("[data-id]");
   const list = row.parentElement;
   if (event.key === "ArrowUp") row.previousElementSibling?.before(row);
   else if (event.key === "ArrowDown") row.nextElementSibling?.after(row);
