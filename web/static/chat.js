@@ -220,16 +220,46 @@ document.addEventListener("submit", (event) => {
   stop().catch(() => announce(t("The hub cannot be reached right now.")));
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open], :popover-open") || !running()) return;
+  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open], [popover=auto]:popover-open, [popover='']:popover-open")) return;
+  if (running()) stop().catch(() => announce(t("The hub cannot be reached right now.")));
+  else if (beside()) panel.hidePopover();
+  else return;
   event.preventDefault();
-  stop().catch(() => announce(t("The hub cannot be reached right now.")));
 });
 
+// -- details: beside the conversation where there is room, and there it stays open; elsewhere a sheet -------------------
+
+const panel = document.getElementById("details");
+const PANEL = "homarus:details";
+const wide = matchMedia("(min-width: 1200px)");
+const beside = () => wide.matches && panel.matches(":popover-open");
+let answered = false; // since the panel was made
+
+function placePanel() {
+  panel.popover = wide.matches ? "manual" : "auto";
+  if (wide.matches && stored(PANEL, false)) panel.showPopover();
+}
+placePanel();
+wide.addEventListener("change", placePanel);
+panel.addEventListener("toggle", ({ newState }) => {
+  if (wide.matches) store(PANEL, newState === "open" || null);
+  if (newState === "open") refreshPanel();
+});
 document.addEventListener("keydown", (event) => {
   if (event.key !== "." || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
-  document.getElementById("details").togglePopover();
+  panel.togglePopover();
 });
+
+/** Show what the conversation has used by now; what is being typed into the panel stays. */
+async function refreshPanel() {
+  if (!answered || !panel.matches(":popover-open")) return;
+  answered = false;
+  const response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!response?.ok) return; // the next answer asks again
+  const now = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("details-now");
+  if (now) morph("details-now", now.outerHTML);
+}
 
 // -- what arrives -------------------------------------------------------------------------------------------------------
 
@@ -270,7 +300,10 @@ live.on("turn", (frame) => {
     // A run announces itself before what it answers is stored: the question stands above its answer.
     if (frame.above) document.getElementById(frame.above)?.before(document.getElementById(frame.id));
   });
-  if (frame.done) speak(frame.id, true);
+  if (!frame.done) return;
+  speak(frame.id, true);
+  answered = true;
+  refreshPanel();
 });
 
 live.on("parts", (frame) => {

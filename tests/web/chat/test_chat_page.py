@@ -13,6 +13,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import RESTART, Chromium, is_ready
 from tests.web.conftest import home_file
+from tests.web.looks import DESKTOP, faults
 from tests.web.test_pages import signed_in as client
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -334,12 +335,38 @@ async def test_a_conversation_is_named_by_its_first_words_and_can_be_renamed_and
     await page.get_by_label("Name").fill("Boiler")
     await page.get_by_role("button", name="Rename").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Boiler")
-    await page.get_by_role("button", name="Details").click()
     await page.get_by_text("Delete conversation…").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
 
     await page.wait_for_url("**/chat/sessions")
     await expect(page.get_by_role("link", name="Boiler")).to_have_count(0)
+
+
+async def test_the_details_stay_beside_the_conversation_and_follow_it(page: Page, model_server: OpenAIServer) -> None:
+    await page.get_by_role("button", name="Details").click()
+    details = page.get_by_role("dialog", name="Details")
+    await expect(details).to_contain_text("0 of")
+    model_server.queue("Yes.")
+
+    await say(page, "Is the boiler on?")
+
+    await expect(details).to_be_visible()
+    await expect(details).not_to_contain_text("0 of")
+    box, panel = await page.locator("#composer").bounding_box(), await details.bounding_box()
+    assert box
+    assert panel
+    assert box["x"] + box["width"] <= panel["x"]
+    await page.reload()
+    await is_ready(page)
+    await expect(details).to_be_visible()
+    assert await faults(page) == []  # on a phone it is a sheet, and the page is looked at without it
+    await page.set_viewport_size(DESKTOP)
+    await expect(details).to_be_visible()
+    await page.keyboard.press("Control+.")
+    await expect(details).to_be_hidden()
+    await page.reload()
+    await is_ready(page)
+    await expect(details).to_be_hidden()
 
 
 async def test_a_suggestion_is_said_with_one_click(page: Page, model_server: OpenAIServer) -> None:
