@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,6 +158,56 @@ def test_an_agent_that_does_not_exist_is_named(ask: Terminal) -> None:
 
     assert ran.code in (1, 2)
     assert "nobody" in ran.json["error"]["message"]
+
+
+def test_lines_through_a_pipe_are_messages_and_a_dash_makes_them_one(hub: HubProcess) -> None:
+    def chat(*arguments: str) -> str:
+        ran = subprocess.run(
+            [sys.executable, "-m", "hub", "chat", *arguments, "--session", "piped", "--config", str(hub.home)],
+            input="what is 6 * 7?\n\nwhat is 5 * 5?\n",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return ran.stdout
+
+    assert len(chat().splitlines()) == 2
+    chat("-")
+
+    asked = [each["content"][0]["text"] for each in said_in(hub, "piped") if each["role"] == "user"]
+    assert asked == ["what is 6 * 7?", "what is 5 * 5?", "what is 6 * 7?\n\nwhat is 5 * 5?"]
+
+
+def said_in(hub: HubProcess, session: str) -> list[dict[str, Any]]:
+    """Return the messages of a conversation."""
+    messages: list[dict[str, Any]] = hub.rpc("chat.history", {"sessionKey": session})["messages"]
+    return messages
+
+
+def test_a_reminder_appears_in_an_open_conversation_and_what_is_typed_stays(hub: HubProcess) -> None:
+    person = Person("chat", "--config", str(hub.home))
+    person.wait_for("> ")
+    person.press(b"what is 6 * 7?\r")
+    person.wait_for("42")
+    person.wait_for("> ")
+    person.press(b"what is 2")
+
+    payload = {"kind": "message", "text": "Tea is ready"}
+    job = hub.rpc(
+        "cron.add", {"name": "Tea", "schedule": {"kind": "every", "everyMs": 900_000_000}, "payload": payload}
+    )
+    hub.rpc("cron.run", {"id": job["id"], "mode": "force"})
+
+    person.wait_for("Tea is ready")
+    person.wait_for("> what is 2")
+    person.press(b" * 3?\r")
+    person.wait_for("6")
+    person.press(b"/quit\r")
+    assert person.leave() == 0
+    hub.rpc("cron.remove", {"id": job["id"]})
+    titles = [each["title"] for each in hub.rpc("timeline.list", {"kind": ["conversation"]})["happenings"]]
+    assert "what is 2 * 3?" in titles
 
 
 def test_a_conversation_at_a_terminal(hub: HubProcess) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ LOOK_S = 2.0
 WAKE_S = 1.0
 """How long an incognito conversation may go on after the signal that ends it."""
 TEXT_LIMIT = 1_000_000
+PROMPT = "> "
 _LEAVE = {"/quit", "/exit", "/q"}
 
 
@@ -46,12 +49,13 @@ def command(
     home: Path,
     as_json: bool,
 ) -> None:
-    """Send TEXT and print the answer; without TEXT, talk line by line.
+    """Send TEXT and print the answer; without TEXT, talk line by line. With - the whole standard input is the message.
 
     Example:
       homarus chat "remember that the boiler was serviced on 12 May"
       homarus chat --agent main --session main
       homarus chat --incognito
+      homarus chat - < letter.txt
     """
     session_key = _session_key(session, agent)
     if incognito and session is not None:
@@ -59,31 +63,48 @@ def command(
     talks = not text and sys.stdin.isatty()
     if talks and as_json:
         raise CommandFailed("--json needs a TEXT to send", Exit.USAGE)
-    said = "" if talks else " ".join(text) or sys.stdin.read(TEXT_LIMIT)
-    if not talks and not said.strip():
+    said = [] if talks else _messages(text)
+    if not talks and not said:
         raise CommandFailed("There is nothing to send.", Exit.USAGE)
+    failed = False
     with _incognito(home, agent) if incognito else contextlib.nullcontext(session_key) as key:
         talk = _Talk(home, key)
         if talks:
             _interactive(talk)
-            return
-        answer = talk.ask(said)
+        for each in said:
+            answer = talk.ask(each)
+            _show(answer, as_json=as_json)
+            failed = failed or bool(answer.get("error"))
+    if failed:
+        ctx.exit(Exit.FINDINGS)
+
+
+def _messages(text: tuple[str, ...]) -> list[str]:
+    """Return what is to be sent: the words, with `-` the standard input, and without words each line of that."""
+    if text and text != ("-",):
+        said = [" ".join(text)]
+    else:
+        given = sys.stdin.read(TEXT_LIMIT)
+        said = [given] if text else given.splitlines()
+    return [each.strip() for each in said if each.strip()]
+
+
+def _show(answer: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     elif answer["reply"]:
         click.echo(answer["reply"])
     _show_notices(answer)
-    if answer.get("error"):
-        click.echo(f"{answer['error']['code']}: {answer['error']['message']}", err=True)
-        ctx.exit(Exit.FINDINGS)
+    if error := answer.get("error"):
+        click.echo(f"{error['code']}: {error['message']}", err=True)
 
 
 class _Talk:
     """One conversation."""
 
     def __init__(self, home: Path, session_key: str) -> None:
+        self._home = home
         self._client = HubClient(home)
-        self._watching = HubClient(home)
         self._session_key = session_key
         self._told: set[str] = set()
         self._in_a_line = False
@@ -129,44 +150,80 @@ class _Talk:
                 return ended
             self._tell_of_approvals(self._client)
 
-    def stream(self, text: str) -> None:
-        """Send a message and print the answer as it comes; stopping it stops the run.
+    def converse(self, read: Callable[[], str | None], redraw: Callable[[], str]) -> None:
+        """Send each line that is read, print the answers as they come, and what else is said meanwhile.
 
-        What the conversation waits for from the owner is said meanwhile.
+        Args:
+            read: Returns the next line; None at the end.
+            redraw: Returns what stands in the line that is being typed, with its prompt.
+
+        Raises:
+            CommandFailed: The hub cannot be reached any more.
         """
-        ended = threading.Event()
-        threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
-        try:
-            self._print_answer(text)
-        finally:
-            ended.set()
+        key = self._client.call("chat.history", {"sessionKey": self._session_key, "limit": 1})["sessionKey"]
+        heard = _Heard(key, redraw)
+        _follow(self._home, heard)
+        while (said := read()) is not None:
+            try:
+                self._print_answer(said, heard)
+            except KeyboardInterrupt:
+                click.echo("\nStopped.")
+            except CommandFailed as failure:
+                click.echo(failure.message, err=True)
+                if failure.code is Exit.NOT_REACHABLE:
+                    raise
+            finally:
+                heard.rest()
 
-    def _print_answer(self, text: str) -> None:
+    def _print_answer(self, text: str, heard: _Heard) -> None:
+        """Send a message and print its answer as it comes; stopping it stops the run."""
         self._in_a_line = False
-        chunks = self._client.stream(
-            "/v1/chat/completions",
-            {"model": "homarus", "messages": [{"role": "user", "content": text}], "stream": True},
-            {"x-homarus-session": self._session_key},
-            timeout_s=ANSWER_LIMIT_S,
-        )
-        run_id = ""
-        with contextlib.closing(chunks):
-            for chunk in chunks:
-                run_id = str(chunk.get("id", run_id)).removeprefix("chatcmpl-")
-                if error := chunk.get("error"):
-                    raise CommandFailed(str(error.get("message", error)))
-                for choice in chunk.get("choices", []):
-                    if piece := choice["delta"].get("content"):
-                        click.echo(piece, nl=False)
-                        self._in_a_line = not piece.endswith("\n")
-        click.echo()
+        id = new_id()
+        heard.listen()
+        params = {"sessionKey": self._session_key, "message": text, "idempotencyKey": id}
+        sent = self._client.call("chat.send", params)
+        if sent.get("reply"):
+            click.echo(sent["reply"])
+        if sent["status"] == "ok":  # a slash command, which no model answers
+            return
+        run_id = sent["runId"]
+        try:
+            self._stream(run_id, heard)
+        except KeyboardInterrupt:
+            self._client.call("chat.abort", {"sessionKey": self._session_key, "runId": run_id})
+            raise
         _show_notices(self._client.call("agent.wait", {"runId": run_id, "timeoutMs": int(LOOK_S * 1000)}))
 
-    def _watch(self, ended: threading.Event) -> None:
-        # A connection of its own, in a thread of its own: the other one is read from. What fails is said over there.
-        while not ended.wait(LOOK_S):
-            with contextlib.suppress(CommandFailed):
-                self._tell_of_approvals(self._watching)
+    def _stream(self, run_id: str, heard: _Heard) -> None:
+        part = printed = ""
+        deadline = time.monotonic() + ANSWER_LIMIT_S
+        while time.monotonic() < deadline:
+            event = heard.next(LOOK_S)
+            if event is None:  # nothing for a while: does it wait for a word, or was it answered with another one?
+                self._tell_of_approvals(self._client)
+                ended = self._client.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
+                if "endedAt" not in ended:
+                    continue
+                event = {"runId": run_id, "state": "final", "message": {"content": ended.get("reply") or ""}}
+                if ended.get("error"):
+                    event |= {"errorKind": ended["error"]["code"], "errorMessage": ended["error"]["message"]}
+            if event["runId"] != run_id:
+                heard.later(event)
+                continue
+            whole = _text(event.get("message") or {})
+            if event["state"] == "delta" or not _has(printed, whole):
+                more = whole.removeprefix(part) if whole.startswith(part) else f"\n{whole}"
+                click.echo(more, nl=False)
+                part, printed = whole, printed + more
+                self._in_a_line = not whole.endswith("\n")
+            if event["state"] == "delta":
+                continue
+            if self._in_a_line:
+                click.echo()
+            if event.get("errorKind"):
+                click.echo(f"{event['errorKind']}: {event.get('errorMessage')}", err=True)
+            return
+        raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run continues.", Exit.FINDINGS)
 
     def _tell_of_approvals(self, client: HubClient) -> None:
         """Print pending approvals and questions of this conversation, each once."""
@@ -201,31 +258,134 @@ def _show_notices(ended: Mapping[str, Any]) -> None:
         click.echo("\n".join(notice_text(each, "en") for each in notices), err=True)
 
 
-def _interactive(talk: _Talk) -> None:
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401  gives the prompt a history and an editor
-    click.echo("Type a message; /help lists commands, /quit leaves, Ctrl+C stops an answer.")
-    while True:
-        try:
-            said = input("> ").strip()
-        except (EOFError, KeyboardInterrupt):
-            click.echo()
+class _Heard:
+    """What the hub pushes about a conversation: kept for an answer that is waited for, else printed at once.
+
+    Args:
+        session_key: Of the conversation, as the hub names it.
+        redraw: Returns what stands in the line that is being typed, with its prompt.
+    """
+
+    def __init__(self, session_key: str, redraw: Callable[[], str]) -> None:
+        self._key = session_key
+        self._redraw = redraw
+        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._later: list[Mapping[str, Any]] = []
+        self._lock = threading.Lock()
+        self._is_waited_for = False
+        self._is_over = False
+
+    def told(self, event: Mapping[str, Any] | None) -> None:
+        """Take an event, from any thread; None is the end of the connection."""
+        if event is not None and event.get("sessionKey") != self._key:
             return
-        if said in _LEAVE:
-            return
-        if not said:
-            continue
+        with self._lock:
+            self._is_over = self._is_over or event is None
+            if self._is_waited_for:
+                self._events.put(None if event is None else dict(event))
+            elif event is not None and (words := _words(event)):
+                click.echo(f"\r\x1b[K{words}\n{self._redraw()}", nl=False)
+
+    def listen(self) -> None:
+        """Keep events from now on."""
+        with self._lock:
+            self._is_waited_for = True
+
+    def next(self, within_s: float) -> dict[str, Any] | None:
+        """Return the next event, None when none came in time.
+
+        Raises:
+            CommandFailed: The hub has closed the connection.
+        """
         try:
-            if "/" in said:  # there may be commands in it, which the streaming API does not know
-                click.echo(talk.ask(said)["reply"])
-            else:
-                talk.stream(said)
-        except KeyboardInterrupt:
-            click.echo("\nStopped.")
+            event = self._events.get(timeout=within_s)
+        except queue.Empty:
+            event = None
+        if event is None and self._is_over:
+            raise CommandFailed("The hub has closed the connection.", Exit.NOT_REACHABLE)
+        return event
+
+    def later(self, event: Mapping[str, Any]) -> None:
+        """Keep an event that belongs to another answer until this one is printed."""
+        self._later.append(event)
+
+    def rest(self) -> None:
+        """Print what else was said meanwhile, and print at once from now on."""
+        with self._lock:
+            while not self._events.empty():
+                if (event := self._events.get()) is not None:
+                    self._later.append(event)
+            self._is_waited_for = False
+            for each in self._later:
+                if words := _words(each):
+                    click.echo(words)
+            self._later.clear()
+
+
+def _follow(home: Path, heard: _Heard) -> None:
+    """Begin to follow the hub's events in a thread of its own, which ends with the program.
+
+    Raises:
+        CommandFailed: The hub cannot be reached, or refuses us.
+    """
+    from hub.cli.hub_link import HubLink  # with aiohttp, which one message does not need
+
+    begun: queue.SimpleQueue[CommandFailed | None] = queue.SimpleQueue()
+
+    async def follow() -> None:
+        link = HubLink(home)
+        try:
+            await link.open()
         except CommandFailed as failure:
-            click.echo(failure.message, err=True)
-            if failure.code is Exit.NOT_REACHABLE:
-                raise
+            begun.put(failure)
+            return
+        begun.put(None)
+        while (event := await link.events.get()) is not None:
+            if event[0] == "chat":
+                heard.told(event[1])
+        heard.told(None)
+
+    threading.Thread(target=lambda: asyncio.run(follow()), name="follow the hub", daemon=True).start()
+    if (failure := begun.get()) is not None:
+        raise failure
+
+
+def _words(event: Mapping[str, Any]) -> str:
+    """Return the words of a message that is whole: a reminder, or an answer to somebody else."""
+    return _text(event.get("message") or {}) if event.get("state") == "final" else ""
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
+
+
+def _has(shown: str, whole: str) -> bool:
+    """Whether a text is on the screen already, however it was broken into parts."""
+    return "".join(whole.split()) in "".join(shown.split())
+
+
+def _interactive(talk: _Talk) -> None:
+    typed: Callable[[], str] = str
+    with contextlib.suppress(ImportError):
+        import readline  # gives the prompt a history and an editor
+
+        typed = readline.get_line_buffer
+    click.echo("Type a message; /help lists commands, /quit leaves, Ctrl+C stops an answer.")
+
+    def read() -> str | None:
+        while True:
+            try:
+                said = input(PROMPT).strip()
+            except (EOFError, KeyboardInterrupt):
+                click.echo()
+                return None
+            if said:
+                return None if said in _LEAVE else said
+
+    talk.converse(read, lambda: PROMPT + typed())
 
 
 @contextlib.contextmanager
