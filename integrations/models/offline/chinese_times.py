@@ -22,6 +22,7 @@ _HAN_UNIT = r"(?:秒钟?|分钟?|个?小时|个?钟头|天|个?星期|周)"
 _HAN_PART = r"(?:凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|今晚|夜里)"
 _HAN_CLOCK = rf"(?:{_HAN_PART})?{_HAN_NUMBER}(?:[:：][0-5]\d|(?:点|时)(?:钟|半|一刻|{_HAN_NUMBER}分?)?)"
 _HAN_DAY = r"(?:周|星期|礼拜)[一二三四五六日天]"
+_HAN_SOME_DAYS = rf"{_HAN_DAY}(?:[和、及与，,]每?{_HAN_DAY})*"
 
 
 def chinese_amount(text: str) -> ParsedTime | None:
@@ -115,7 +116,8 @@ def _han_every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _han_clock(said) if said else (_part_hour(match["part"] or "早上"), 0)
     if clock is None:
         return None
-    days = "*" if day in {"天", "日"} else "1-5" if day == "个工作日" else str((_han_weekday(day) + 1) % 7)
+    named = sorted({(_han_weekday(each) + 1) % 7 for each in re.findall(_HAN_DAY, day)})
+    days = ",".join(map(str, named)) or ("1-5" if day == "个工作日" else "*")
     return ParsedTime("cron", f"{clock[1]} {clock[0]} * * {days}")
 
 
@@ -131,7 +133,7 @@ def _han_at_clock(match: re.Match[str], now: datetime) -> ParsedTime | None:
 
 CHINESE_TIMES: tuple[tuple[re.Pattern[str], Reading], ...] = (
     (
-        re.compile(rf"每(?P<day>天|日|个工作日|{_HAN_DAY})(?:的)?(?P<clock>{_HAN_CLOCK})?(?P<part>{_HAN_PART})?"),
+        re.compile(rf"每(?P<day>天|日|个工作日|{_HAN_SOME_DAYS})(?:的)?(?P<clock>{_HAN_CLOCK})?(?P<part>{_HAN_PART})?"),
         _han_every_day,
     ),
     (re.compile(rf"每(?:隔)?(?P<amount>(?:{_HAN_NUMBER})?(?:个半)?{_HAN_UNIT}|半个?小时)"), _han_every),

@@ -46,6 +46,7 @@ _AMOUNT = (
 )
 _CLOCK = r"(?:(?:[01]?\d|2[0-3])(?:[:.][0-5]\d)?(?: ?[ap]\.?m\.?)?(?: o'?clock)?|noon|midday|midnight)"
 _DAY = r"(?:" + "|".join(_DAYS) + r")"
+_SOME_DAYS = rf"{_DAY}s?(?:(?:,? and |, ){_DAY}s?)*"
 _MONTH = r"(?:" + "|".join(_MONTHS) + r")"
 _PART = r"(?:morning|afternoon|evening|night)"
 
@@ -108,7 +109,8 @@ def _every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     hour, minute = clock or (_HOURS_OF_DAY.get(part, 8), 0)
     hour = _with_part(hour, part, named.get("clock") or "")
     day = (named.get("day") or "").lower()
-    days = {"weekday": "1-5", "weekend": "0,6"}.get(day) or (str((_DAYS.index(day) + 1) % 7) if day in _DAYS else "*")
+    named_days = sorted({(_DAYS.index(each) + 1) % 7 for each in re.findall(_DAY, day)})
+    days = {"weekday": "1-5", "weekend": "0,6"}.get(day) or ",".join(map(str, named_days)) or "*"
     return ParsedTime("cron", f"{minute} {hour} * * {days}")
 
 
@@ -180,9 +182,9 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 ENGLISH_TIMES: tuple[tuple[re.Pattern[str], Reading], ...] = (
-    (_words(rf"at (?P<clock>{_CLOCK}) (?:every (?P<day>weekday|weekend|{_DAY}|day)|daily)"), _every_day),
+    (_words(rf"at (?P<clock>{_CLOCK}) (?:every (?P<day>weekday|weekend|{_SOME_DAYS}|day)|daily)"), _every_day),
     (
-        _words(rf"every (?P<day>weekday|weekend|{_DAY}|day)(?: (?P<part>{_PART}))?(?: at (?P<clock>{_CLOCK}))?"),
+        _words(rf"every (?P<day>weekday|weekend|{_SOME_DAYS}|day)(?: (?P<part>{_PART}))?(?: at (?P<clock>{_CLOCK}))?"),
         _every_day,
     ),
     (_words(rf"(?:daily|every (?P<part>{_PART}))(?: at (?P<clock>{_CLOCK}))?"), _every_day),

@@ -40,16 +40,18 @@ class OfflineProvider:
 
     async def models(self) -> list[ModelInfo]:
         """Return the only model."""
-        return [
-            ModelInfo(
-                id=MODEL_ID,
-                provider=self.name,
-                context_window=CONTEXT_WINDOW,
-                input_usd=0.0,
-                output_usd=0.0,
-                name="Offline sentences",
-            )
-        ]
+        return [self.known(MODEL_ID)]
+
+    def known(self, model_id: str) -> ModelInfo:
+        """Return what is known of a model without a request."""
+        return ModelInfo(
+            id=model_id,
+            provider=self.name,
+            context_window=CONTEXT_WINDOW,
+            input_usd=0.0,
+            output_usd=0.0,
+            name="Offline sentences",
+        )
 
     async def close(self) -> None:
         """Do nothing: there are no connections."""

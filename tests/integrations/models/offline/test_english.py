@@ -57,6 +57,8 @@ def at(when: str, text: str) -> tuple[str, dict[str, Any]]:
         ("note: the spare key is with Mrs. Huber", kept("the spare key is with Mrs. Huber")),
         ("note down that mum's flight is LH 123", kept("mum's flight is LH 123")),
         ("keep in mind that Mei is vegetarian", kept("Mei is vegetarian")),
+        ("my sister's name is Ada, please remember it", kept("my sister's name is Ada")),
+        ("the gate code is 4711 please remember that", kept("the gate code is 4711")),
         ("write down that I lent Tom the drill", kept("I lent Tom the drill")),
         ("don't forget that Oma's birthday is 3 March", kept("Oma's birthday is 3 March")),
         ("I want you to remember that the garage code is 99", kept("the garage code is 99")),
