@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import queue
 import signal
@@ -328,7 +327,9 @@ def _follow(home: Path, heard: _Heard) -> None:
     Raises:
         CommandFailed: The hub cannot be reached, or refuses us.
     """
-    from hub.cli.hub_link import HubLink  # with aiohttp, which one message does not need
+    import asyncio  # one message needs neither it nor aiohttp
+
+    from hub.cli.hub_link import HubLink
 
     begun: queue.SimpleQueue[CommandFailed | None] = queue.SimpleQueue()
 
