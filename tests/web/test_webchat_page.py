@@ -19,6 +19,7 @@ from tests.web.looks import faults
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 PAGE = """\
+people: [{{id: ada, name: Ada, owner: true}}, {{id: grace, name: Grace Hopper}}]
 messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}}}
 webchat_page:
   - {{account: lan, title: Ask the house, greeting: Hello guest, frame_ancestors: ["http://127.0.0.1:{panel}"]}}
@@ -65,7 +66,7 @@ async def visit(chromium: Chromium, **options: str) -> Page:
     return page
 
 
-async def let_in(page: Page, hub: HubProcess) -> None:
+async def let_in(page: Page, hub: HubProcess, **more: str) -> None:
     """Write as a stranger, and be approved with the code that the page shows."""
     await page.get_by_label("Your name").fill("Grace")
     await page.get_by_label("Message").fill("May I?")
@@ -74,7 +75,8 @@ async def let_in(page: Page, hub: HubProcess) -> None:
     await expect(offer).to_contain_text("Give this code to the owner")
     code = re.search(r"[A-Z2-9]{4}-?[A-Z2-9]{4}", await offer.inner_text())
     assert code
-    approved = hub.rpc("pairing.approve", {"channel": "webchat_page", "code": code[0], "idempotencyKey": code[0]})
+    asked = {"channel": "webchat_page", "code": code[0], "idempotencyKey": code[0], **more}
+    approved = hub.rpc("pairing.approve", asked)
     assert approved["name"] == "Grace"
     await expect(page.get_by_role("log").locator(".ours")).to_have_count(2)
 
@@ -102,6 +104,25 @@ async def test_a_guest_is_let_in_is_answered_as_it_is_written_and_finds_it_again
     await expect(shown.filter(has_text="Is the door open?")).to_be_visible()
     await expect(shown.filter(has_text="The door is open.")).to_be_visible()
     await expect(page.get_by_label("Your name")).to_be_hidden()
+
+
+async def test_a_stranger_is_let_in_as_somebody_of_this_home(
+    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    page = await visit(chromium)
+
+    await let_in(page, hub, person="grace")
+
+    people = {each["id"]: each for each in hub.rpc("pairing.list", {"all": True})["people"]}
+    (identity,) = people["grace"]["identities"]
+    assert identity in (hub.home / "configuration.yaml").read_text()
+    assert people["ada"]["identities"] == []
+    model_server.queue("Hello Grace.")
+    await page.get_by_label("Message").fill("Do you know me?")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("log").locator(".ours").last).to_have_text("Hello Grace.")
+    told = hub.rpc("route.explain", {"channel": "webchat_page", "account": "lan", "peer": "x", "sender": identity})
+    assert told["access"]["person"] == "grace"
 
 
 async def test_what_is_written_while_the_hub_is_away_is_sent_when_it_is_back(
