@@ -18,7 +18,7 @@ from hub.cli.client import HubClient
 from hub.cli.configured import check_home, editor_of
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.options import command_on, home_option, json_option, print_json, print_table
+from hub.cli.options import ask_secret, command_on, home_option, json_option, print_json, print_table
 from hub.cli.remote import RemoteHome
 from hub.config.files import ROOT_FILE
 from hub.storage.instance_lock import InstanceLock, read_running
@@ -278,7 +278,7 @@ def _read(what: str, source: str, passphrase_file: Any, home: Path, *, as_json: 
     except CommandFailed as error:
         if given or as_json or not _lacks_passphrase(error):
             raise
-    given = click.prompt("Passphrase of the backup", hide_input=True, err=True)
+    given = ask_secret("Passphrase of the backup", "--passphrase-file", err=True)
     return _ask(what, source, given, home, as_json=as_json), given
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from hub.cli.exits import CommandFailed, Exit
 from hub.cli.remote import RemoteHome, chosen_hub
 from hub.cli.run_hub import DEFAULT_HOME, HOME_VARIABLE
 
@@ -32,6 +34,49 @@ def home_option(command: Command) -> Command:
 def json_option(command: Command) -> Command:
     """Add `--json`; the command gets it as `as_json: bool`. Given to a group, it holds for the group's commands."""
     return click.option("--json", "as_json", is_flag=True, callback=_as_json, help="Answer in JSON.")(command)
+
+
+class WholeNumber(click.IntRange):
+    """A whole number, perhaps between bounds; its error says what was expected."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number.
+
+        Raises:
+            BadParameter: It is none, or lies outside.
+        """
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            bounds = (
+                "" if self.min is None else f" from {self.min}" if self.max is not None else f", {self.min} or more"
+            )
+            self.fail(
+                f"{value!r}: expected a whole number{bounds}{'' if self.max is None else f' to {self.max}'}.",
+                param,
+                ctx,
+            )
+
+
+def ask_secret(
+    question: str, option: str, *, default: str | None = None, hidden: bool = True, err: bool = False
+) -> str:
+    """Ask for a secret, which a terminal does not show; without a terminal, read it as a line of standard input.
+
+    Args:
+        option: How it can be given instead.
+        default: What an empty answer means; None asks again.
+        hidden: Whether what is typed is not shown; False of what is no secret after all.
+
+    Raises:
+        CommandFailed: There is no terminal, and no line.
+    """
+    if sys.stdin.isatty():
+        return str(click.prompt(question, hide_input=hidden, default=default, show_default=False, err=err))
+    line = sys.stdin.readline()
+    if line.strip() or default is not None:
+        return line.strip() or default or ""
+    raise CommandFailed(f"{question}: there is no terminal to ask at. Give it with {option}.", Exit.USAGE)
 
 
 def print_json(data: Any) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from hub.cli.groups import CliCommand
-from hub.cli.options import home_option
+from hub.cli.options import WholeNumber, home_option
 from hub.cli.run_hub import run_hub
 
 
 @click.command("start", cls=CliCommand)
 @click.option("--host", help="Address to serve, over http.host of the configuration.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to serve, over http.port; 0 lets the system choose.")
+@click.option("--port", type=WholeNumber(0, 65535), help="Port to serve, over http.port; 0 lets the system choose.")
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
 @home_option
 @click.option("--json", "as_json", is_flag=True, help="Print address and sign-in link as a line of JSON.")

@@ -10,6 +10,9 @@ from hub.cli.client import HubClient
 from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json, print_table
 
+WORKS = "set_up"
+WIDTH = 100
+
 
 @click.command("status", cls=CliCommand)
 @home_option
@@ -28,11 +31,14 @@ def command(home: Path, as_json: bool) -> None:
     model = status["models"]
     click.echo(f"Model: {model.get('default') or 'none'}" + (f" ({model['reason']})" if model.get("reason") else ""))
     click.echo("Agents: " + ", ".join(agent["id"] for agent in status["agents"]))
-    click.echo()
-    print_table(
-        [(each["domain"], each["state"], each.get("reason") or "") for each in status["integrations"]],
-        ("integration", "state", ""),
-    )
+    found = status["integrations"]
+    working = [each["domain"] for each in found if each["state"] == WORKS]
+    told = f"Integrations ({len(working)} of {len(found)} work): {', '.join(working)}"
+    click.echo(click.wrap_text(told, WIDTH, subsequent_indent="  "))
+    if others := [each for each in found if each["state"] != WORKS]:
+        click.echo()
+        rows = [(each["domain"], each["state"], each.get("reason") or "") for each in others]
+        print_table(rows, ("integration", "state", ""))
     for each in status.get("waiting", []):
         click.echo(f"\nNot sent yet: {each['count']} to {each['channel']} ({each['account']}): {each['why']}")
     for repair in status.get("repairs", []):

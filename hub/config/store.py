@@ -355,9 +355,7 @@ class ConfigStore:
             name = error.section or error.file
             grave = in_force and checked.config.recovery and (name in critical or not error.keys)
             wanted[f"{error.file}:{error.line}:{error.column}:{error.path}"] = {
-                "title": phrase("{section} is not valid", section=name)
-                if in_force
-                else phrase("{section} has an error", section=name),
+                "title": phrase("{section} has an error", section=name),
                 "text": str(error),
                 "severity": Severity.CRITICAL if grave else Severity.ERROR,
                 "fix": _correction(error, checked.config.raw),

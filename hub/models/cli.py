@@ -12,7 +12,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import WholeNumber, ask_secret, home_option, json_option, print_json, print_table
 from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 120.0
@@ -75,7 +75,7 @@ def list_(client: HubClient, provider: str | None) -> Answer:
 
 
 @command.command("usage")
-@click.option("--days", type=click.IntRange(1, 400), default=30, show_default=True, help="How many days, with today.")
+@click.option("--days", type=WholeNumber(1, 400), default=30, show_default=True, help="How many days, with today.")
 @click.option(
     "--by",
     type=click.Choice(["model", "agent", "session", "day", "channel", "automation"]),
@@ -279,7 +279,7 @@ def _add(home: Path, provider: str, id: str, question: str, kind: str, *, as_jso
     known = HubClient(home).call("models.auth.list")["credentials"]
     if any((each["provider"], each["id"]) == (provider, id) for each in known):
         raise CommandFailed(f"{provider} has a credential {id} already; give this one another --id.", Exit.FINDINGS)
-    key = click.prompt(question, hide_input=True, err=as_json)
+    key = ask_secret(question, "a line of standard input", err=as_json)
     params = {"provider": provider, "id": id, "key": key, "kind": kind}
     found = HubClient(home).call("models.auth.add", params, timeout_s=CALL_LIMIT_S)["credential"]
     if as_json:

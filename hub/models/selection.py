@@ -179,6 +179,11 @@ def _split(ref: str, providers: Mapping[str, ProviderConfig], aliases: Mapping[s
 
 
 def _unknown(ref: str, name: str, providers: Collection[str], aliases: Collection[str]) -> str:
+    if (vendor := VENDORS.get(name)) is not None and vendor.key_variables:
+        return (
+            f"There is no model {ref} yet: {name} has no key. Set {vendor.key_variables[0]}, or run: "
+            f"homarus models auth add {name}"
+        )
     near = get_close_matches(name, [*providers, *aliases], n=1) or get_close_matches(ref, list(aliases), n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return (

@@ -12,7 +12,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import WholeNumber, home_option, json_option, print_json, print_table
 from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
@@ -31,7 +31,7 @@ def command() -> None:
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--archived", is_flag=True, help="Those that are archived.")
 @click.option("--snoozed", is_flag=True, help="Those that are snoozed.")
-@click.option("--active", type=click.IntRange(min=1), metavar="MINUTES", help="Only those of the last MINUTES.")
+@click.option("--active", type=WholeNumber(min=1), metavar="MINUTES", help="Only those of the last MINUTES.")
 def list_(client: HubClient, agent: str | None, archived: bool, snoozed: bool, active: int | None) -> Answer:
     """List the sessions, the latest first.
 
@@ -91,7 +91,7 @@ def show(key: str, past: str | None, home: Path, as_json: bool) -> None:
 @verb(command)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", metavar="ID", help="Only conversations of this agent.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of messages.")
+@click.option("--limit", type=WholeNumber(1, 100), default=20, show_default=True, help="Maximum number of messages.")
 def search(client: HubClient, words: tuple[str, ...], agent: str | None, limit: int) -> Answer:
     """Search for messages with all of the WORDS in all conversations, also from before they were reset.
 
@@ -154,7 +154,7 @@ def archive(client: HubClient, key: str, undo: bool) -> Answer:
 
 @verb(command)
 @click.argument("key")
-@click.option("--hours", type=click.IntRange(1, 8_760), default=24, show_default=True, help="For how long.")
+@click.option("--hours", type=WholeNumber(1, 8_760), default=24, show_default=True, help="For how long.")
 @click.option("--undo", is_flag=True, help="Take it back into the lists.")
 def snooze(client: HubClient, key: str, hours: int, undo: bool) -> Answer:
     """Leave the session KEY out of lists for some hours, or until something happens in it.
@@ -169,7 +169,7 @@ def snooze(client: HubClient, key: str, hours: int, undo: bool) -> Answer:
 
 @command.command("prune")
 @click.option("--dry-run", is_flag=True, help="Delete nothing; show what would go.")
-@click.option("--older-than", metavar="DAYS", type=click.IntRange(1, 3650), help="In place of session.prune_after.")
+@click.option("--older-than", metavar="DAYS", type=WholeNumber(1, 3650), help="In place of session.prune_after.")
 @home_option
 @json_option
 def prune(dry_run: bool, older_than: int | None, home: Path, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.options import WholeNumber
 from hub.cli.verbs import Answer, verb
 from hub.timeline.happening import FILTERS, LISTED
 
@@ -46,7 +47,7 @@ def command() -> None:
 @click.option("--automation", metavar="ID", help="Only this automation.")
 @click.option("--text", metavar="WORDS", help="Only with these words in it.")
 @click.option("--day", metavar="YYYY-MM-DD", help="Only what began on this day.")
-@click.option("--limit", type=click.IntRange(1, 200), default=20, help="How many.  [default: 20]")
+@click.option("--limit", type=WholeNumber(1, 200), default=20, help="How many.  [default: 20]")
 def list_(client: HubClient, **given: Any) -> Answer:
     """List what happened, the latest first.
 

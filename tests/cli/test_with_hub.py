@@ -42,6 +42,37 @@ def test_status_for_people_names_model_agents_and_integrations(ask: Terminal) ->
     assert "offline/homarus" in ran.out
     assert "Agents: main" in ran.out
     assert "notes" in ran.out
+    assert "set_up" not in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 110
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("logs --lines x", "'x': expected a whole number from 1 to 5000."),
+        ("logs --lines 0", "'0': expected a whole number from 1 to 5000."),
+        ("cron add --text Tea", "Say when, with --at, --every or --cron"),
+        ("cron add --at 20m", "Say what, with --message, --text or --system-event."),
+    ],
+)
+def test_what_is_missing_or_wrong_in_a_command_is_named(ask: Terminal, command: str, told: str) -> None:
+    ran = ask(*command.split())
+
+    assert (ran.code, told in ran.err) == (2, True), ran.err
+
+
+def test_the_tools_of_an_agent_fit_a_terminal(ask: Terminal) -> None:
+    ran = ask("agents", "show", "main")
+
+    assert "sessions_spawn" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 110
+
+
+def test_the_offline_model_has_one_window_everywhere(ask: Terminal) -> None:
+    (row,) = [each for each in ask("models", "list").out.splitlines() if each.startswith("offline/homarus")]
+    window = row.split()[1]
+
+    assert window in ask("chat", "/status").out.replace("1000000", window)
 
 
 @pytest.mark.parametrize("command", ["browser status", "mcp list"])

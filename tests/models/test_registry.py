@@ -141,7 +141,7 @@ async def test_a_reference_is_an_alias_a_provider_or_both_parts(world: World, re
         ("mien/qwen3", "Did you mean mine"),
         ("nobody/knows", "neither a provider nor an alias"),
         ("round", "loop"),
-        ("openai/gpt-5", "neither a provider"),
+        ("openai/gpt-5", "openai has no key. Set OPENAI_API_KEY, or run: homarus models auth add openai"),
     ],
 )
 async def test_a_reference_that_means_nothing_says_so(world: World, ref: str, expected: str) -> None:

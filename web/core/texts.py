@@ -16,6 +16,7 @@ INTEGRATION_STATES = {
     "installing": "is being installed",
     "retrying": "not ready, trying again",
     "disabled": "switched off",
+    "unusable": "cannot be used here",
 }
 CHANNEL_STATES = {
     "connecting": "connecting",

@@ -38,7 +38,7 @@ _ONE = {
 }
 FIX = Schema(_ONE)
 IGNORE = Schema({**_ONE, Optional("ignored", default=""): string})
-WORKS = "set_up"
+WORKS, UNUSABLE = "set_up", "unusable"
 TONES = {"set_up": "good", "failed": "danger", "retrying": "warn", "installing": "warn"}
 CHANNEL_TONES = {"connected": "good", "failed": "danger"}
 
@@ -138,7 +138,16 @@ class StatusPage:
         }
 
     async def _integrations(self, call: HttpCall) -> dict[str, Any]:
-        found = (await self._client.ask(call, "integration.list"))["integrations"]
+        listed = (await self._client.ask(call, "integration.list"))["integrations"]
+        engines = (await self._client.ask(call, "sandbox.explain"))["engines"]
+        # An engine whose server is not there was set up all the same: it is looked for with the first sandbox.
+        problems = {each["name"]: each["problem"] for each in engines if each["problem"]}
+        found = [
+            {**each, "state": UNUSABLE, "reason": problems[each["domain"]]}
+            if each["state"] == WORKS and each["domain"] in problems
+            else each
+            for each in listed
+        ]
         shown = [
             {
                 "name": each.get("name") or title_of(each["domain"]),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from hub.agent.agents import Agent, Agents
     from hub.config.checked import Checked
 
+COLUMN = 44
+"""So wide is a column of tools."""
 _ID = click.argument("id", metavar="ID")
 _NAME = click.option("--name", help="What it calls itself.")
 _EMOJI = click.option("--emoji", help="A symbol that is shown with its name.")
@@ -165,7 +169,10 @@ def show(client: HubClient, id: str) -> Answer:
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for tool in found["tools"]:
         groups.setdefault(tool["group"], ([], []))[0 if tool["on"] and not tool["barred"] else 1].append(tool["name"])
-    rows = [(group, ", ".join(on), ", ".join(off)) for group, (on, off) in sorted(groups.items())]
+    rows = []
+    for group, (on, off) in sorted(groups.items()):
+        cells = zip_longest([group], _lines(on), _lines(off), fillvalue="")
+        rows += [(name, ons, offs) for name, ons, offs in cells]
     return found, rows
 
 
@@ -220,6 +227,11 @@ def _checked(home: Path) -> Checked:
     checked = check_home(home)
     refuse_broken(checked, ("agents",))
     return checked
+
+
+def _lines(names: Sequence[str]) -> list[str]:
+    """Return names as lines that fit a column."""
+    return wrap(", ".join(names), COLUMN, break_long_words=False, break_on_hyphens=False)
 
 
 def _agents(checked: Checked, home: Path) -> Agents:

@@ -12,6 +12,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.options import WholeNumber
 from hub.cli.times import SECOND, local_time
 from hub.cli.verbs import Answer, verb
 
@@ -48,7 +49,7 @@ def command() -> None:
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--session", metavar="KEY", help="Only those in this session.")
 @click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(1, 200), default=20, help="How many.  [default: 20]")
+@click.option("--limit", type=WholeNumber(1, 200), default=20, help="How many.  [default: 20]")
 def list_(client: HubClient, agent: str | None, session: str | None, state: str | None, limit: int) -> Answer:
     """List the runs, the latest first.
 

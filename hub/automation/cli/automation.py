@@ -14,7 +14,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.json_argument import as_object, json_object
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import WholeNumber, home_option, json_option, print_json, print_table
 from hub.cli.verbs import Answer, verb
 
 BACKTEST_LIMIT_S = 180.0
@@ -112,7 +112,7 @@ def trigger(client: HubClient, name: str, variables: dict[str, Any], check_condi
 @click.argument("name", metavar="ID")
 @click.option("--not-run", is_flag=True, help="Triggers that fired while nothing ran, and why.")
 @click.option("--run", "run_id", metavar="RUN", help="Only this run, with everything that is kept of it.")
-@click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True, help="How many, newest first.")
+@click.option("--limit", type=WholeNumber(1, 500), default=20, show_default=True, help="How many, newest first.")
 def trace(client: HubClient, name: str, not_run: bool, run_id: str | None, limit: int) -> Answer:
     """Show the latest runs of the automation ID, step by step; a script is `script.NAME`.
 

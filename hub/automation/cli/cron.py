@@ -10,6 +10,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
+from hub.cli.options import WholeNumber
 from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
@@ -72,6 +73,10 @@ def add(client: HubClient, disabled: bool, **given: Any) -> Answer:
       homarus cron add --every 2h --text "Drink some water" --channel telegram --to 123456789
     """
     params = _job(given)
+    if "schedule" not in params:
+        raise CommandFailed("Say when, with --at, --every or --cron; such as --at 20m or --at 7:30.", Exit.USAGE)
+    if "payload" not in params:
+        raise CommandFailed("Say what, with --message, --text or --system-event.", Exit.USAGE)
     if disabled:
         params["enabled"] = False
     job = client.call("cron.add", params)
@@ -152,7 +157,7 @@ def run(client: HubClient, id: str, due: bool) -> Answer:
 
 @verb(command, columns=("time", "id", "outcome", ""), empty="Nothing ran yet.")
 @click.argument("id", required=False)
-@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="How many at most.")
+@click.option("--limit", type=WholeNumber(1, 200), default=20, show_default=True, help="How many at most.")
 def runs(client: HubClient, id: str | None, limit: int) -> Answer:
     """Show recent runs of the schedule ID, or of all automations.
 

@@ -11,7 +11,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import WholeNumber, home_option, json_option, print_json, print_table
 from hub.cli.times import local_time
 from hub.cli.verbs import Answer, find_entry, verb
 
@@ -156,9 +156,7 @@ def remove(client: HubClient, device_id: str) -> Answer:
     return device, f"{device['name']} is removed."
 
 
-_DAYS = click.option(
-    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="Not seen for this long."
-)
+_DAYS = click.option("--days", type=WholeNumber(min=1), default=90, show_default=True, help="Not seen for this long.")
 
 
 @verb(command)

@@ -10,13 +10,13 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import CliCommand
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.options import WholeNumber, home_option, json_option, print_json
 
 POLL_S = 1.0
 
 
 @click.command("logs", cls=CliCommand)
-@click.option("--lines", "-n", type=click.IntRange(1, 5_000), default=100, show_default=True, help="How many.")
+@click.option("--lines", "-n", type=WholeNumber(1, 5_000), default=100, show_default=True, help="How many.")
 @click.option("--follow", "-f", is_flag=True, help="Go on showing new lines until stopped.")
 @home_option
 @json_option

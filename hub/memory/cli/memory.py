@@ -13,7 +13,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.options import WholeNumber, home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 from hub.memory.cli.memory_files import changes, list_, show, undo
 from hub.memory.cli.memory_intents import intents
@@ -41,7 +41,7 @@ def command() -> None:
 @verb(command)
 @click.argument("query", nargs=-1, required=True)
 @agent_option
-@click.option("--limit", type=click.IntRange(1, HITS_LIMIT), help="How many passages at most.")
+@click.option("--limit", type=WholeNumber(1, HITS_LIMIT), help="How many passages at most.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only entries of this kind.")
 @click.option("--person", metavar="ID", help="Only what this person said.")
 @click.option("--session", metavar="KEY", help="Only what was said in this session.")

@@ -8,7 +8,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import CliCommand
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import WholeNumber, home_option, json_option, print_json, print_table
 from hub.cli.times import local_time
 from hub.memory.cli.memory_options import agent_option, given_params
 from hub.memory.contract import CHANGES_LIMIT
@@ -55,7 +55,7 @@ def show(path: str, agent: str | None, home: Path, as_json: bool) -> None:
 
 
 @click.command("changes", cls=CliCommand)
-@click.option("--limit", type=click.IntRange(1, CHANGES_LIMIT), default=20, show_default=True, help="How many.")
+@click.option("--limit", type=WholeNumber(1, CHANGES_LIMIT), default=20, show_default=True, help="How many.")
 @click.option("--diff", is_flag=True, help="Show what was changed, line by line.")
 @agent_option
 @home_option

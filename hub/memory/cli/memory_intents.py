@@ -6,6 +6,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.options import WholeNumber
 from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 from hub.memory.cli.memory_options import agent_option, given_params
@@ -36,7 +37,7 @@ def list_(client: HubClient, agent: str | None) -> Answer:
 @verb(intents)
 @click.argument("topic")
 @click.argument("remind")
-@click.option("--days", type=click.IntRange(min=1), metavar="N", help="How long it is kept.")
+@click.option("--days", type=WholeNumber(min=1), metavar="N", help="How long it is kept.")
 @click.option(
     "--every-hours", type=click.FloatRange(min=0), metavar="N", help="The minimum time between two reminders."
 )

@@ -12,7 +12,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import ask_secret, home_option, json_option, print_json, print_table
 from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 90.0
@@ -120,8 +120,8 @@ def add(channel: str, account: str, given: tuple[str, ...], home: Path, as_json:
     for field in kind["fields"]:
         if (field["required"] or field["secret"]) and field["name"] not in values:
             left_out = None if field["required"] else ""
-            values[field["name"]] = click.prompt(
-                _question(field), hide_input=field["secret"], default=left_out, show_default=False
+            values[field["name"]] = ask_secret(
+                _question(field), f"--set {field['name']}=VALUE", default=left_out, hidden=field["secret"]
             )
     _put(home, channel, values, as_json=as_json)
 
@@ -141,7 +141,7 @@ def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_jso
     values = _given(given)
     for field in HubClient(home).call("channels.credentials", {"channel": channel, "account": account})["fields"]:
         if field["name"] not in values:
-            values[field["name"]] = click.prompt(_question(field), hide_input=True)
+            values[field["name"]] = ask_secret(_question(field), f"--set {field['name']}=VALUE")
     found = HubClient(home).call(
         "channels.login", {"channel": channel, "account": account, "credentials": values}, timeout_s=CALL_LIMIT_S
     )["account"]

@@ -9,6 +9,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
+from hub.cli.options import WholeNumber
 from hub.cli.times import SECOND, local_time
 from hub.cli.verbs import Answer, verb
 
@@ -28,7 +29,7 @@ def command() -> None:
 
 @verb(command)
 @click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many, newest first.")
+@click.option("--limit", type=WholeNumber(1, 500), default=50, show_default=True, help="How many, newest first.")
 def list_(client: HubClient, state: str | None, limit: int) -> Answer:
     """List messages, newest first.
 

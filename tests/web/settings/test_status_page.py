@@ -18,7 +18,8 @@ NOTICE = {"service": "persistent_notification.create", "data": {"title": "Filter
 def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("status") / "home"
     home.mkdir(mode=0o700)
-    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    docker = f"docker: {{socket: {home / 'no.sock'}}}\n"
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url) + docker)
     with HubProcess(home) as process:
         yield process
 
@@ -36,6 +37,9 @@ async def test_it_says_what_runs_and_on_what(plain: PlainBrowser, hub: HubProces
     assert "free" in text
     assert "hub.db" in text
     assert "None since the start." in text
+    (docker,) = [each for each in plain.texts(".rows li") if each.startswith("Docker")]
+    assert "cannot be used here" in docker
+    assert "no.sock" in docker
 
 
 async def test_a_repair_is_mended_by_its_button_here_and_on_home(plain: PlainBrowser, hub: HubProcess) -> None:

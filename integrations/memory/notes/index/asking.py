@@ -71,7 +71,9 @@ async def search(
         index.repair()
     missing = list(dict.fromkeys([*found.missing, *index.engines.notes.values()]))
     took_ms = (time.perf_counter() - began) * 1_000
-    return SearchAnswer(found.hits, found.engines, round(took_ms, 3), "; ".join(missing) or None)
+    return SearchAnswer(
+        found.hits, found.engines, round(took_ms, 3), "; ".join(each.rstrip(". ") for each in missing) or None
+    )
 
 
 async def _wait_for_index(index: AgentIndex, until: float | None) -> None:

@@ -194,7 +194,7 @@ async def _sync(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
         requests=tally.requests,
         seconds=round(time.monotonic() - began, 3),
         waiting=waiting if index.wants_vectors else 0,
-        problem=" ".join(index.problems.values()) or None,
+        problem="; ".join(each.rstrip(". ") for each in index.problems.values()) or None,
     )
     return _data(synced)
 
