@@ -31,8 +31,8 @@ DAYS = 14
 STEP_S = 1_800
 NEAR_S, NEAR_STEP_S = 36 * 3_600, 600
 """The last day and a half is lived in smaller steps: its charts are looked at."""
-DELAY_MARGIN_S = 0.1
-"""How long an automation may take until it comes to its delay."""
+DELAY_MARGIN_S, DELAY_LOOK_S, DELAY_LOOKS = 0.1, 3.0, 3
+"""How long an automation takes until it comes to its delay; after which time, and how often, it is looked at again."""
 THINKS_S = 12.0
 """How long the owner thinks about an approval."""
 READS_S = 40.0
@@ -60,7 +60,7 @@ class Past:
         self._runs: set[str] = set()
         self._ended: set[str] = set()
         self._triggered: set[str] = set()
-        self._delayed: list[tuple[float, str]] = []
+        self._delayed: list[tuple[float, int, str]] = []
         self._verdict = ""
         self._is_asked = False
         self._sent = 0
@@ -106,8 +106,10 @@ class Past:
             # Steps end on the round minute, when schedules are due, or when an automation's delay is over.
             end = min(when, at - at % step + step + 0.05)
             if self._delayed and self._delayed[0][0] < end:
-                due, run_id = heapq.heappop(self._delayed)
+                due, looks, run_id = heapq.heappop(self._delayed)
                 self._triggered.add(run_id)
+                if looks > 1:  # the delay itself may have begun a little later
+                    heapq.heappush(self._delayed, (due + DELAY_LOOK_S, looks - 1, run_id))
                 end = max(at, due)
             await self._clock.travel(end)
             if self._triggered:
@@ -151,7 +153,7 @@ class Past:
         actions = self._hub.automation.automations.get(event.data["automation_id"]).config["actions"]
         for delay in (each["delay"] for each in actions if "delay" in each):
             due += delay
-            heapq.heappush(self._delayed, (due, run_id))
+            heapq.heappush(self._delayed, (due, DELAY_LOOKS, run_id))
 
     def _message_sent(self, event: Event) -> None:
         self._sent += 1
