@@ -54,7 +54,6 @@ def command(
       homarus chat "remember that the boiler was serviced on 12 May"
       homarus chat --agent main --session main
       homarus chat --incognito
-      homarus chat - < letter.txt
     """
     session_key = _session_key(session, agent)
     if incognito and session is not None:
