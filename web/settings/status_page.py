@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.errors import HubError, NotFound
+from hub.core.phrases import phrase
 from hub.core.repairs import Repair
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
@@ -141,10 +142,10 @@ class StatusPage:
         listed = (await self._client.ask(call, "integration.list"))["integrations"]
         engines = (await self._client.ask(call, "sandbox.explain"))["engines"]
         # An engine whose server is not there was set up all the same: it is looked for with the first sandbox.
-        problems = {each["name"]: each["problem"] for each in engines if each["problem"]}
+        idle = {each["name"] for each in engines if each["problem"]}
         found = [
-            {**each, "state": UNUSABLE, "reason": problems[each["domain"]]}
-            if each["state"] == WORKS and each["domain"] in problems
+            {**each, "state": UNUSABLE, "reason": phrase("What it needs is not on this computer.")}
+            if each["state"] == WORKS and each["domain"] in idle
             else each
             for each in listed
         ]
