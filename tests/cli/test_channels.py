@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -42,6 +44,23 @@ def test_an_account_that_works_is_kept_with_its_secret_apart(hub: HubProcess, as
     assert "token: !secret ferry_token" in configuration
     assert "pier: north" in configuration
     assert "ferry_token: good1" in secrets
+
+
+@pytest.mark.parametrize(("typed", "code", "told"), [("", 2, "Give it with --set token=VALUE."), ("good1\n", 0, "")])
+def test_without_a_terminal_a_secret_is_a_line_of_the_input_or_named(
+    hub: HubProcess, typed: str, code: int, told: str
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "hub", "channels", "add", "ferry", "--config", str(hub.home)],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ran.returncode, told in ran.stderr) == (code, True), ran.stderr
+    assert "Warning" not in ran.stderr
 
 
 def test_several_accounts_are_listed_each_with_its_state(hub: HubProcess, ask: Terminal) -> None:
