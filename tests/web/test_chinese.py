@@ -154,6 +154,7 @@ PAGES = {
     "/settings/privacy/remembered": ["/settings/privacy/remembered"],
     "/settings/people": ["/settings/people"],
     "/settings/people/person": ["/settings/people/person?id=me"],
+    "/settings/security": ["/settings/security"],
     "/settings/status": ["/settings/status"],
     "/settings/backup": ["/settings/backup"],
     "/settings/backup/restore": [],
@@ -178,7 +179,7 @@ CODE = "script, style, code, pre, textarea, datalist, [lang]:not(html), .code"
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
-    "English Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
+    "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
@@ -186,12 +187,11 @@ KEPT = (
 )
 """Product names, formats, keys of the keyboard, and units."""
 VALUES = (
-    "GET HEAD POST PUT PATCH aborted all allow announce any auto automation body channel choice connected continue "
-    "created day days deleted deny depth direct disabled disconnected domains en error event fail false freshness fri "
-    "generic github homarus backups sent time bot "
-    "group header home hour hours hub id isolated integration last latest local main message minutes modified mon no "
-    "mqtt none now off offline ok on option parallel person principal profile queued required sat score shutdown "
-    "silent single start daily de "
+    "GET HEAD POST PUT PATCH aborted all allow announce answer any auto automation body channel choice connected "
+    "continue created day days deleted deny depth direct disabled disconnected domains en error event fail false "
+    "freshness fri generic github homarus backups sent time bot group header home hour hours hub id isolated "
+    "integration last latest local main message minutes modified mon no mqtt none now off offline ok on option "
+    "parallel person principal profile queued required sat score secret shutdown silent single start daily de "
     "stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
 )
 """Values and keys of YAML, states, and ids, which are the same in every language."""
