@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from math import isfinite
 from typing import Any
 
@@ -11,13 +10,14 @@ from hub.config.bounds import DEPTH_LIMIT
 from hub.config.scalars import BadScalar, resolve_plain
 from hub.config.spans import Tagged
 from hub.core.errors import InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.secret import Secret
 
 INDENT = 2
 
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*|\d{1,3}(?:\.\d{1,3}){3}")
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-_TAG = re.compile(r"![A-Za-z_][A-Za-z0-9_]*")
+_PLAIN = LazyPattern(r"[A-Za-z_/][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*|\d{1,3}(?:\.\d{1,3}){3}")
+_UNSAFE = LazyPattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_TAG = LazyPattern(r"![A-Za-z_][A-Za-z0-9_]*")
 
 
 def inline(value: Any, depth: int = 0) -> str:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.dates import extract_dates, marks_in
-from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.words import SYMBOLS, fold, stem, words_of
 
 NEAR = 0.82

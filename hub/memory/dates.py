@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import date
 
-from hub.memory.lazy_pattern import LazyPattern
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.traditional import simplified
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.dates import MONTH, extract_dates, month_number, number_of
-from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.traditional import simplified
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -8,19 +8,18 @@ source: openclaw
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.contract import UNTRUSTED_MARK
 
 LINES_LIMIT = 30
 """Lines that front matter may have; a file that never closes it has none."""
 
 _MARK = UNTRUSTED_MARK.strip(" _")
-_FIELD = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
-_ANY_FIELD = re.compile(r"[^\W\d][\w .-]{0,60}:(?:\s|$)")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
+_FIELD = LazyPattern(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
+_ANY_FIELD = LazyPattern(r"[^\W\d][\w .-]{0,60}:(?:\s|$)")
+_CONTROL = LazyPattern(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
 class FrontMatter(Struct, frozen=True):

@@ -21,6 +21,7 @@ from datetime import date, datetime, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, is_marked_untrusted, on_one_line
 
@@ -31,18 +32,18 @@ ALSO_LIMIT = 5
 NOBODY_NAMED = "someone"
 """Stands where it is not known who said something."""
 
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
-_HEADING = re.compile(r"(#{1,6})\s+(.*)")
-_SOURCE = re.compile(
+_ITEM = LazyPattern(r"(?:[-*+]|\d{1,9}[.)])\s")
+_HEADING = LazyPattern(r"(#{1,6})\s+(.*)")
+_SOURCE = LazyPattern(
     r"\s+_(?P<kind>fact|preference|decision|person|todo) · (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)"
     r" · from (?P<person>\S+) in `(?P<session>[^`]*)`"
     r"(?P<struck> · superseded (?P<since>\d{4}-\d\d-\d\d))?"
     r"(?: · also noted (?P<also>\d{4}-\d\d-\d\d(?:, \d{4}-\d\d-\d\d)*))?(?P<untrusted> · untrusted)?_\s*"
 )
-_STRUCK = re.compile(r"\s+_superseded (?P<since>\d{4}-\d\d-\d\d)_\s*")
-_TILDES = re.compile(r"((?:>\s?)*)~~(.*)~~")
+_STRUCK = LazyPattern(r"\s+_superseded (?P<since>\d{4}-\d\d-\d\d)_\s*")
+_TILDES = LazyPattern(r"((?:>\s?)*)~~(.*)~~")
 _SAID = re.compile(r"(\s*(?:>\s?)*)(.*?)(\s*)\Z")
-_NOT_PLAIN = re.compile(r"[\s`_]+")
+_NOT_PLAIN = LazyPattern(r"[\s`_]+")
 
 
 class Passage(Struct, frozen=True):

@@ -7,20 +7,21 @@ import unicodedata
 from collections.abc import Container, Iterator
 from functools import lru_cache
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.traditional import simplified
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 # One pattern with so many characters in it, and that once: to build one takes milliseconds.
 _RUN = re.compile(rf"([{_CJK}]+)")
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_ASCII_WORD = LazyPattern(r"[a-z0-9]+(?:'[a-z]+)?")
 SYMBOLS = "\u2600-\u27bf\U0001f300-\U0001faff"
 """Pictures that say something, as ranges of a regular expression."""
 _WORD = re.compile(rf"[^\W_]+(?:['’][^\W\d_]+)?|[{SYMBOLS}]")
-_LONG_NUMBER = re.compile(r"[0-9](?:[ ./()\u00a0-]{0,2}[0-9]){6,}")
-_NOT_A_DIGIT = re.compile(r"[^0-9]")
+_LONG_NUMBER = LazyPattern(r"[0-9](?:[ ./()\u00a0-]{0,2}[0-9]){6,}")
+_NOT_A_DIGIT = LazyPattern(r"[^0-9]")
 TELLING_DIGITS = 7
 """By so many of its last digits a long number is found however it is grouped, with or without a prefix."""
-_CODE = re.compile(r"(?<![^\W_])([a-z]{1,8})[ -]([0-9]{2,8})(?![^\W_])")
+_CODE = LazyPattern(r"(?<![^\W_])([a-z]{1,8})[ -]([0-9]{2,8})(?![^\W_])")
 
 STOP_WORDS = frozenset(
     """
@@ -80,9 +81,9 @@ def word_variants(folded: str) -> list[str]:
     found = []
     for match in _LONG_NUMBER.finditer(folded):
         found.append(_NOT_A_DIGIT.sub("", match[0])[-TELLING_DIGITS:])
-    for letters, digits in _CODE.findall(folded):
-        if letters not in STOP_WORDS:
-            found.append(f"{letters}{digits}")
+    for match in _CODE.finditer(folded):
+        if match[1] not in STOP_WORDS:
+            found.append(f"{match[1]}{match[2]}")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.secret import SECRET_LENGTH_MIN, Secret
 from hub.models.contract import (
     AuthError,
@@ -21,7 +22,7 @@ MESSAGE_LIMIT = 500
 
 # How servers say that a conversation is too long: OpenAI, vLLM, llama.cpp, Ollama, LM Studio, TGI, Anthropic, Gemini,
 # Bedrock, Mistral, Groq, xAI, Cohere, Moonshot, MiniMax.
-_OVERFLOW = re.compile(
+_OVERFLOW = LazyPattern(
     r"context_length_exceeded|model_context_window_exceeded|exceed_context_size|context_window_exceeded"
     r"|string_above_max_length"
     r"|maximum (?:context|prompt) length|maximum model length|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context"
@@ -35,33 +36,33 @@ _OVERFLOW = re.compile(
     r"|too large for model with|request too large|request_too_large|n_ctx",
     re.IGNORECASE,
 )
-_BILLING = re.compile(
+_BILLING = LazyPattern(
     r"insufficient[_ ](?:quota|balance|credits?|funds)|billing|payment required|credit balance|out of credits"
     r"|exceeded your current quota|arrears|spending limit|purchase (?:more )?credits|no credits"
     r"|budget (?:has been |was )?exceeded|exceeded (?:your |the )?budget",
     re.IGNORECASE,
 )
-_AUTH = re.compile(
+_AUTH = LazyPattern(
     r"invalid[_ ](?:x-)?api[_ -]?key|incorrect api key|api key not valid|authentication[_ ](?:error|fails|failed)"
     r"|invalid (?:authentication|token)|unauthori[sz]ed|(?:missing|no) (?:api key|auth)|invalid_grant"
     r"|permission[_ ]denied",
     re.IGNORECASE,
 )
-_RATE = re.compile(
+_RATE = LazyPattern(
     r"rate[_ -]?limit|too many requests|resource[_ ]exhausted|requests per (?:minute|day)|tokens per (?:min|minute|day)"
     r"|throttl",
     re.IGNORECASE,
 )
-_OVERLOADED = re.compile(
+_OVERLOADED = LazyPattern(
     r"overloaded|over capacity|at capacity|temporarily unavailable|service unavailable|server[_ ](?:is )?busy"
     r"|engine is currently|model is (?:loading|currently loading)|internal server error|upstream|bad gateway"
     r"|connection (?:error|reset|refused)|server_error|api_error|provider returned error",
     re.IGNORECASE,
 )
-_TIMEOUT = re.compile(r"timed? ?out|deadline exceeded|gateway timeout", re.IGNORECASE)
+_TIMEOUT = LazyPattern(r"timed? ?out|deadline exceeded|gateway timeout", re.IGNORECASE)
 
 # What looks like a key in what a server says, whole or masked by it.
-_KEY_LIKE = re.compile(
+_KEY_LIKE = LazyPattern(
     r"(?i)\b(?:sk|pk|gsk|xai|rk|hf|key|or)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[\w\-*]{8,}|\bBearer\s+[^\s\"',;]{6,}"
 )
 

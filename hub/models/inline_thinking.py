@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.models.contract import ModelEvent, StopEvent, TextDelta, TextWasThinking, ThinkingDelta, ToolCallEvent
 
-_MARK = re.compile(
+_MARK = LazyPattern(
     r"(?P<ticks>`+)|\n|<(?P<close>/?)(?:(?P<think>think|thinking|thought|antthinking)|final)(?:\s[^<>]{0,80})?>",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(r"(?:`+|</?(?:[a-zA-Z]{1,11}(?:\s[^<>]{0,80})?)?)\Z")
+_UNFINISHED = LazyPattern(r"(?:`+|</?(?:[a-zA-Z]{1,11}(?:\s[^<>]{0,80})?)?)\Z")
 """The end of a text that may become a mark."""
 _FENCE = 3
 

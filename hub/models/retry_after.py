@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+from hub.core.lazy_pattern import LazyPattern
+
 LIMIT_S = 24 * 3600.0
 
 # Larger numbers than these are moments, not durations.
@@ -19,8 +21,8 @@ _RESET_HEADERS = (
     "x-ratelimit-reset-tokens",
     "ratelimit-reset",
 )
-_DURATION = re.compile(r"^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$")
-_WORDS = re.compile(
+_DURATION = LazyPattern(r"^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$")
+_WORDS = LazyPattern(
     r"(?:try again|retry|available|retrydelay|reset)\W{0,8}(?:in|after)?\W{0,8}"
     r"((?:\d+h)?(?:\d+m(?!s))?\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|min|minutes?)\b",
     re.IGNORECASE,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hub.core.lazy_pattern import LazyPattern
+
 LEVELS = ("off", "minimal", "low", "medium", "high")
 WORDS: Mapping[str, str | None] = {
     **{level: level for level in LEVELS},
@@ -13,21 +15,21 @@ WORDS: Mapping[str, str | None] = {
 }
 """What people and programs may write for a level, and what is meant: as much as there is, or as the model likes."""
 
-_ABOUT = re.compile(r"reasoning|thinking|\beffort\b", re.IGNORECASE)
-_REFUSED = re.compile(
+_ABOUT = LazyPattern(r"reasoning|thinking|\beffort\b", re.IGNORECASE)
+_REFUSED = LazyPattern(
     r"unsupported|not support|un(?:known|recognized|expected)|extra (?:inputs|fields|keys)|not permitted|not allowed"
     r"|invalid|instead|unavailable|must be one of",
     re.IGNORECASE,
 )
-_LISTED = re.compile(
+_LISTED = LazyPattern(
     r"(?:supported (?:values|levels)|must be one of|expected one of|allowed values)(.{0,200})", re.IGNORECASE
 )
-_NOT_AT_ALL = re.compile(
+_NOT_AT_ALL = LazyPattern(
     r"(?:unsupported|unrecognized|unknown|unexpected) (?:request )?(?:parameter|argument|field)|extra inputs"
     r"|does(?: not|n't) support (?:reasoning|thinking)",
     re.IGNORECASE,
 )
-_BACK = re.compile(r"reasoning_content|thinking block", re.IGNORECASE)
+_BACK = LazyPattern(r"reasoning_content|thinking block", re.IGNORECASE)
 """Refusals of earlier thinking in the conversation, which are about something else."""
 
 

@@ -10,6 +10,8 @@ import re
 
 from msgspec import Struct
 
+from hub.core.lazy_pattern import LazyPattern
+
 
 class SecretPattern(Struct, frozen=True):
     """A pattern that identifies a secret.
@@ -23,17 +25,17 @@ class SecretPattern(Struct, frozen=True):
 
     mark: str
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: LazyPattern
     any_case: bool
 
     @property
     def group(self) -> str | int:
         """The group that must be hidden."""
-        return "secret" if "secret" in self.pattern.groupindex else 0
+        return "secret" if "secret" in self.pattern.compiled.groupindex else 0
 
 
 def _shape(mark: str, hints: tuple[str, ...], pattern: str, *, any_case: bool = False) -> SecretPattern:
-    return SecretPattern(mark, hints, re.compile(pattern, re.IGNORECASE if any_case else 0), any_case)
+    return SecretPattern(mark, hints, LazyPattern(pattern, re.IGNORECASE if any_case else 0), any_case)
 
 
 _END = r"(?![A-Za-z0-9_-])"

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.core.ids import new_id
+from hub.core.lazy_pattern import LazyPattern
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandReply, Commands
 from hub.messaging.contract import Address
 from hub.messaging.texts import say
@@ -25,7 +26,7 @@ ABOUT_CHARACTERS = 100
 COMMANDS_LIMIT = 60
 """Skills that are commands of their own; all others are reached through /skill."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_NAME = LazyPattern(r"[a-z][a-z0-9_]{0,31}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.errors import InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 
 FILE_NAME = "SKILL.md"
 FILE_LIMIT_BYTES = 256 * 1024
@@ -25,12 +26,12 @@ LIST_LIMIT = 50
 EXTENSIONS = ("homarus", "openclaw", "clawdbot", "clawdis")
 """Keys of `metadata` with gates and the like; the first that is there counts."""
 
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*)$", re.MULTILINE)
-_UNSAFE = re.compile(r"[^a-z0-9]+")
-_SPECIFIED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_FRONT = LazyPattern(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+_FIELD = LazyPattern(r"^([A-Za-z][\w-]*):[ \t]*(.*)$", re.MULTILINE)
+_UNSAFE = LazyPattern(r"[^a-z0-9]+")
+_SPECIFIED = LazyPattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_ENVIRONMENT = LazyPattern(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_TOOL = LazyPattern(r"[a-z][a-z0-9_]{0,63}")
 _TRUE = {"true", "yes", "on", "1"}
 
 

@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator
 
 from hub.agent.taint.authorship import is_said_by, speaker
+from hub.core.lazy_pattern import LazyPattern
 from hub.sessions.entry import user_entry_id
 from hub.sessions.store import SessionStore
 from hub.tools.contract import ToolCall
 
-_ENDS = re.compile(
+_ENDS = LazyPattern(
     r"(?:(?<=[!?])|(?<=[^\W\d_]{2}\.)(?<!\b(?:Mr|Ms|Dr|St|No|Nr|vs)\.)(?<!\b(?:Mrs|etc|Inc|Ltd|Gen|Sen)\.)"
     r"(?<!\b(?:Prof|Capt)\.))\s+|(?<=[。！？])\s*|\n\s*\n\s*",
     re.IGNORECASE,
 )
-_WHOLE = re.compile(r"[\"“”„«»「」『』‘`]|(?<!\w)'|^\s*(?:>|[-*•+]\s|\d+[.)])|[:：]\s*$", re.MULTILINE)
+_WHOLE = LazyPattern(r"[\"“”„«»「」『』‘`]|(?<!\w)'|^\s*(?:>|[-*•+]\s|\d+[.)])|[:：]\s*$", re.MULTILINE)
 """A quotation, a list, or a line that tells what follows it: no sentence of such a text is taken out of it."""
-_LEAD = re.compile(
+_LEAD = LazyPattern(
     r"(?:(?:please|also|and|ok|okay)[ ,]+)*"
     r"(?:(?:remember|note|keep in mind|don['’]t forget)(?: for me)?(?:[,:]? that\b|[:,])?"
     r"|请?(?:你)?(?:帮我)?(?:记住|记得|记一下|记下|别忘了)[，,：:]?)\s*",

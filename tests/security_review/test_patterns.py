@@ -15,9 +15,9 @@ import pytest
 import hub
 import integrations
 import web
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.schema import Invalid, positive_seconds
 from hub.core.secret import MASK
-from hub.memory.lazy_pattern import LazyPattern
 from hub.models.contract import ToolCallBlock
 from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bound_call
 from hub.security.redaction import Redactor
@@ -77,7 +77,7 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
                 if isinstance(value, re.Pattern) and isinstance(value.pattern, str) and name not in APART:
                     yield f"{module.name}.{name}", value
     for shape in SECRET_PATTERNS:
-        yield shape.hints[0], shape.pattern
+        yield shape.hints[0], shape.pattern.compiled
 
 
 def test_no_pattern_of_the_program_takes_the_square_of_a_text() -> None:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.messaging.outbox.markup import is_costly
 from web.chat.highlight import highlight
 
@@ -34,12 +35,12 @@ _ATTRIBUTES = {
     "div": {"class", "tabindex"},
     "span": {"class"},
 }
-_LINK = re.compile(r"^(https?://|mailto:)", re.IGNORECASE)
-_CLASS = re.compile(r"^(language-[a-zA-Z0-9_+-]{1,30}|align-(left|center|right))$")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_CONTINUES = re.compile(r"^([ \t>|]|[-*+] |\d{1,9}[.)] |\[[^\]]*\]:)")
-_UNDECIDED = re.compile(r"^([-*+]|\d{1,9}[.)]?|\[[^\]]*\]?)$")
-_ALIGN = re.compile(r"^text-align:(left|center|right)$")
+_LINK = LazyPattern(r"^(https?://|mailto:)", re.IGNORECASE)
+_CLASS = LazyPattern(r"^(language-[a-zA-Z0-9_+-]{1,30}|align-(left|center|right))$")
+_FENCE = LazyPattern(r"^ {0,3}(`{3,}|~{3,})")
+_CONTINUES = LazyPattern(r"^([ \t>|]|[-*+] |\d{1,9}[.)] |\[[^\]]*\]:)")
+_UNDECIDED = LazyPattern(r"^([-*+]|\d{1,9}[.)]?|\[[^\]]*\]?)$")
+_ALIGN = LazyPattern(r"^text-align:(left|center|right)$")
 
 
 class Markdown:

@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl
 import orjson
 
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.schema import Invalid, Schema, describe_error
 from hub.core.surfaces import HttpCall
 
 FIELD_LIMIT = 50
-_BOUNDARY = re.compile(r";\s*boundary=(?:\"([ -!#-~]{1,70})\"|([!-!#-:<-~]{1,70}))", re.IGNORECASE)
+_BOUNDARY = LazyPattern(r";\s*boundary=(?:\"([ -!#-~]{1,70})\"|([!-!#-:<-~]{1,70}))", re.IGNORECASE)
 _NAME = re.compile(rb"\r\ncontent-disposition:[ \t]*form-data;[ \t]*name=\"([^\"\r\n]{0,200})\"", re.IGNORECASE)
 LISTED_LIMIT = 5_000
 """Fields of a form whose names are not known beforehand."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hub.core.errors import InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.words import query_words, words_of
 
 MESSAGE_LIMIT = 4_000
@@ -14,7 +15,7 @@ TOPICS_LIMIT = 12
 TOPIC_LIMIT = 200
 WORDS_LIMIT = 12
 
-_BETWEEN = re.compile(r"\s*[|,;，、；\n]\s*|\s+or\s+|(?:或者|或)", re.IGNORECASE)
+_BETWEEN = LazyPattern(r"\s*[|,;，、；\n]\s*|\s+or\s+|(?:或者|或)", re.IGNORECASE)
 
 
 def split_topics(text: str) -> tuple[str, ...]:

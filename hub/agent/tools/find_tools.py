@@ -7,13 +7,13 @@ taken for a call of the tool it names, with its policy, approval and limits.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 import orjson
 
 from hub.agent.agents import Agents
 from hub.core.errors import InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.schema import All, Length, Required, Schema, string
 from hub.models.contract import ToolCallBlock
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
@@ -34,7 +34,7 @@ FIRST = (
 """The tools that are described first, then those of these groups."""
 GROUPS = ("session", "files", "memory", "home", "schedule", "message", "skills")
 
-_WORDS = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
+_WORDS = LazyPattern(r"[a-z0-9]+|[\u3400-\u9fff]")
 _FIND = Schema({Required("query", description="What you want to do."): All(string, Length(min=1, max=300))})
 _USE = Schema(
     {

@@ -15,15 +15,16 @@ from msgspec import Struct
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.phrases import phrase
 from hub.security.egress import Egress, Fetched
 
-_FORUM = re.compile(r"https://community\.home-assistant\.io/t/(?:[^/?#]+/)?(?P<topic>\d+)(?:/\d+)?/?(?:[?#].*)?")
-_GITHUB = re.compile(r"https://github\.com/(?P<owner>[^/]+)/(?P<repo>[^/]+)/(?:blob|raw)/(?P<path>[^?#]+)")
-_RAW_GITHUB = re.compile(r"https://raw\.githubusercontent\.com/(?P<owner>[^/]+)/")
-_GIST = re.compile(r"https://gist\.github\.com/(?:(?P<owner>[^/]+)/)?(?P<id>[0-9a-f]{20,40})/?(?:[?#].*)?")
-_CODE = re.compile(r"<code[^>]{0,200}class=\"lang-(auto|yaml|yml)\"[^>]{0,200}>([^<]*)</code>")
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
+_FORUM = LazyPattern(r"https://community\.home-assistant\.io/t/(?:[^/?#]+/)?(?P<topic>\d+)(?:/\d+)?/?(?:[?#].*)?")
+_GITHUB = LazyPattern(r"https://github\.com/(?P<owner>[^/]+)/(?P<repo>[^/]+)/(?:blob|raw)/(?P<path>[^?#]+)")
+_RAW_GITHUB = LazyPattern(r"https://raw\.githubusercontent\.com/(?P<owner>[^/]+)/")
+_GIST = LazyPattern(r"https://gist\.github\.com/(?:(?P<owner>[^/]+)/)?(?P<id>[0-9a-f]{20,40})/?(?:[?#].*)?")
+_CODE = LazyPattern(r"<code[^>]{0,200}class=\"lang-(auto|yaml|yml)\"[^>]{0,200}>([^<]*)</code>")
+_NOT_IN_NAMES = LazyPattern(r"[^a-z0-9_-]+")
 
 
 class BlueprintSource(Struct, frozen=True):

@@ -12,6 +12,8 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from hub.core.lazy_pattern import LazyPattern
+
 FILE = "HEARTBEAT.md"
 FILE_LIMIT_BYTES = 65_536
 CHECKS_LIMIT = 200
@@ -23,15 +25,15 @@ USUAL_S = 1_800.0
 _EXPLANATIONS = ("One line per thing to check when nobody asks. Empty means: nothing, stay quiet.",)
 """What workspaces were furnished with at first; it is not a check."""
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[(?P<box>[ xX])\][ \t]*)?(?P<text>.*)")
-_EMPTY_ITEM = re.compile(r" {0,3}(?:[-*+•]|\d{1,3}[.)])(?:[ \t]+\[[ xX]?\])?[ \t]*")
-_RULE = re.compile(r" {0,3}(?:#{1,6}(?:\s.*)?|[-*_=]{3,}|```\w*|>)\s*")
-_EVERY = re.compile(
+_COMMENT = LazyPattern(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ITEM = LazyPattern(r"(?P<indent> {0,3})(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[(?P<box>[ xX])\][ \t]*)?(?P<text>.*)")
+_EMPTY_ITEM = LazyPattern(r" {0,3}(?:[-*+•]|\d{1,3}[.)])(?:[ \t]+\[[ xX]?\])?[ \t]*")
+_RULE = LazyPattern(r" {0,3}(?:#{1,6}(?:\s.*)?|[-*_=]{3,}|```\w*|>)\s*")
+_EVERY = LazyPattern(
     r"[(（\[]\s*(?:(?:every|each|每隔?)\s*(?P<amount>[^()（）\[\]]{1,40})|(?P<word>hourly|daily|weekly))\s*[)）\]]",
     re.IGNORECASE,
 )
-_PART = re.compile(
+_PART = LazyPattern(
     r"(?P<number>\d{1,6}(?:\.\d{1,3})?)?\s*+(?P<unit>weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
     r"|个?星期|周|天|个?小时|分钟|秒)\s*(?:and|,)?\s*",
     re.IGNORECASE,

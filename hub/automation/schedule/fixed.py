@@ -11,6 +11,7 @@ from msgspec import Struct
 from hub.automation.schedule.daily import Daily, parse_time_of_day
 from hub.automation.schedule.wall import fixed_instant
 from hub.core.errors import InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.schema import Invalid, positive_seconds, show
 
 EXPECTED = (
@@ -22,10 +23,10 @@ SECONDS_UNTIL = 10_000_000_000
 """Between these (the years 2001 and 2286) a number is clearly seconds since the epoch; milliseconds lie above."""
 LATEST = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
-_DURATION = re.compile(r"(?:in\s+|\+\s*)?((?:\d+(?:\.\d+)?\s*[dhms]\s*)+)", re.IGNORECASE | re.ASCII)
-_DATE = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?", re.IGNORECASE | re.ASCII)
-_ZONED = re.compile(r"(.*\S)\s++([A-Za-z][\w+-]*+(?:/[\w+-]++)*+)", re.ASCII)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_DURATION = LazyPattern(r"(?:in\s+|\+\s*)?((?:\d+(?:\.\d+)?\s*[dhms]\s*)+)", re.IGNORECASE | re.ASCII)
+_DATE = LazyPattern(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?", re.IGNORECASE | re.ASCII)
+_ZONED = LazyPattern(r"(.*\S)\s++([A-Za-z][\w+-]*+(?:/[\w+-]++)*+)", re.ASCII)
+_NUMBER = LazyPattern(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 
 class At(Struct, frozen=True):

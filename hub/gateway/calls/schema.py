@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from hub.config.sections import Section
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.schema import (
     All,
     In,
@@ -28,9 +29,9 @@ DEFAULT_PORT = 18789
 AUTH_MODES = ("token", "password", "trusted_proxy", "none")
 RESTART_KEYS = frozenset({"host", "port", "auth", "tls", "limits"})
 
-_HOST_NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$")
-_ORIGIN = re.compile(r"^https?://[A-Za-z0-9.:\[\]-]{1,260}$", re.IGNORECASE)
-_HEADER = re.compile(r"^[A-Za-z0-9-]{1,64}$")
+_HOST_NAME = LazyPattern(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$")
+_ORIGIN = LazyPattern(r"^https?://[A-Za-z0-9.:\[\]-]{1,260}$", re.IGNORECASE)
+_HEADER = LazyPattern(r"^[A-Za-z0-9-]{1,64}$")
 
 
 def bind_address(value: Any) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.memory.alike import fact_key
 from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind
-from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.markdown import format_entry, whole_items, with_further_days
 from hub.memory.scope import MemoryProvenance
 from hub.memory.tidy.entries import Standing

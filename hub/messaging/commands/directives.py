@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.models.thinking import WORDS
 
 THINKING: Mapping[str, str | None] = {**WORDS, "default": None}
@@ -85,8 +86,8 @@ _NAMES = "|".join(
     for each in SETTINGS.values()
     if each.inline
 )
-_DIRECTIVE = re.compile(rf"(?<!\S)/(?:{_NAMES}|(?P<shortcut>{'|'.join(SHORTCUTS)})(?:@\w+)?)(?!\S)")
-_TEXT_ONLY = re.compile(
+_DIRECTIVE = LazyPattern(rf"(?<!\S)/(?:{_NAMES}|(?P<shortcut>{'|'.join(SHORTCUTS)})(?:@\w+)?)(?!\S)")
+_TEXT_ONLY = LazyPattern(
     r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)|`[^`\n]+`|^[ \t]*>[^\n]*", re.DOTALL | re.MULTILINE
 )
 

@@ -18,6 +18,7 @@ from hub.agent.run_request import EMPTY, RunResult, RunStatus
 from hub.agent.workspace.workspace import Workspaces
 from hub.core.context import Context
 from hub.core.errors import HubError
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
@@ -37,16 +38,16 @@ _KINDS = {"image": MediaKind.IMAGE, "audio": MediaKind.AUDIO, "video": MediaKind
 CONTAINED_FROM = 10
 """Characters from which an answer that is part of a sent message counts as sent."""
 
-_MARKS = re.compile(
+_MARKS = LazyPattern(
     r"(?P<code>```.*?(?:```|\Z)|`[^`\n]+`)"
     r"|(?P<directive>\[\[[ \t]*(?P<name>reply_to_current|reply_to|reply|silent|media|voice|audio_as_voice)"
     r"[ \t]*(?::[ \t]*(?P<value>[^\[\]\n]{1,1000}?))?[ \t]*\]\][ \t]*\n?)",
     re.DOTALL | re.IGNORECASE,
 )
 
-_UNSETTLED = re.compile(r"(?:\[|\[\[[^\[\]\n]{0,1000}\]?)\Z")
+_UNSETTLED = LazyPattern(r"(?:\[|\[\[[^\[\]\n]{0,1000}\]?)\Z")
 """The end of a text that may become a directive."""
-_FACT = re.compile(r"\{(\w+)\}")
+_FACT = LazyPattern(r"\{(\w+)\}")
 
 
 class ParsedReply(Struct, frozen=True):

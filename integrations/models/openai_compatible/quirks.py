@@ -9,19 +9,20 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.lazy_pattern import LazyPattern
 from hub.models.chat_request import ChatHistory, chat_tool_choice
 from hub.models.contract import ModelRequest
 
 ADAPTABLE = frozenset({400, 404, 422, 501})
 
 _EFFORTS = {"off": "none"}
-_REFUSED = re.compile(
+_REFUSED = LazyPattern(
     r"unsupported|not support|un(?:known|recognized|expected)|extra (?:inputs|fields|keys)|not permitted|not allowed"
     r"|invalid|instead|unavailable|only the default",
     re.IGNORECASE,
 )
-_FORMS = re.compile(r"response_format|json_schema|json_object|structured output|guided|grammar", re.IGNORECASE)
-_NO_TOOLS = re.compile(
+_FORMS = LazyPattern(r"response_format|json_schema|json_object|structured output|guided|grammar", re.IGNORECASE)
+_NO_TOOLS = LazyPattern(
     r"does not support (?:tools|tool use|function)|support tool use|tool[ _]choice requires"
     r"|tools? (?:is|are) not support|function calling is not",
     re.IGNORECASE,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-_WORD = re.compile(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]")
+from hub.core.lazy_pattern import LazyPattern
+
+_WORD = LazyPattern(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]")
 _LITTLE = frozenset({*("the", "a", "an", "my", "our", "in", "on", "at", "of", "all", "every"), *"的里在所有全部都把个"})
 _ALL = frozenset({"all", "every", "所有", "全部", "都"})
 _KIND_WORDS: Mapping[str, str] = {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 
 from hub.core.errors import InvalidRequest
+from hub.core.lazy_pattern import LazyPattern
 from hub.core.secret import Secret
 from integrations.tools.shell.binding import PATH
 from node.rules import environment
 from node.rules.command_line import CommandRefused
 
 _TAKEN = ("HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
-_NEVER = re.compile(
+_NEVER = LazyPattern(
     r"(?!(?!LD_|DYLD_).*_(?:TOKEN|KEY|SECRET|PASSWORD|PAT|CREDENTIALS)$)(?:PATH|HOME|IFS|ENV|BASH.*|SHELL.*|PS[0-9]|CDPATH"
     r"|PROMPT_COMMAND|LD_.*|DYLD_.*|GCONV.*|GLIBC.*|MALLOC_.*|LOCPATH|NLSPATH|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*"
     r"|JAVA_.*|_JAVA.*|JDK_.*|LUA_.*|PHP.*|GIT_.*|SSH_.*|HG.*|EDITOR|VISUAL|PAGER|LESS.*|MAN(?:PAGER|PATH|OPT)|BROWSER"

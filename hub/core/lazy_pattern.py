@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub")
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub")
 
 
 class _Sub(Protocol):
@@ -30,6 +30,7 @@ class LazyPattern:
     fullmatch: Callable[[str], re.Match[str] | None]
     finditer: Callable[[str], Iterator[re.Match[str]]]
     findall: Callable[[str], list[str]]
+    split: Callable[[str], list[str]]
     sub: _Sub
 
     def __init__(self, source: str, flags: int = 0) -> None:

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from hub.memory.lazy_pattern import LazyPattern
+from hub.core.lazy_pattern import LazyPattern
 
 COMPILED_AT_IMPORT = """
 import gc
 import hub.memory.alike, hub.memory.days_asked
-from hub.memory.lazy_pattern import LazyPattern
+from hub.core.lazy_pattern import LazyPattern
 patterns = [each for each in gc.get_objects() if isinstance(each, LazyPattern)]
 print(len(patterns) > 20, sum("compiled" in vars(each) for each in patterns))
 """
