@@ -11,7 +11,7 @@ SUGGESTIONS = (
 REQUIRED = "Required"
 
 INTEGRATION_STATES = {
-    "set_up": "works",
+    "set_up": "Works",
     "failed": "does not work",
     "installing": "is being installed",
     "retrying": "not ready, trying again",
@@ -312,11 +312,11 @@ NOT_RUN_REASONS = {
     "error": "something could not be evaluated",
 }
 STEP_STATES = {
-    "done": "done",
-    "running": "running",
-    "failed": "failed",
-    "refused": "did not hold",
-    "unreached": "not reached",
+    "done": "Done",
+    "running": "Running",
+    "failed": "Failed",
+    "refused": "Did not hold",
+    "unreached": "Not reached",
 }
 CARD_LISTS = {
     "triggers": "When",
