@@ -15,7 +15,7 @@ from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
 from hub.messaging.texts import say
-from hub.security.outside_reader import OutsideReader
+from hub.security.outside_reader import OutsideReader, ReadLimits
 from integrations.channels.email.channel import Email
 from integrations.channels.email.login import MailLogin, MailOAuth
 from integrations.channels.email.mail_text import read_mail
@@ -59,7 +59,7 @@ class WatchedReader(OutsideReader):
     """A reader that notes which mails it was given, and can take for ever."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(ReadLimits(deadline_s=300.0, cpu_s=2))  # seconds of a processor that others use too
         self.mails: list[str] = []
         self.hangs = False
 

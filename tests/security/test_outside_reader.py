@@ -69,7 +69,7 @@ def pid() -> int:
 
 @pytest.fixture
 async def reader() -> AsyncIterator[OutsideReader]:
-    made = OutsideReader(ReadLimits(cpu_s=1))
+    made = OutsideReader(ReadLimits(cpu_s=1, deadline_s=300.0))
     yield made
     await made.close()
 
@@ -135,7 +135,7 @@ async def test_a_process_of_a_large_hub_is_used_again_too(reader: OutsideReader)
 
 
 async def test_too_much_memory_is_told() -> None:
-    reader = OutsideReader(ReadLimits(cpu_s=20))
+    reader = OutsideReader(ReadLimits(cpu_s=20, deadline_s=300.0))
 
     with pytest.raises(InvalidRequest, match="the feed cannot be read"):
         await reader.read("the feed", grow, returns=int)
