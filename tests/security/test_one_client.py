@@ -22,6 +22,7 @@ ALLOWED = {
     "hub/cli/client.py": "asks the running hub",
     "hub/cli/hub_link.py": "asks the running hub, or the one that the command line names",
     "hub/doctor/running.py": "asks the running hub",
+    "hub/doctor/audit/checks/trying.py": "tries the listeners of this hub, from this machine",
     "hub/testing.py": "asks the hub that it runs",
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
