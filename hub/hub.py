@@ -35,6 +35,7 @@ from hub.messaging.component.chat_commands import CommandEngines
 from hub.messaging.component.device_messages import DeviceMessages
 from hub.messaging.component.messaging import MessagingComponent
 from hub.messaging.component.pairing import PairingComponent
+from hub.migrate.component import MigrateComponent
 from hub.models.component.model_accounts import ModelAccountsComponent
 from hub.models.component.models import ModelsComponent
 from hub.nodes.component import NodesComponent
@@ -207,10 +208,7 @@ class Hub(Lifecycle):
         self.login_link = access.login_link
 
         self.components = (
-            security,
-            gateway,
-            storage,
-            access,
+            *(security, gateway, storage, access),
             SecretsComponent(base, models=self.models),
             tools,
             entities,
@@ -237,6 +235,7 @@ class Hub(Lifecycle):
             timeline,
             backup,
             AuditComponent(base, self.gateway, access, self.automation.parts.timetable, apply=self.apply),
+            MigrateComponent(base, registry=entities.registry, sessions=self.sessions, reload=self._reload),
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )
 

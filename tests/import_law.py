@@ -31,6 +31,7 @@ PARTS = (
         "gateway",
         "backup",
         "daemon",
+        "migrate",
     ),
     "doctor",
 )

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from web.settings.backup_page import BackupPage
     from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
+    from web.settings.move_page import MovePage
     from web.settings.people_page import PeoplePage
     from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
@@ -208,6 +209,7 @@ class Dashboard:
             *home_routes.notification_routes(LazyPages(self._load_notifications)),
             *settings_routes.security_routes(LazyPages(self._load_security)),
             *settings_routes.backup_routes(LazyPages(lambda: self._load_backup(settings))),
+            *settings_routes.move_routes(LazyPages(self._load_move)),
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
@@ -359,6 +361,11 @@ class Dashboard:
         from web.settings.backup_page import BackupPage
 
         return lambda: BackupPage(self._renderer, self._client, settings, self._hub.home, self._backup_pulse)
+
+    def _load_move(self) -> Callable[[], MovePage]:
+        from web.settings.move_page import MovePage
+
+        return lambda: MovePage(self._renderer, self._client)
 
     def _load_welcome(
         self, settings: LazyPages[SettingsPage], people: LazyPages[PeoplePage], channels: LazyPages[ChannelsPage]

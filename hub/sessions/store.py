@@ -14,7 +14,7 @@ import orjson
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.errors import InvalidRequest, NotFound, Unavailable
+from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.models.contract import Usage
@@ -143,6 +143,21 @@ class SessionStore:
             self._dirty.add(key)
         self._tell(key, "created")
         return session
+
+    async def add(self, session: Session) -> None:
+        """Add a conversation from elsewhere, with times of its own; it is on disk when this returns.
+
+        Raises:
+            Conflict: There is one of its key.
+            InvalidRequest: Its key is not a full session key.
+        """
+        if str(SessionKey.parse(session.key)) != session.key:
+            raise InvalidRequest(f"{session.key!r} is not a full session key")
+        if session.key in self._sessions:
+            raise Conflict(f"there is a session {session.key} already")
+        self._sessions[session.key] = session
+        await self._db.write(upsert_rows([session]))
+        self._tell(session.key, "created")
 
     async def patch(self, key: str, /, **changes: Any) -> Session:
         """Change the title, a setting, tainted, person or a place in lists; it is on disk when this returns.

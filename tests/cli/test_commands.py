@@ -102,6 +102,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("tools", "explain"): ["read"],
     ("tool", "run"): ["ls"],
     ("exec", "rules", "remove"): ["3fa91c20"],
+    ("migrate", "undo"): ["--yes"],
     ("trace", "replay"): ["some-run", "--model", "offline"],
     ("trace", "show"): ["some-run"],
     ("config", "set"): ["hub.name", "House"],
@@ -153,6 +154,7 @@ NEEDS_HUB = {
     ("context", "explain"),
     ("dashboard",),
     ("logs",),
+    *(("migrate", name) for name in ("list", "undo")),
     ("sessions", "archive"),
     ("sessions", "delete"),
     ("sessions", "export"),
@@ -172,7 +174,10 @@ NEEDS_HUB = {
 }
 NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "verify")}
 OF_MACHINE = {("service", name) for name in ("install", "logs", "restart", "start", "status", "stop", "uninstall")}
-ALONE = sorted(set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - OF_MACHINE - {("start",), ("demo",), ("node", "run")})
+NEEDS_A_FOLDER = {path for path in COMMANDS if path[0] == "migrate"} - NEEDS_HUB
+ALONE = sorted(
+    set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - OF_MACHINE - NEEDS_A_FOLDER - {("start",), ("demo",), ("node", "run")}
+)
 
 
 def typed(path: tuple[str, ...]) -> str:

@@ -50,6 +50,7 @@ ALLOWED = {
 CALLS = {
     "hub/backup/create.py": "in a process of its own: the archive that it has just made",
     "hub/backup/restore.py": "in a process of its own: the archive that the owner restores",
+    "hub/migrate/home_assistant/moving.py": "in a process of its own: the folder that the owner moves in from",
     "hub/automation/blueprints/store.py": "blueprints of the home, each read outside before it was put there",
 }
 """Files that call what is read outside in the hub's own process, each with the reason."""

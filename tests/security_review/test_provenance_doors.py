@@ -301,6 +301,7 @@ NOT_INTO_CONVERSATIONS = {
         *("backup.create", "backup.list", "backup.status", "backup.verify", "backup.delete"),
         *("backup.preview", "backup.restore", "backup.goBack", "backup.forgetReplaced"),  # as they were said
         *("repairs.fix", "repairs.ignore", "security.audit", "security.fix"),
+        *("migrate.plan", "migrate.list", "migrate.undo"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
@@ -338,6 +339,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /settings/status/fix", "POST /settings/status/ignore"),
         *(f"POST /settings/backup/{each}" for each in ("back", "create", "delete", "forget", "open", "restore")),
         *("POST /settings/backup/upload", "POST /settings/backup/verify", "POST /settings/security/mend"),
+        *("POST /settings/move/apply", "POST /settings/move/undo"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),
@@ -379,6 +381,7 @@ ELSEWHERE = {
         "memory.add": "test_memory_outside",
         "memory.write": "test_memory_outside",
         "memory.import": "test_memory_outside",
+        "migrate.apply": "the owner's files; conversations come tainted: migrate/test_conversations",
         "memory.intents.add": "test_memory_outside",
     },
     "route": {

@@ -158,6 +158,7 @@ PAGES = {
     "/settings/status": ["/settings/status"],
     "/settings/backup": ["/settings/backup"],
     "/settings/backup/restore": [],
+    "/settings/move": ["/settings/move"],
     "/settings/files": ["/settings/files"],
     "/settings/files/history": ["/settings/files/history?file=configuration.yaml"],
 }

@@ -40,6 +40,7 @@ PAGES = [
     "/settings/people",
     "/settings/security",
     "/settings/backup",
+    "/settings/move",
     "/settings/logs",
     "/settings/status",
     "/settings/people/person?id=owner",

@@ -149,6 +149,7 @@ GROUPS = (
                     Tab("/settings/security", "Security"),
                     Tab("/settings/status", "Status"),
                     Tab("/settings/backup", "Backup"),
+                    Tab("/settings/move", "Moving in"),
                     Tab("/settings/files", "Files"),
                     Tab("/settings/logs", "Logs"),
                     Tab("/settings/developer", "Developer tools", DEVELOPER),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from web.settings.backup_page import BackupPage
     from web.settings.configuration_page import ConfigurationPage
     from web.settings.logs_page import LogsPage
+    from web.settings.move_page import MovePage
     from web.settings.people_page import PeoplePage
     from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
@@ -57,6 +58,15 @@ def security_routes(security: LazyPages[SecurityPage]) -> list[Route]:
     return [
         page("/settings/security", security.handler(lambda each: each.show), ADMIN),
         form("/settings/security/mend", security.handler(lambda each: each.mend), ADMIN),
+    ]
+
+
+def move_routes(move: LazyPages[MovePage]) -> list[Route]:
+    """Return the routes of moving in."""
+    return [
+        page("/settings/move", move.handler(lambda each: each.show), ADMIN),
+        form("/settings/move/apply", move.handler(lambda each: each.apply), ADMIN),
+        form("/settings/move/undo", move.handler(lambda each: each.undo), ADMIN),
     ]
 
 

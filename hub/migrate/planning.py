@@ -1,0 +1,21 @@
+"""Makes the plan of a job: which source it is, and what it asks for; blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hub.config.sections import Sections
+from hub.migrate.home_assistant.moving import plan_home_assistant
+from hub.migrate.job import MoveJob
+from hub.migrate.plan import Move
+
+
+def plan(job: MoveJob, sections: Sections) -> Move:
+    """Return the plan of a job.
+
+    Raises:
+        NotFound: There is no such folder or file.
+        InvalidRequest: It is not what the source says, or cannot be read.
+    """
+    path, home = Path(job.path), Path(job.home)
+    return plan_home_assistant(path, home, sections, secrets=job.secrets, switched_off=job.switched_off)

@@ -1,0 +1,148 @@
+"""Folders as other programs leave them, and the home that they are moved into."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hub.config.seed import seed
+from hub.storage.homedir import Home
+
+CONFIGURATION = """\
+homeassistant:
+  name: Elm Street
+  packages: !include_dir_named packages
+default_config:
+automation: !include automations.yaml
+script: !include scripts.yaml
+scene:
+  - name: Film
+    entities: {light.sofa: "on"}
+input_boolean:
+  guests:
+rest_command:
+  ring: {url: http://example.org}
+"""
+AUTOMATIONS = """\
+# In the morning.
+- id: '1700000000001'
+  alias: Wake up   # not too early
+  trigger:
+    - platform: time
+      at: "07:00"
+  action:
+    # all of the kitchen
+    - service: light.turn_on
+      target: {area_id: kitchen, entity_id: light.stove}
+- id: '1700000000002'
+  alias: Notes
+  triggers:
+    - trigger: event
+      event_type: bell_pressed
+  actions:
+    - action: persistent_notification.create
+      data: {message: Somebody rang}
+- id: '1700000000003'
+  alias: Near home
+  triggers:
+    - trigger: zone
+      entity_id: person.ada
+      zone: zone.home
+      event: enter
+  actions: []
+- id: '1700000000004'
+  alias: Call
+  triggers:
+    - trigger: webhook
+      webhook_id: !secret hook
+  actions:
+    - delay: 1
+- alias: Moves
+  use_blueprint:
+    path: ada/lamp.yaml
+    input: {at: "08:00"}
+"""
+SCRIPTS = """\
+tell:
+  alias: Tell
+  sequence:
+    - action: persistent_notification.create   # on the page
+      data: {message: "{{ text }}"}
+"""
+PACKAGE = """\
+automation:
+  - alias: In a package
+    triggers: [{trigger: event, event_type: bell_pressed}]
+    actions:
+      - action: script.tell
+        data: {text: ring}
+"""
+BLUEPRINT = """\
+blueprint:
+  name: Lamp
+  domain: automation
+  input:
+    at: {selector: {time: {}}}
+triggers:
+  - {trigger: time, at: !input at}
+actions:
+  - delay: 1
+"""
+
+
+def _stored(folder: Path, name: str, data: Any) -> None:
+    (folder / ".storage").mkdir(exist_ok=True)
+    (folder / ".storage" / name).write_text(json.dumps({"version": 1, "key": name, "data": data}))
+
+
+def home_assistant(folder: Path) -> Path:
+    """Return the configuration folder of a Home Assistant with one of everything."""
+    folder.mkdir(parents=True)
+    for name, text in {
+        "configuration.yaml": CONFIGURATION,
+        "automations.yaml": AUTOMATIONS,
+        "scripts.yaml": SCRIPTS,
+        "secrets.yaml": "hook: hook-8c1f2a\nother: never used\n",
+        "packages/bell.yaml": PACKAGE,
+        "blueprints/automation/ada/lamp.yaml": BLUEPRINT,
+        "blueprints/automation/ada/broken.yaml": "blueprint: {name: No domain}\n",
+        "custom_templates/words.jinja": "{% macro hello() %}hello{% endmacro %}\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    _stored(
+        folder,
+        "core.config",
+        {"latitude": 52.5, "longitude": 13.4, "elevation": 34, "time_zone": "Europe/Berlin", "language": "de"},
+    )
+    areas = [{"id": "kitchen", "name": "Kitchen"}, {"id": "kuche", "name": "Diele"}]
+    _stored(folder, "core.area_registry", {"areas": areas})
+    _stored(folder, "person", {"items": [{"id": "ada", "name": "Ada", "user_id": "u1"}, {"id": "ben", "name": "Ben"}]})
+    _stored(folder, "auth", {"users": [{"id": "u1", "is_owner": True}]})
+    _stored(folder, "zone", {"items": [{"id": "work", "name": "Work"}]})
+    _stored(folder, "input_number", {"items": [{"id": "target", "name": "Target"}]})
+    _stored(
+        folder,
+        "core.config_entries",
+        {
+            "entries": [
+                {
+                    "domain": "mqtt",
+                    "title": "broker",
+                    "data": {"broker": "192.168.1.5", "port": 1884, "username": "hub", "password": "secret-word"},
+                },
+                {"domain": "hue", "title": "Bridge", "data": {}},
+                {"domain": "sun", "title": "Sun", "data": {}},
+            ]
+        },
+    )
+    return folder
+
+
+def new_home(folder: Path) -> Path:
+    """Return a home as `homarus init` makes it."""
+    home = Home(folder)
+    home.create()
+    seed(home)
+    return folder

@@ -1,0 +1,162 @@
+"""The plan of moving in from a Home Assistant: what of its folder comes, what waits, and what is refused where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hub.cli.configured import check_home, sections_of
+from hub.core.errors import HubError
+from hub.migrate.home_assistant.moving import plan_home_assistant
+from hub.migrate.plan import Move, MoveItem, Verdict
+from tests.migrate.homes import home_assistant, new_home
+
+
+def planned(theirs: Path, home: Path, *, secrets: bool = False, off: bool = False) -> Move:
+    return plan_home_assistant(theirs, home, sections_of(home), secrets=secrets, switched_off=off)
+
+
+def written(move: Move, home: Path) -> None:
+    for each in move.changes.files:
+        (home / each.name).parent.mkdir(parents=True, exist_ok=True)
+        (home / each.name).write_bytes(each.data)
+
+
+def item(move: Move, kind: str, name: str) -> MoveItem:
+    (found,) = [each for each in move.items if (each.kind, each.name) == (kind, name)]
+    return found
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    return home_assistant(tmp_path / "ha")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return new_home(tmp_path / "home")
+
+
+def test_each_automation_is_judged_by_our_own_schema(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home)
+
+    assert item(move, "automation", "Notes").verdict is Verdict.TAKEN
+    waits = item(move, "automation", "Wake up")
+    assert (waits.verdict, waits.file, waits.line) == (Verdict.WAITS, "automations.yaml", 2)
+    assert any("light.stove" in each for each in waits.reasons)
+    assert not any("kitchen" in each for each in waits.reasons), "its area comes along"
+    refused = item(move, "automation", "Near home")
+    assert (refused.verdict, refused.file, refused.line) == (Verdict.REFUSED, "automations.yaml", 22)
+    assert any("zone" in each for each in refused.reasons)
+    assert item(move, "automation", "In a package").file == "packages/bell.yaml"
+    assert item(move, "automation", "Moves").verdict is Verdict.TAKEN, "its blueprint comes along"
+    broken = item(move, "blueprint", "blueprints/automation/ada/broken.yaml")
+    assert (broken.verdict, broken.line) == (Verdict.REFUSED, 1)
+
+
+def test_what_was_written_by_hand_keeps_its_comments(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home)
+
+    text = next(each.data.decode() for each in move.changes.files if each.name == "packages/home_assistant.yaml")
+    assert "  # In the morning.\n  - id: '1700000000001'\n    alias: Wake up   # not too early\n" in text
+    assert "\n      # all of the kitchen\n" in text
+    assert "  tell:\n    alias: Tell\n" in text
+    assert "# on the page" in text
+
+
+def test_the_home_is_valid_with_what_came_and_a_second_plan_is_empty(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home)
+    assert move.errors == []
+
+    written(move, home)
+    checked = check_home(home)
+    assert checked.errors == []
+    assert {each["alias"] for each in checked.config["automation"]} >= {"Wake up", "Notes", "In a package", "Moves"}
+    assert checked.config["hub"]["time_zone"] == "Europe/Berlin"
+    assert checked.config["hub"]["latitude"] == 52.5
+    assert [each["name"] for each in checked.config["people"]] == ["Ada", "Ben"], "the owner there is the owner here"
+
+    again = planned(theirs, home)
+    assert again.changes.files == []
+    assert item(again, "automation", "Notes").verdict is Verdict.THERE
+
+
+def test_secrets_come_along_only_when_that_is_said(theirs: Path, home: Path) -> None:
+    without = planned(theirs, home)
+    assert item(without, "automation", "Call").verdict is Verdict.LEFT
+    assert item(without, "secret", "hook").verdict is Verdict.LEFT
+    assert item(without, "mqtt", "192.168.1.5").verdict is Verdict.WAITS
+    assert not any(word in each.data for each in without.changes.files for word in (b"hook-8c1f2a", b"secret-word"))
+
+    with_them = planned(theirs, home, secrets=True)
+    assert item(with_them, "automation", "Call").verdict is Verdict.TAKEN
+    assert with_them.changes.secrets == ["hook", "mqtt_password"], "and none that nothing uses"
+    written(with_them, home)
+    assert check_home(home).errors == []
+    assert "never used" not in (home / "secrets.yaml").read_text()
+    assert check_home(home).config["mqtt"]["username"] == "hub"
+
+
+def test_automations_can_come_switched_off(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home, off=True)
+    written(move, home)
+
+    checked = check_home(home)
+    assert checked.errors == []
+    assert {each["initial_state"] for each in checked.config["automation"] if each["alias"] != "Heartbeat"} == {False}
+    assert move.notes == []
+
+
+def test_what_has_no_counterpart_is_named_with_its_place(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home)
+
+    assert item(move, "scene", "Film").line == 8
+    assert item(move, "helper", "input_boolean.guests").line == 11
+    assert item(move, "helper", "input_number.target").file == ".storage/input_number"
+    assert item(move, "zone", "Work").verdict is Verdict.LEFT
+    assert item(move, "section", "rest_command").line == 12
+    assert "bridge" in item(move, "integration", "hue").reasons[0]
+    assert not [each for each in move.items if each.name == "sun"]
+
+
+def test_broken_yaml_takes_one_file_and_not_the_rest(theirs: Path, home: Path) -> None:
+    (theirs / "scripts.yaml").write_text("tell:\n  sequence: [\n")
+    move = planned(theirs, home)
+
+    (broken,) = [each for each in move.items if each.kind == "file"]
+    assert (broken.verdict, broken.file) == (Verdict.REFUSED, "scripts.yaml")
+    assert item(move, "automation", "Notes").verdict is Verdict.TAKEN
+
+
+def test_a_link_out_of_the_folder_is_not_followed(theirs: Path, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.yaml").write_text("- alias: Stolen\n  triggers: []\n  actions: []\n")
+    (theirs / "automations.yaml").unlink()
+    (theirs / "automations.yaml").symlink_to(tmp_path / "elsewhere.yaml")
+    (theirs / "blueprints/automation/ada/out.yaml").symlink_to(tmp_path / "elsewhere.yaml")
+    move = planned(theirs, home)
+
+    assert not [each for each in move.items if "Stolen" in each.name or "out.yaml" in each.name]
+    assert any(each.verdict is Verdict.REFUSED and each.kind == "file" for each in move.items)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "there is no configuration.yaml"),
+        ("telegram: []\n", "none of the sections"),
+        ("homeassistant: [\n", "cannot be read"),
+    ],
+)
+def test_another_folder_is_refused(tmp_path: Path, home: Path, text: str | None, told: str) -> None:
+    folder = tmp_path / "other"
+    folder.mkdir()
+    if text is not None:
+        (folder / "configuration.yaml").write_text(text)
+    with pytest.raises(HubError, match=told):
+        planned(folder, home)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, home: Path) -> None:
+    with pytest.raises(HubError, match="there is no folder"):
+        planned(tmp_path / "none", home)

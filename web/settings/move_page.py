@@ -1,0 +1,218 @@
+"""Moving in from another program: a folder or file is named, its plan is shown, carried out, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from hub.core.errors import HubError
+from hub.core.phrases import Phrase, phrase, phrase_from_data
+from hub.core.schema import All, In, Length, Optional, Required, Schema, string
+from hub.core.surfaces import HttpCall
+from web.core.form import read_fields
+from web.core.i18n import Catalogue, catalogue
+from web.core.method_client import MethodClient
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+
+PATH = "/settings/move"
+SOURCES: Mapping[str, Phrase] = {
+    "home-assistant": phrase("Home Assistant"),
+}
+"""What can be moved from, and its name."""
+WHERE: Mapping[str, Phrase] = {
+    "home-assistant": phrase("The folder with its configuration.yaml, or a copy of it, on the computer of the hub."),
+}
+KINDS: Mapping[str, Phrase] = {
+    "automation": phrase("Automations"),
+    "script": phrase("Scripts"),
+    "scene": phrase("Scenes"),
+    "helper": phrase("Helpers"),
+    "blueprint": phrase("Blueprints"),
+    "template": phrase("Templates"),
+    "area": phrase("Rooms"),
+    "person": phrase("People"),
+    "zone": phrase("Zones"),
+    "location": phrase("Name, place and time"),
+    "secret": phrase("Secrets"),
+    "mqtt": phrase("MQTT"),
+    "integration": phrase("Integrations"),
+    "section": phrase("Other settings"),
+    "dashboard": phrase("Dashboards"),
+    "file": phrase("Files that cannot be read"),
+}
+GROUPS = (
+    ("taken", phrase("Comes along"), "good", "check"),
+    ("waits", phrase("Comes along, and waits for what is not here"), "warn", "hourglass"),
+    ("refused", phrase("Cannot run here as it is written"), "danger", "circle-alert"),
+    ("left", phrase("Stays there"), "", "minus"),
+    ("there", phrase("Is here already"), "", "check"),
+)
+SAID = {"done": phrase("It is here. Look around; you can still take it back below.")}
+SHOWN_LIMIT = 300
+"""Things of one kind that a page lists."""
+_WANTED = {
+    Required("source"): In(tuple(SOURCES)),
+    Required("path"): All(string, Length(min=1, max=4_096)),
+    Optional("secrets", default=""): string,
+    Optional("off", default=""): string,
+}
+_APPLY = Schema({**_WANTED, Required("digest"): All(string, Length(max=64))})
+_UNDO = Schema({Optional("force", default=""): string})
+
+
+class MovePage:
+    """The page and its forms; only owners reach what they do.
+
+    Args:
+        client: Where plans are made and carried out.
+    """
+
+    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+        self._renderer = renderer
+        self._client = client
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/move[?source=&path=]`: the form, or the plan of a folder; and what was brought over."""
+        query = call.request.query
+        wanted = {key: query.get(key, "") for key in ("source", "path", "secrets", "off")}
+        if not wanted["path"].strip():
+            return await self._show(call, wanted)
+        try:
+            plan = await self._client.ask(call, "migrate.plan", _params(wanted))
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, wanted, problem=error, status=error.http_status)
+        return await self._show(call, wanted, plan=plan)
+
+    async def apply(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/move/apply`: carry out the plan that was shown."""
+        fields = read_fields(call, _APPLY)
+        try:
+            done = await self._client.ask(call, "migrate.apply", {**_params(fields), "digest": fields["digest"]})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, fields, problem=error, status=error.http_status)
+        return json_response(done) if wants_json(call.request) else see_other(f"{PATH}?said=done")
+
+    async def undo(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/move/undo`: take the newest move back."""
+        force = bool(read_fields(call, _UNDO)["force"])
+        try:
+            done = await self._client.ask(call, "migrate.undo", {"force": force})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, {}, problem=error, status=error.http_status)
+        return json_response(done) if wants_json(call.request) else await self._show(call, {}, undone=done)
+
+    # --- below ---
+
+    async def _show(
+        self,
+        call: HttpCall,
+        wanted: Mapping[str, str],
+        *,
+        plan: Mapping[str, Any] | None = None,
+        undone: Mapping[str, Any] | None = None,
+        problem: HubError | None = None,
+        status: int = 200,
+    ) -> web.StreamResponse:
+        words = catalogue(self._renderer.preferences(call).language)
+        moves = (await self._client.ask(call, "migrate.list"))["moves"]
+        source = wanted.get("source") if wanted.get("source") in SOURCES else next(iter(SOURCES))
+        data = {
+            "sources": [(key, words.gettext(name)) for key, name in SOURCES.items()],
+            "where": words.gettext(WHERE[str(source)]),
+            "wanted": {**wanted, "source": source},
+            "problem": words.gettext(problem.message) if problem is not None else "",
+            "said": words.gettext(SAID.get(call.request.query.get("said", ""), "")),
+            "plan": self._plan(plan, words) if plan is not None else None,
+            "undone": undone,
+            "moves": [self._move(each, words) for each in moves[:20]],
+        }
+        return await self._renderer.respond(call, RenderedPage("move", phrase("Moving in"), data, PATH, status))
+
+    def _plan(self, plan: Mapping[str, Any], words: Catalogue) -> dict[str, Any]:
+        writes = plan["writes"]
+        notes = list(_said(zip(plan["notes"], plan["notePhrases"], strict=True), words))
+        return {
+            "digest": plan["digest"],
+            "nothing": not (writes["files"] or writes["areas"] or writes["sessions"]),
+            "groups": [group for group in (_group(plan, each, words) for each in GROUPS) if group["kinds"]],
+            "files": writes["files"],
+            "notes": notes,
+            "errors": plan["errors"],
+        }
+
+    def _move(self, move: Mapping[str, Any], words: Catalogue) -> dict[str, Any]:
+        return {
+            "id": move["id"],
+            "title": words.gettext(SOURCES.get(move["source"], move["source"])),
+            "path": move["path"],
+            "state": move["state"],
+            "when": self._renderer.when(move["begun_ms"]),
+            "iso": self._renderer.iso(move["begun_ms"]),
+            "counts": [(words.gettext(_kind(kind)), count) for kind, count in move["counts"].items()],
+        }
+
+
+def link_to(source: str) -> str:
+    """Return the address of the page with a source chosen."""
+    return f"{PATH}?{urlencode({'source': source})}"
+
+
+def _params(wanted: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "source": wanted["source"],
+        "path": wanted["path"].strip(),
+        "secrets": bool(wanted.get("secrets")),
+        "off": bool(wanted.get("off")),
+    }
+
+
+def _group(plan: Mapping[str, Any], group: tuple[str, Phrase, str, str], words: Catalogue) -> dict[str, Any]:
+    verdict, title, tone, icon = group
+    kinds = []
+    for kind, counts in plan["counts"].items():
+        if not (count := counts.get(verdict, 0)):
+            continue
+        found = [each for each in plan["items"] if (each["kind"], each["verdict"]) == (kind, verdict)]
+        kinds.append(
+            {
+                "title": words.gettext(_kind(kind)),
+                "count": count,
+                "items": [_item(each, words) for each in found[:SHOWN_LIMIT]],
+                "more": max(0, count - SHOWN_LIMIT),
+            }
+        )
+    return {
+        "verdict": verdict,
+        "title": words.gettext(title),
+        "tone": tone,
+        "icon": icon,
+        "count": sum(each["count"] for each in kinds),
+        "kinds": kinds,
+    }
+
+
+def _item(item: Mapping[str, Any], words: Catalogue) -> dict[str, Any]:
+    return {
+        "name": item["name"],
+        "where": f"{item['file']}:{item['line']}" if item["line"] else item["file"],
+        "to": item["to"],
+        "reasons": list(_said(zip(item["reasons"], item["phrases"], strict=True), words)),
+    }
+
+
+def _said(told: Iterable[tuple[str, Any]], words: Catalogue) -> Iterable[str]:
+    for text, data in told:
+        yield words.gettext(phrase_from_data(text, data))
+
+
+def _kind(kind: str) -> str:
+    return KINDS.get(kind, kind)
