@@ -244,7 +244,11 @@ class Journals:
 
 def is_configuration(name: str) -> bool:
     """Whether a file is written by the editor of the configuration, with a check and a history."""
-    return name.endswith(YAML_SUFFIXES) and not name.startswith(("blueprints/", "workspace", ".storage/"))
+    return (
+        name.endswith(YAML_SUFFIXES)
+        and "/skills/" not in name
+        and not name.startswith(("blueprints/", "workspace", ".storage/"))
+    )
 
 
 def _came(move: Move) -> dict[str, int]:

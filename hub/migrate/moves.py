@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from hub.config.files_editor import FilesEditor
 from hub.config.history import COMMAND, changed_by, who_changes
@@ -17,9 +16,10 @@ from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.entities.registry import HomeRegistry
+from hub.migrate.conversations import StagedMessage
 from hub.migrate.job import MoveJob, make_plan
 from hub.migrate.journal import SESSIONS, Journal, Journals, State
-from hub.migrate.plan import Move, NewArea, NewSession
+from hub.migrate.plan import Move, NewArea, NewSession, Verdict
 from hub.models.contract import Message, Role, TextBlock
 from hub.security.root import Root
 from hub.sessions.entry import Provenance, TranscriptEntry, message_entry
@@ -29,15 +29,6 @@ from hub.sessions.store import SessionStore
 WHO = "import"
 BATCH = 200
 """Messages that are appended together."""
-
-
-class StagedMessage(Struct, frozen=True, omit_defaults=True):
-    """A message of a conversation that is added, a line of its file."""
-
-    role: Role
-    text: str
-    ts_ms: int
-    model: str | None = None
 
 
 class Moves:
@@ -148,10 +139,12 @@ class Moves:
     def _without_known(self, move: Move) -> Move:
         """Leave out conversations that are here already."""
         fresh = [each for each in move.changes.sessions if self._sessions.get(each.key) is None]
-        there = len(move.changes.sessions) - len(fresh)
+        there = {each.key for each in move.changes.sessions} - {each.key for each in fresh}
         if there:
-            move.notes.append(phrase("{count} conversations are here already, and stay as they are.", count=there))
             move.changes.sessions = fresh
+            for number, each in enumerate(move.items):
+                if each.to in there:
+                    move.items[number] = msgspec.structs.replace(each, verdict=Verdict.THERE)
         return move
 
     def _refuse(self, move: Move, digest: str | None) -> None:

@@ -156,3 +156,25 @@ async def test_a_move_that_was_cut_off_is_shown_and_can_be_taken_back(tmp_path: 
 
         assert files_of(hub.home.path) == before
         assert not [each for each in hub.repairs.all() if each.source == "migrate"]
+
+
+async def test_conversations_come_archived_and_tainted_and_go_again(hub: HubFixture, tmp_path: Path) -> None:
+    export = tmp_path / "conversations.json"
+    said = [{"sender": "human", "text": "Which tea?"}, {"sender": "assistant", "text": "Green."}]
+    export.write_text(
+        json.dumps([{"uuid": "c1", "name": "Tea", "created_at": "2026-05-01T08:00:00Z", "chat_messages": said}])
+    )
+    wanted = {"source": "claude", "path": str(export)}
+    await asked(hub, "migrate.apply", **wanted)
+
+    session = hub.sessions.get("agent:main:claude:c1")
+    assert session is not None
+    assert (session.title, session.archived, session.tainted) == ("Tea", True, True)
+    assert session.updated_ms == 1_777_622_400_000
+    transcript = await hub.sessions.open_transcript(session)
+    assert [each.text for each in transcript.messages()] == ["Which tea?", "Green."]
+    assert {(each.provenance.who, each.provenance.trusted) for each in transcript.entries()} == {("import", False)}
+    assert (await asked(hub, "migrate.apply", **wanted))["id"] is None, "it is here already"
+
+    await asked(hub, "migrate.undo")
+    assert hub.sessions.get("agent:main:claude:c1") is None

@@ -20,10 +20,16 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 PATH = "/settings/move"
 SOURCES: Mapping[str, Phrase] = {
     "home-assistant": phrase("Home Assistant"),
+    "openclaw": phrase("OpenClaw"),
+    "claude": phrase("Claude"),
+    "chatgpt": phrase("ChatGPT"),
 }
 """What can be moved from, and its name."""
 WHERE: Mapping[str, Phrase] = {
     "home-assistant": phrase("The folder with its configuration.yaml, or a copy of it, on the computer of the hub."),
+    "openclaw": phrase("Its folder .openclaw, or a copy of it, on the computer of the hub. Stop OpenClaw first."),
+    "claude": phrase("The .zip of your data export, on the computer of the hub. Conversations come archived."),
+    "chatgpt": phrase("The .zip of your data export, on the computer of the hub. Conversations come archived."),
 }
 KINDS: Mapping[str, Phrase] = {
     "automation": phrase("Automations"),
@@ -41,6 +47,19 @@ KINDS: Mapping[str, Phrase] = {
     "integration": phrase("Integrations"),
     "section": phrase("Other settings"),
     "dashboard": phrase("Dashboards"),
+    "provider": phrase("Providers of models"),
+    "model": phrase("Models"),
+    "channel": phrase("Channels"),
+    "sender": phrase("Who may write"),
+    "agent": phrase("Agents"),
+    "workspace": phrase("Files of the workspace"),
+    "binding": phrase("Bindings"),
+    "skill": phrase("Skills"),
+    "job": phrase("Scheduled jobs"),
+    "heartbeat": phrase("Heartbeat"),
+    "webhook": phrase("Webhooks"),
+    "device": phrase("Devices"),
+    "conversation": phrase("Conversations"),
     "file": phrase("Files that cannot be read"),
 }
 GROUPS = (

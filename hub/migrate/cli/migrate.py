@@ -69,6 +69,65 @@ def home_assistant(folder: str, home: Path, **given: Any) -> None:
     _move("home-assistant", folder, home, **given)
 
 
+@command.command("openclaw")
+@click.argument("folder", metavar="DIR")
+@_secrets
+@click.option("--off", is_flag=True, help="Bring scheduled jobs switched off.")
+@_plan_only
+@_all
+@_yes
+@home_option
+@json_option
+def openclaw(folder: str, home: Path, **given: Any) -> None:
+    """Bring the state of an OpenClaw over: models, channels, agents, workspaces, skills and scheduled jobs.
+
+    DIR is ~/.openclaw, or a copy of it. Stop OpenClaw first: a bot answers in one program at a time.
+
+    Example:
+      homarus migrate openclaw ~/.openclaw --plan
+      homarus migrate openclaw ~/.openclaw --secrets
+    """
+    _move("openclaw", folder, home, **given)
+
+
+@command.command("claude")
+@click.argument("file", metavar="FILE")
+@_agent
+@_plan_only
+@_all
+@_yes
+@home_option
+@json_option
+def claude(file: str, home: Path, **given: Any) -> None:
+    """Bring the conversations of Claude's data export over, archived.
+
+    FILE is the .zip that came by mail, or its conversations.json. What Claude remembers comes by homarus memory import.
+
+    Example:
+      homarus migrate claude ~/Downloads/claude-export.zip
+    """
+    _move("claude", file, home, **given)
+
+
+@command.command("chatgpt")
+@click.argument("file", metavar="FILE")
+@_agent
+@_plan_only
+@_all
+@_yes
+@home_option
+@json_option
+def chatgpt(file: str, home: Path, **given: Any) -> None:
+    """Bring the conversations of ChatGPT's data export over, archived.
+
+    FILE is the .zip that came by mail, or its conversations.json.
+
+    Example:
+      homarus migrate chatgpt ~/Downloads/chatgpt-export.zip
+    """
+    _move("chatgpt", file, home, **given)
+
+
 @command.command("undo")
 @click.option("--force", is_flag=True, help="Put back files that were changed since, too.")
 @_yes
@@ -198,6 +257,8 @@ def _print_plan(plan: Mapping[str, Any], *, show_all: bool) -> None:
     click.echo("")
     for name in writes["files"]:
         click.echo(f"Writes {name}")
+    if writes["sessions"]:
+        click.echo(f"Adds {_count(writes['sessions'], 'conversation')}, archived")
     if writes["secrets"]:
         click.echo(f"Adds to secrets.yaml: {', '.join(writes['secrets'])}")
     for each in (*plan["errors"], *plan["notes"]):
