@@ -38,6 +38,10 @@ OTHER_MEANINGS = frozenset(
 )
 
 
+OF_OTHERS = "migrate/"
+"""The folder that knows the words of the programs that one moves in from, which are those of integrations too."""
+
+
 def named(root: Path, domains: frozenset[str]) -> set[tuple[str, str]]:
     """Return each file below `root` with a domain that one of its string literals is."""
     texts = {path: path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
@@ -52,7 +56,8 @@ def named(root: Path, domains: frozenset[str]) -> set[tuple[str, str]]:
 
 
 def test_no_string_of_the_hub_is_the_domain_of_an_integration() -> None:
-    assert named(HUB, frozenset(find(None)) - WORDS) - OTHER_MEANINGS == set()
+    found = named(HUB, frozenset(find(None)) - WORDS) - OTHER_MEANINGS
+    assert {(path, word) for path, word in found if not path.startswith(OF_OTHERS)} == set()
 
 
 def test_a_domain_in_a_string_is_found(tmp_path: Path) -> None:

@@ -201,6 +201,20 @@ def test_without_consent_no_secret_is_in_the_plan(theirs: Path, home: Path) -> N
     assert check_home(home).errors == []
 
 
+def test_the_last_changes_of_a_program_that_did_not_end_are_read(theirs: Path, home: Path) -> None:
+    path = theirs / "state" / "openclaw.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("pragma journal_mode = wal")
+    database.execute("insert into channel_pairing_allow_entries values ('telegram', 'default', '333', 1)")
+    database.commit()
+    before = sorted(each.name for each in path.parent.iterdir())
+    move = planned(theirs, home)
+    assert sorted(each.name for each in path.parent.iterdir()) == before, "nothing is written there"
+    database.close()
+
+    assert item(move, "sender", "telegram: telegram:user:333").verdict is Verdict.TAKEN
+
+
 def test_what_does_not_come_says_why(theirs: Path, home: Path) -> None:
     move = planned(theirs, home)
 

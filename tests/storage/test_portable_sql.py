@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OWN_SQLITE = ("hub/storage", "integrations/memory/notes/index", "integrations/memory/chroma")
-"""Know SQLite by design: the databases of the hub, and the index of the memory, which is built again when lost."""
+OWN_SQLITE = (
+    *("hub/storage", "integrations/memory/notes/index", "integrations/memory/chroma"),
+    "hub/migrate/openclaw",
+)
+"""Know SQLite by design: the databases of the hub, the index of the memory, which is built again when lost, and a
+reader of the database of another program."""
 SQL_METHODS = ("execute", "executemany", "executescript")
 NOT_PORTABLE = re.compile(
     r"\b(INSERT|UPDATE)\s+OR\s+\w+|\bREPLACE\s+INTO\b|\browid\b|\b_rowid_\b|\bPRAGMA\b|\bAUTOINCREMENT\b|\bsqlite_\w+"

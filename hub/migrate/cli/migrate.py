@@ -19,11 +19,21 @@ from hub.storage.instance_lock import read_running
 
 CALL_LIMIT_S = 900.0
 VERDICTS = {
-    "taken": "comes along",
-    "waits": "comes along, and waits for what is not here",
-    "there": "is here already",
-    "left": "stays there",
-    "refused": "is refused",
+    "taken": "Comes along",
+    "waits": "Comes along, and waits for what is not here",
+    "there": "Is here already",
+    "left": "Stays there",
+    "refused": "Cannot run here as it is written",
+}
+WORDS = {"workspace": "file of a workspace", "job": "scheduled job", "model": "choice of a model", "sender": "person"}
+PLURALS = {
+    "person": "people",
+    "sender": "people who may write",
+    "workspace": "files of workspaces",
+    "job": "scheduled jobs",
+    "model": "choices of models",
+    "mqtt": "brokers",
+    "location": "facts of the home",
 }
 SHOWN_LIMIT = 12
 """Things of one kind and verdict that are listed without --all."""
@@ -241,7 +251,7 @@ def _print_plan(plan: Mapping[str, Any], *, show_all: bool) -> None:
         kinds = {kind: found[verdict] for kind, found in plan["counts"].items() if found.get(verdict)}
         if not kinds:
             continue
-        click.echo(f"\n{sum(kinds.values())} {told}: {_sum(kinds)}")
+        click.echo(f"\n{told} ({sum(kinds.values())}): {_sum(kinds)}")
         for kind, count in kinds.items():
             of_kind = [each for each in plan["items"] if (each["kind"], each["verdict"]) == (kind, verdict)]
             if verdict in ("taken", "there") and not show_all:
@@ -270,7 +280,7 @@ def _sum(counts: Mapping[str, int]) -> str:
 
 
 def _count(count: int, kind: str) -> str:
-    return f"{count} {kind}{'s' if count != 1 and kind != 'people' else ''}"
+    return f"{count} {PLURALS.get(kind, f'{kind}s') if count != 1 else WORDS.get(kind, kind)}"
 
 
 def _plain(text: str) -> str:

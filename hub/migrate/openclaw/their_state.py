@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from hub.security.root import Root
 CONFIGURATION = "openclaw.json"
 DATABASE = "state/openclaw.sqlite"
 FILE_LIMIT_BYTES = 8 * 1024 * 1024
+DATABASE_LIMIT_BYTES = 512 * 1024 * 1024
 INCLUDE_DEPTH = 10
 ROWS_LIMIT = 5_000
 FOLDER_LIMIT = 5_000
@@ -47,6 +49,7 @@ class TheirState:
                 )
             )
         self.unset: set[str] = set()
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
         self.environment: dict[str, str] = {}
         raw = self._file(CONFIGURATION, 0)
         if not isinstance(raw, dict):
@@ -67,12 +70,20 @@ class TheirState:
         return value if isinstance(value, dict) else {}
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return rows of its database, which is opened for reading; none when it has no such table."""
-        if not self.root.is_file(DATABASE):
+        """Return rows of its database, of which a copy is opened; none when it has no such table."""
+        if self._copy is None:
+            self._copy = tempfile.TemporaryDirectory(prefix="homarus-move-")
+            for end in ("", "-wal"):  # the last changes of a program that did not end are in the second
+                try:
+                    data = self.root.read_bytes(DATABASE + end, DATABASE_LIMIT_BYTES)
+                except (OSError, HubError):
+                    continue
+                Path(self._copy.name, f"copy.sqlite{end}").write_bytes(data)
+        path = Path(self._copy.name, "copy.sqlite")
+        if not path.exists():
             return []
-        uri = f"file:{(self.folder / DATABASE).as_posix()}?mode=ro"
         try:
-            with closing(sqlite3.connect(uri, uri=True, timeout=5)) as connection:
+            with closing(sqlite3.connect(path)) as connection:
                 return connection.execute(query).fetchmany(ROWS_LIMIT)
         except sqlite3.Error:
             return []
