@@ -24,7 +24,7 @@ class Invocations:
     """Runs invocations.
 
     Args:
-        handlers: By command, all that is offered.
+        handlers: The handlers of all offered commands, by command.
         node_id: The id of this node.
     """
 

@@ -164,7 +164,7 @@ async def test_a_route_is_imported_with_its_first_request() -> None:
 
     assert match is not None
     assert (match.route.scope, match.route.body, doors.imports) == (WRITE, None, 0)
-    whole = [await table.loaded(match) for _ in range(2)]
+    whole = [await table.load(match) for _ in range(2)]
     assert [(each.route.body, each.params) for each in whole] == [(BODY, {"name": "front"})] * 2
     assert doors.imports == 1
 

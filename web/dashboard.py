@@ -134,7 +134,7 @@ class Dashboard:
         self._unsubscribe: list[Unsubscribe] = []
         if self._live_chat is not None:
             self._notices = self._make_notices()
-            told = self._notices.answered
+            told = self._notices.notify_answer
             marks = UnreadMarks(hub.bus, self._live, hub.sessions, self._tasks, hub.channels.is_home, told)
             self._unsubscribe += [marks.close, self._notices.close]
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
@@ -478,7 +478,7 @@ class Dashboard:
         self._live.changed("waiting")
         if self._live_chat is not None and (approval := await self._hub.approvals.get(event.data["id"])) is not None:
             await self._live_chat.show_ask(approval)
-            self._notices.asked(approval)
+            self._notices.notify_question(approval)
 
     def _sent(self, event: Event) -> None:
         self._live.changed_all("sessions")

@@ -259,7 +259,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
             return
         theirs = tuple(call for call in turn.calls if ports.of_client(call))
         ours = [call for call in turn.calls if call not in theirs] if theirs else turn.calls
-        spent = spent.called(len(turn.calls))
+        spent = spent.with_tool_calls(len(turn.calls))
         repeated: Repetition | None = None
         async with aclosing(_tools(ports, ours)) as ended:
             async for done in ended:

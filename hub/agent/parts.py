@@ -98,7 +98,7 @@ class RunDependencies(Struct, frozen=True):
         """Record a model call that is not a step of a run, and count it in the budgets.
 
         Args:
-            spender: Whose budgets pay; an empty run or session key is none.
+            spender: Whose budgets pay; an empty run or session key is ignored.
             model: Which model answered.
             usage: The usage of the call.
         """

@@ -73,7 +73,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
         run.session = session
         if session.session_id != before.session_id:
             transcript = await parts.sessions.open_transcript(session)
-    if not request.results and not parts.conversations.knows(session.session_id, transcript):
+    if not request.results and not parts.conversations.is_prepared(session.session_id, transcript):
         await transcript.repair(ts_ms=parts.now_ms())
     return parts.conversations.of(session.session_id, transcript, parts.workspaces.zone())
 

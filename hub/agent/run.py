@@ -195,7 +195,7 @@ class AgentRun:
             self.task.cancel()
         return True
 
-    def stopped(self) -> RunOutcome | None:
+    def take_stop_outcome(self) -> RunOutcome | None:
         """Return the outcome passed to `stop`, and uncancel the task; None when the hub itself stops.
 
         Called in the run's task where it was cancelled.
@@ -205,7 +205,7 @@ class AgentRun:
             task.uncancel()
         return self._stopped
 
-    def shown(self) -> ActiveRun:
+    def snapshot(self) -> ActiveRun:
         """Return the run as plain data."""
         return ActiveRun(
             self.request.run_id,

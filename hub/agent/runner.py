@@ -162,7 +162,7 @@ class AgentRunner:
 
     def active(self) -> list[ActiveRun]:
         """Return the queued and running runs, oldest first."""
-        return [active.shown() for active in self._active.values()]
+        return [active.snapshot() for active in self._active.values()]
 
     def trace(self, run_id: str) -> dict[str, Any] | None:
         """Return the trace of a queued or running run, as plain data; None for any other."""
@@ -230,7 +230,7 @@ class AgentRunner:
         """Return the result of an ended run; delivers one that a crash interrupted before its end was stored."""
         run_id = request.run_id
         if (answered := self._undelivered.get(run_id)) is not None:
-            await self._db.write(self._runs.ended(request, request.context, answered))
+            await self._db.write(self._runs.mark_ended(request, request.context, answered))
             self._undelivered.pop(run_id, None)
             self._remember(answered)
             return answered
@@ -269,7 +269,7 @@ class AgentRunner:
             return RunOutcome.failed(error)
         except asyncio.CancelledError:
             run.phase = Phase.ENDING
-            if (stopped := run.stopped()) is None:
+            if (stopped := run.take_stop_outcome()) is None:
                 raise
             return stopped
         return None
@@ -287,7 +287,7 @@ class AgentRunner:
             parts.bus.fire("run_started", {**run.facts, "model": run.model}, run.context)
             return await work(parts, run, self._record_start(run))
         except asyncio.CancelledError:
-            if (stopped := run.stopped()) is None:
+            if (stopped := run.take_stop_outcome()) is None:
                 await leave(parts, run)
                 raise
             return stopped
@@ -312,7 +312,7 @@ class AgentRunner:
         unless this run created it. Then there are no waiters.
         """
         request, session = run.request, run.session
-        write = self._runs.started(request, run.context, session.session_id if session is not None else None)
+        write = self._runs.mark_started(request, run.context, session.session_id if session is not None else None)
         self._db.post(write)
         if run.ephemeral or (request.kind == "message" and not run.is_new):
             return None
@@ -336,7 +336,7 @@ class AgentRunner:
             Unavailable: The disk does not have its transcript; nothing was written.
         """
         request = run.request
-        ended = self._runs.ended(request, run.context, result)
+        ended = self._runs.mark_ended(request, run.context, result)
         unsynced: list[Unavailable] = []
 
         def write(connection: SqlConnection) -> None:

@@ -185,8 +185,8 @@ class _Deltas:
 def _count_turn(parts: RunDependencies, run: AgentRun, event: TurnEnded) -> None:
     usage = event.turn.usage
     counted = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    run.conversation.note_measured(counted, run.context_tokens)
-    run.trace.used(usage)
+    run.conversation.calibrate(counted, run.context_tokens)
+    run.trace.record_usage(usage)
     run.trace.model_ended()
     _charge(parts, run, Spending(1, event.spent.tokens - run.spent.tokens, usage.cost_usd or 0.0))
     run.spent = event.spent
@@ -284,7 +284,7 @@ def _partial(parts: RunDependencies, run: AgentRun, status: str) -> list[Transcr
         run.spent = run.spent.plus(usage, 0)
         _charge(parts, run, Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
         run.calls.append((run.model, usage))
-        run.trace.used(usage)
+        run.trace.record_usage(usage)
     return [record.assistant_entry(parts, run, message, usage, {"status": status})]
 
 
@@ -453,7 +453,7 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
     taint = conversation.taint()
     run.heard_outside = run.heard_outside or info.program or taint.is_heard(config.speaker)
     run.tainted = run.tainted or taint.restricts(config.speaker, run.request.run_id)
-    on_sent = run.trace.sent(run.context_tokens, len(window.messages))
+    on_sent = run.trace.record_request(run.context_tokens, len(window.messages))
     specs = _specs(parts, run, resolved.ref)
     _publish_input(parts, run, resolved.ref, window.messages, specs)
     request = ModelRequest(
@@ -565,13 +565,13 @@ def _attempted(run: AgentRun, attempt: Attempt) -> None:
     failed, run.asked = run.asked, attempt.candidate
     run.model = attempt.candidate.ref
     if attempt.error is None:
-        run.trace.asked(attempt.candidate.ref)
+        run.trace.model_started(attempt.candidate.ref)
         run.fell_back = None
         if attempt.candidate.instead_of is not None:
             _fall_back(run, attempt.candidate.instead_of, attempt.candidate)
         return
     before, now = _model_name(run, failed), _model_name(run, attempt.candidate)
-    run.trace.asked_again(before, attempt.error, attempt.delay_s, attempt.candidate.ref)
+    run.trace.model_retried(before, attempt.error, attempt.delay_s, attempt.candidate.ref)
     if failed is not attempt.candidate:
         reason = str(attempt.error.details.get("status") or attempt.error.code)
         named = {"model": before, "reason": reason, "instead": now}

@@ -116,7 +116,7 @@ class AutomationComponent(Component):
                 blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )
-        self.engine.parts.ids.named = needs.entities.registry.named
+        self.engine.parts.ids.named = needs.entities.registry.local_id
         self._makers = AutomationMakers(
             needs.storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
         )

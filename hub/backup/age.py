@@ -88,7 +88,7 @@ class AgeReader:
 
     Raises:
         WrongPassphrase: The passphrase is another one.
-        BackupDamaged: The head of the file is none that a passphrase makes.
+        BackupDamaged: The header of the file is not that of a passphrase-encrypted file.
     """
 
     def __init__(self, source: BinaryIO, passphrase: str) -> None:

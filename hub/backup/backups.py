@@ -196,7 +196,7 @@ class Backups:
         """Remember a state; blocks."""
         write_atomic(self.home.storage / STATE_FILE, msgspec.json.encode(state))
 
-    async def known(self) -> tuple[list[KnownBackup], dict[str, str]]:
+    async def find_all(self) -> tuple[list[KnownBackup], dict[str, str]]:
         """Return the backups, the newest first, and the places that did not answer with their reasons."""
         found: dict[str, KnownBackup] = {}
         failed: dict[str, str] = {}
@@ -311,14 +311,14 @@ class Backups:
         """Schedule a return to the home that the last restore replaced: the next start applies it.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         found = await asyncio.to_thread(replaced_home, self.home)
         if found is None:
             raise NotFound("there is no earlier home to go back to; one is kept for a week after a restore")
         await asyncio.to_thread(commit, self.home, self._stamp(), self._stays(), found.name)
 
-    async def forget_replaced(self, *, older_than_s: float = 0.0) -> bool:
+    async def delete_replaced_home(self, *, older_than_s: float = 0.0) -> bool:
         """Delete the home that the last restore replaced; return whether there was one of that age."""
         if deleted := await asyncio.to_thread(self._forget_replaced, older_than_s):
             self._changed()
@@ -333,7 +333,7 @@ class Backups:
         """
         if parse_name(name) is None:
             raise InvalidRequest(f"{name[:100]!r} is not the name of a backup; homarus backup list shows them")
-        known, _ = await self.known()
+        known, _ = await self.find_all()
         found = next((each for each in known if each.name == name), None)
         if found is None:
             raise NotFound(f"there is no backup {name}")
@@ -443,7 +443,7 @@ class Backups:
                 raise NotFound(f"there is no file {source}")
             return Path(source)
         if source == UPLOAD:
-            return self.uploaded()
+            return self.last_upload()
         if parse_name(source) is None:
             raise NotFound(f"there is no backup {source[:100]}; homarus backup list shows them")
         local = self.folder / source
@@ -460,11 +460,11 @@ class Backups:
         """Return the path for an uploaded archive; an earlier one is deleted."""
         return self._room_for(UPLOAD)
 
-    def uploaded(self) -> Path:
+    def last_upload(self) -> Path:
         """Return the archive that was uploaded last.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         path = self.home.storage / RESTORE / UPLOAD
         if not path.is_file():

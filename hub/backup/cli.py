@@ -96,7 +96,7 @@ def list_(home: Path, as_json: bool) -> None:
         found = HubClient(home).call("backup.list", timeout_s=CALL_LIMIT_S)
         rows, failed = found["backups"], found["failed"]
     else:
-        known, failed = _here(home, lambda backups: backups.known(), as_json=True)
+        known, failed = _here(home, lambda backups: backups.find_all(), as_json=True)
         rows = [
             {
                 "name": each.name,

@@ -81,7 +81,7 @@ class BackupComponent(Component):
     def _load_methods(self) -> Iterable[Method]:
         from hub.backup.methods import BackupMethods
 
-        return BackupMethods(self._backups, self._base.tasks, self._next_ms, self.backed_up, self._restart).methods()
+        return BackupMethods(self._backups, self._base.tasks, self._next_ms, self.make_backup, self._restart).methods()
 
     def _load(self) -> Callable[[], Backups]:
         from hub.backup.backups import Backups, BackupSettings
@@ -131,9 +131,9 @@ class BackupComponent(Component):
         now_ms = int(self._base.clock.time() * 1000)
         await asyncio.to_thread(backups.remember, replace(state, due_ms=now_ms))
         with suppress(HubError):  # the repair says why; the next time comes
-            await self.backed_up()
+            await self.make_backup()
 
-    async def backed_up(self) -> Mapping[str, Any]:
+    async def make_backup(self) -> Mapping[str, Any]:
         """Make a backup and return its outcome.
 
         Raises:
@@ -150,7 +150,7 @@ class BackupComponent(Component):
         return found
 
     async def _serve(self, call: ServiceCall) -> Mapping[str, Any]:
-        return await self.backed_up()
+        return await self.make_backup()
 
     async def _look_after(self) -> None:
         """Delete expired homes after a restore, and raise or clear the repairs."""
@@ -158,7 +158,7 @@ class BackupComponent(Component):
 
         backups = await self._backups.get()
         await asyncio.to_thread(backups.drop_old)
-        await backups.forget_replaced(older_than_s=REPLACED_KEPT_S)
+        await backups.delete_replaced_home(older_than_s=REPLACED_KEPT_S)
         state, repairs = await asyncio.to_thread(backups.state), self._base.repairs
         if state.last is not None and state.last.error:
             title = (

@@ -92,7 +92,7 @@ class BackupMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         backups = await self._owned(call)
-        found, failed = await backups.known()
+        found, failed = await backups.find_all()
         titles = {LOCAL: str(backups.folder)} | {each.kind: each.title for each in backups.places()}
         shown = [
             {
@@ -146,7 +146,7 @@ class BackupMethods:
 
     async def _forget(self, call: MethodCall) -> Mapping[str, Any]:
         backups = await self._owned(call)
-        return {"deleted": await backups.forget_replaced()}
+        return {"deleted": await backups.delete_replaced_home()}
 
     async def _delete(self, call: MethodCall) -> Mapping[str, Any]:
         backups = await self._owned(call)

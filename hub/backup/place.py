@@ -83,7 +83,7 @@ class PlaceRequests:
 
         Args:
             path: A file that is sent.
-            missing: Whether an answer of 404 is none to complain about.
+            missing: Whether a 404 answer is accepted.
 
         Raises:
             BackupFailed: The server refuses it; the message says how to solve that.

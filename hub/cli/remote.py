@@ -17,7 +17,7 @@ _SCHEMES = {"wss": True, "https": True, "ws": False, "http": False}
 
 
 class RemoteHome:
-    """Stands in for a home directory, for a hub on another machine: it has an address, and no files.
+    """Represents a hub on another machine in place of a home directory: an address, and no files.
 
     Args:
         host: Name or address.

@@ -233,7 +233,7 @@ class _Check:
     def _entries(self, section: Section, checker: SectionCheck, entries: ConfigMapping) -> None:
         values: dict[str, Any] = {}
         for name, entry in entries.items():
-            found = self._cache.validated(section, entry) or checker.named(entry, name)
+            found = self._cache.validated(section, entry) or checker.validate_entry(entry, name)
             if found.broken:
                 self._break_item(section.name, name, found.errors)
                 continue

@@ -118,7 +118,7 @@ class FilesEditor:
 
         Raises:
             InvalidRequest: The file may not be edited.
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         data = self._data(_allowed(name))
         try:
@@ -271,7 +271,7 @@ class FilesEditor:
         self.write_file(SECRETS_FILE, text, self.read_file(SECRETS_FILE, admin=True)[1])
 
     def remove_secret(self, name: str) -> None:
-        """Remove a value of secrets.yaml that no file names any more; one that is not there is none."""
+        """Remove a value of secrets.yaml that no file uses any more; a missing one is no error."""
         if name not in self.secret_names():
             return
         if any(name in _NAMED.findall(self._text(file)) for file in self.names() if file != SECRETS_FILE):

@@ -58,7 +58,7 @@ class SectionCheck:
             return Validated(None, found.errors, broken=True)
         return Validated(found.value[0], secrets=found.secrets)
 
-    def named(self, value: Any, name: str) -> Validated:
+    def validate_entry(self, value: Any, name: str) -> Validated:
         """Validate one entry of the section's mapping, as a mapping of one."""
         found = self._check({name: value}, (self._section.name,), self._section.schema)
         if found.broken or not isinstance(found.value, dict) or len(found.value) != 1:

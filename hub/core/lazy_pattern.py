@@ -14,7 +14,7 @@ class _Sub(Protocol):
 
 
 class LazyPattern:
-    """Stands in for `re.compile(source, flags)`; compiles on first use, and has the expression's own methods then.
+    """A lazy `re.compile(source, flags)`: compiled on first use, with the methods of a compiled expression.
 
     Args:
         source: The regular expression; `findall` is for those with one group at most.

@@ -1,6 +1,6 @@
 """Secrets: values that do not print, and text that is hidden because of its origin.
 
-It lives on the ground floor because schemas (`hub.core.schema.secret`) make it; redaction is in `hub/security`.
+It is in `hub/core` because schemas (`hub.core.schema.secret`) make it; redaction is in `hub/security`.
 """
 
 from __future__ import annotations

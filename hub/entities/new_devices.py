@@ -31,7 +31,7 @@ def accept(registry: HomeRegistry, id: str) -> str:
     """Let agents use a new device, or a new entity without one; return its name.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
     """
     if id in registry.entities:
         return registry.name_of(registry.update("entity", id, new=False))

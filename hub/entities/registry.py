@@ -78,7 +78,7 @@ class HomeRegistry:
         for device in self.devices.values():
             self._index(device)
 
-    def named(self, id: str) -> str | None:
+    def local_id(self, id: str) -> str | None:
         """Return the id of our entity or device for an id of ours or of a bridged registry; None when there is none."""
         known = (*self._by_unique_id.items(), *self._by_identifier.items())
         return id if id in self.devices else next((found for (_, each), found in known if each == id), None)

@@ -90,7 +90,7 @@ class Targets:
             raise InvalidRequest(f"expected a target, one of {', '.join(TARGET_KEYS)}")
         for key in ("entity_id", "device_id"):
             if key in ids:
-                ids[key] = [self._registry.named(id) or id if REGISTRY_ID.fullmatch(id) else id for id in ids[key]]
+                ids[key] = [self._registry.local_id(id) or id if REGISTRY_ID.fullmatch(id) else id for id in ids[key]]
         for key, kind in _KINDS.items():
             for id in ids.get(key, ()):
                 self._registry.require(kind, id)

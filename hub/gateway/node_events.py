@@ -34,7 +34,7 @@ class NodeEvents:
         """Handle an event; return the protocol's answer."""
         answer = {"ok": True, "event": name, "handled": True}
         if name == "node.host.stats":
-            stats = self._sensors.report(self._nodes.surfaces.known(node.id), data)
+            stats = self._sensors.report(self._nodes.surfaces.require(node.id), data)
             if stats is None:
                 return answer | {"handled": False, "reason": "invalid_payload"}
             stats["updatedAtMs"] = int(self._gateway.clock.time() * 1000)
@@ -43,7 +43,7 @@ class NodeEvents:
             self._gateway.push(Push("node.hostStats", payload, scope=READ, droppable=True))
             return answer | {"reason": "updated"}
         if name == "node.presence.alive":
-            self._nodes.seen(node.id, "alive")
+            self._nodes.record_activity(node.id, "alive")
             return answer | {"reason": "persisted"}
         if name in ("voice.transcript", "agent.request"):
             return await self._say(node, name, data)

@@ -45,7 +45,7 @@ _OPTIONAL = ("tokens_after", "error")
 def observe_bus(bus: EventBus, hooks: Hooks) -> None:
     """Call hooks for events of the bus, which are heard while somebody wants the hook."""
     for type, payload, where in _OBSERVED:
-        hooks.while_wanted(payload.hook, partial(bus.listen, type, _observer(hooks, payload), where))
+        hooks.while_handled(payload.hook, partial(bus.listen, type, _observer(hooks, payload), where))
 
 
 def _observer(hooks: Hooks, payload: type[HookPayload]) -> Any:

@@ -96,7 +96,7 @@ class Hooks:
 
         return remove
 
-    def while_wanted(self, name: str, begin: Callable[[], Callable[[], None]]) -> None:
+    def while_handled(self, name: str, begin: Callable[[], Callable[[], None]]) -> None:
         """Call `begin` when a hook gets its first handler, and what it returned when the last one is gone."""
         self._sources.setdefault(name, []).append(begin)
         if name in self._hooks:

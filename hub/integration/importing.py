@@ -102,7 +102,7 @@ def clear_bytecode(found: CatalogEntry) -> None:
 
 
 def _parent_package(found: CatalogEntry) -> None:
-    """Make the package that custom integrations live in, so that relative imports within them work."""
+    """Make the parent package of custom integrations, so that relative imports within them work."""
     parent = sys.modules.get(CUSTOM_FOLDER)
     folder = str(found.path.parent)
     if parent is None:

@@ -60,7 +60,7 @@ class ChannelAccounts:
 
     def all(self) -> list[dict[str, Any]]:
         """Return every configured or logged-in account with its status, by channel and name."""
-        found = {(domain, name): self._down(domain, name) for domain, name in self.configured()}
+        found = {(domain, name): self._down(domain, name) for domain, name in self.configured_accounts()}
         for attached in self._channels.all():
             channel = attached.channel
             if self._channels.is_home(channel.name):
@@ -72,7 +72,7 @@ class ChannelAccounts:
             }
         return [found[key] for key in sorted(found)]
 
-    def configured(self) -> list[tuple[str, str]]:
+    def configured_accounts(self) -> list[tuple[str, str]]:
         """Return channel and name of every account in the configuration."""
         return [(domain, name) for domain in self._domains() for name in self._written(domain)]
 

@@ -76,7 +76,7 @@ class ModelAccounts:
         """Forget a credential that was added.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         await self._store.remove(provider, id)
         self._models.reread()
@@ -132,7 +132,9 @@ class ModelAccounts:
             for info in await self._models.list():
                 listed.setdefault(info.provider, []).append(info.id)
         problems = self._models.problems()
-        running = await asyncio.gather(*(self._models.pool.listed_at(name, url) for name, url in LOCAL_SERVERS.items()))
+        running = await asyncio.gather(
+            *(self._models.pool.list_models_at(name, url) for name, url in LOCAL_SERVERS.items())
+        )
         found_here = [
             {"provider": name, "base_url": url, "models": found}
             for (name, url), found in zip(LOCAL_SERVERS.items(), running, strict=True)

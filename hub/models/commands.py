@@ -69,7 +69,7 @@ class SettingCommands:
         async def set_(call: CommandCall) -> str | CommandReply:
             if not call.arguments:
                 return self._shown(setting, call)
-            return await self._keep(setting, call, setting.kept(call.word))
+            return await self._keep(setting, call, setting.stored_value(call.word))
 
         shown = {kept: value for value, kept in setting.values.items() if kept in (value, None)}
         return ChatCommand(
@@ -126,7 +126,7 @@ class SettingCommands:
             shown = self._shown(setting, call)
             lines = say("usage.lines", language, input=use.input_tokens, output=use.output_tokens, turns=session.turns)
             return CommandReply(f"{lines}\n{shown.text}", shown.menu)
-        return await self._keep(setting, call, setting.kept(call.word))
+        return await self._keep(setting, call, setting.stored_value(call.word))
 
     async def _queue(self, call: CommandCall) -> str | CommandReply:
         setting = SETTINGS["queue"]

@@ -146,7 +146,7 @@ class Cooldowns:
             wait = _wait_s(kind, failures, None) if wait_s is None else wait_s
             self._keep(CooldownPlace(provider, credential, model), Cooldown(kind, failures, since, wait, key))
 
-    def failed(self, place: CooldownPlace, error: ModelError, key: str) -> None:
+    def record_failure(self, place: CooldownPlace, error: ModelError, key: str) -> None:
         """Record a failed call; a failure of the whole credential counts for all its models."""
         if isinstance(error, BillingError) or (isinstance(error, AuthError) and error.details.get("status") != 403):
             place = CooldownPlace(place.provider, place.credential)
@@ -166,7 +166,7 @@ class Cooldowns:
             )
         )
 
-    def succeeded(self, place: CooldownPlace) -> None:
+    def record_success(self, place: CooldownPlace) -> None:
         """Clear the cooldowns that a successful call has disproved."""
         for each in (place, CooldownPlace(place.provider, place.credential)):
             if each in self.found:

@@ -124,7 +124,7 @@ class ModelCredentials:
         """Return one credential.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         found = self._kept.get((provider, id))
         if found is None:
@@ -150,7 +150,7 @@ class ModelCredentials:
         """Remove one credential.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
             StorageError: The file cannot be written.
         """
         async with self._locked():

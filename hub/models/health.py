@@ -47,11 +47,11 @@ class Health(Struct):
             return Rest(failing_s, "failing")
         return cooldown
 
-    def succeeded(self, model: str) -> None:
+    def record_success(self, model: str) -> None:
         """Record a successful call."""
         self.last_ok = self.clock.time()
         if self.cooldowns.found:
-            self.cooldowns.succeeded(self._place(model))
+            self.cooldowns.record_success(self._place(model))
         if self.error is None:
             return
         self.failures = 0
@@ -59,9 +59,9 @@ class Health(Struct):
         self.error = None
         self.forget()
 
-    def failed(self, model: str, error: ModelError) -> None:
+    def record_failure(self, model: str, error: ModelError) -> None:
         """Record a failed call; a failure caused by the request says nothing about the provider."""
-        self.cooldowns.failed(self._place(model), error, self._key)
+        self.cooldowns.record_failure(self._place(model), error, self._key)
         match error:
             case AuthError():
                 self._tell(

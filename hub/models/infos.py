@@ -78,11 +78,11 @@ class ModelInfos:
             del self._infos[next(iter(self._infos))]
         return info
 
-    def known(self, config: ProviderConfig) -> list[ModelInfo]:
+    def catalog_models(self, config: ProviderConfig) -> list[ModelInfo]:
         """Return the catalog's models of a provider."""
         return known_models(_catalog_name(config))
 
-    async def listed(self, config: ProviderConfig, provider: ModelProvider) -> tuple[ModelInfo, ...]:
+    async def listed_models(self, config: ProviderConfig, provider: ModelProvider) -> tuple[ModelInfo, ...]:
         """Return the provider's own list, cached for ten minutes; empty if it does not answer in 5 s."""
         async with self._asking.setdefault(config.name, asyncio.Lock()):
             kept = self._listings.get(config.name)

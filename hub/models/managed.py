@@ -99,7 +99,7 @@ class ManagedProvider:
                             yield ToolCallEvent(bound_call(event.call))
                             continue
                         if type(event) is StopEvent:
-                            self.health.succeeded(request.model)
+                            self.health.record_success(request.model)
                         yield event
                     return
                 except FormatError as error:
@@ -110,7 +110,7 @@ class ManagedProvider:
                     if isinstance(events, AsyncGenerator):
                         await events.aclose()
         except ModelError as error:
-            self.health.failed(request.model, error)
+            self.health.record_failure(request.model, error)
             raise
         except HubError:
             raise

@@ -111,7 +111,7 @@ class ProviderConfig(Struct, frozen=True):
         first = (DEFAULT_CREDENTIAL,) if self.api_key is not None or not self.credentials else ()
         return (*first, *(each.id for each in self.credentials))
 
-    def using(self, credential: str) -> ProviderConfig:
+    def with_credential(self, credential: str) -> ProviderConfig:
         """Return the same provider with one of its credentials as its key."""
         found = next((each for each in self.credentials if each.id == credential), None)
         if found is None:

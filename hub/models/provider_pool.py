@@ -144,7 +144,7 @@ class ProviderPool:
         """
         ids = credential_order(config, session_key, allowed)
         if not resolved.pinned:
-            return [replace(resolved, provider=self.provider(config.using(id)), credential=id) for id in ids]
+            return [replace(resolved, provider=self.provider(config.with_credential(id)), credential=id) for id in ids]
         if resolved.credential not in ids:
             raise AuthError(
                 f"This agent may not use the credential {resolved.credential} of {config.name} (agents[].credentials)."
@@ -153,18 +153,18 @@ class ProviderPool:
 
     def rest(self, config: ProviderConfig, model: str, credential: str) -> Rest | None:
         """Return how long a model rests with a credential."""
-        return self._health_of(config.using(credential)).rest(model)
+        return self._health_of(config.with_credential(credential)).rest(model)
 
-    async def listed(self, config: ProviderConfig) -> list[str]:
+    async def list_models(self, config: ProviderConfig) -> list[str]:
         """Return the provider's own list of models; empty if it does not answer."""
         try:
-            provider = self.provider(config.using(config.credential_ids[0]))
-            return [info.id for info in await self._infos.listed(config, provider)]
+            provider = self.provider(config.with_credential(config.credential_ids[0]))
+            return [info.id for info in await self._infos.listed_models(config, provider)]
         except HubError as error:
             _log.debug("models of %s: %s", config.name, error.message)
             return []
 
-    async def listed_at(self, name: str, base_url: str) -> list[str] | None:
+    async def list_models_at(self, name: str, base_url: str) -> list[str] | None:
         """Return the models of an OpenAI-compatible server; None if there is none at this address."""
         factory = self.factories.get(OPENAI_API)
         if factory is None:
@@ -194,7 +194,7 @@ class ProviderPool:
 
     def status(self, config: ProviderConfig) -> dict[str, Any]:
         """Return the health of a provider and each of its credentials, as plain data."""
-        each = [config.using(id) for id in config.credential_ids]
+        each = [config.with_credential(id) for id in config.credential_ids]
         managed = [found for one in each if (found := self.find(one)) is not None]
         return {
             "active_calls": sum(one.active for one in managed),

@@ -188,7 +188,7 @@ class ModelRegistry:
                 await self._probe.first_answer()
             choice = self._auto()
         config = self._providers[choice.provider]
-        config = config.using(choice.credential or config.credential_ids[0])
+        config = config.with_credential(choice.credential or config.credential_ids[0])
         provider = self.pool.provider(config)
         model_id = choice.model_id or await self._default_model(config, provider)
         resolved = self._made(config, provider, model_id, choice.reason, pinned=choice.credential is not None)
@@ -272,12 +272,12 @@ class ModelRegistry:
     def known(self, name: str) -> Sequence[str]:
         """Return the models of a provider that configuration or catalog name, and its default, without a request."""
         config = self._providers[name]
-        ids = (*(each.id for each in config.models), *(info.id for info in self._infos.known(config)))
+        ids = (*(each.id for each in config.models), *(info.id for info in self._infos.catalog_models(config)))
         return [*ids, *filter(None, [self._known_default(config)])]
 
     async def listed(self, name: str) -> Sequence[str]:
         """Return the provider's own list of models; empty if it does not answer."""
-        return await self.pool.listed(self._providers[name])
+        return await self.pool.list_models(self._providers[name])
 
     def describe(self, ref: str | None = None) -> dict[str, Any]:
         """Return the model of `ref` as plain data, without a request; `context_window` once it was used."""
@@ -342,7 +342,7 @@ class ModelRegistry:
         known = self._known_default(config)
         if known is not None:
             return known
-        listed = await self._infos.listed(config, provider)
+        listed = await self._infos.listed_models(config, provider)
         if listed:
             return listed[0].id
         problem = self._infos.problem(config.name)
@@ -372,7 +372,9 @@ class ModelRegistry:
     async def _models_of(self, config: ProviderConfig) -> Infos:
         if config.models:
             return [self._infos.info(config, model.id) for model in config.models]
-        ids = dict.fromkeys([*(info.id for info in self._infos.known(config)), *await self.pool.listed(config)])
+        ids = dict.fromkeys(
+            [*(info.id for info in self._infos.catalog_models(config)), *await self.pool.list_models(config)]
+        )
         if not ids and (default := self._known_default(config)):
             ids[default] = None
         return [self._infos.info(config, id) for id in ids]
@@ -411,7 +413,7 @@ class ModelRegistry:
         try:
             resolved = await self.resolve(None)
             _log.info("default model %s (%s)", resolved.ref, resolved.reason)
-            managed = self.pool.find(self._providers[resolved.info.provider].using(resolved.credential))
+            managed = self.pool.find(self._providers[resolved.info.provider].with_credential(resolved.credential))
             warm_up = getattr(managed.inner, WARM_UP, None) if managed is not None else None
             if warm_up is not None:
                 await warm_up()

@@ -67,7 +67,7 @@ class OfferedTools:
         """Replace the tools of a node with those that are permitted now."""
         self.withdraw(node_id)
         allowed = self._nodes.commands(node_id)
-        title = self._nodes.surfaces.known(node_id).title
+        title = self._nodes.surfaces.require(node_id).title
         added: list[Callable[[], None]] = []
         for each in offered:
             command = MCP_COMMAND if each.get("mcp") else each.get("command") or each["name"]

@@ -96,7 +96,7 @@ class NodeRecords:
         """Return a record, or None."""
         return self._records.get(id)
 
-    def requested(self, request_id: str) -> NodeRecord | None:
+    def by_request(self, request_id: str) -> NodeRecord | None:
         """Return the record with this pending request."""
         return next((each for each in self._records.values() if each.request and each.request.id == request_id), None)
 

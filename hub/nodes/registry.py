@@ -80,7 +80,7 @@ class NodeRegistry:
         """Replace the command rules; they apply from the next call on."""
         self.surfaces.rules = rules
         for connected in self.all():
-            self.surfaces.declare(connected.node, self.surfaces.known(connected.node.id))
+            self.surfaces.declare(connected.node, self.surfaces.require(connected.node.id))
 
     async def add(self, transport: NodeTransport) -> None:
         """Start a transport.
@@ -119,7 +119,7 @@ class NodeRegistry:
         node = self.get(id)
         return frozenset() if node is None else self.surfaces.commands(node)
 
-    def listed(self, record: NodeRecord) -> dict[str, Any]:
+    def node_data(self, record: NodeRecord) -> dict[str, Any]:
         """Return a node as the protocol lists it, whether it is connected or not."""
         id = record.id
         return node_data(record, self.commands(id), self.extra.get(id, {}), connected=id in self._nodes)
@@ -178,7 +178,7 @@ class NodeRegistry:
             NotFound: There is no such node.
             CommandNotAllowed: It may not be sent this command.
         """
-        record = self.surfaces.known(id)
+        record = self.surfaces.require(id)
         if not self.surfaces.may_queue(record, command):
             raise self.surfaces.refusal(record, self.get(id), command)
         return await self.work.add(id, COMMAND, {"command": command, "params": dict(params)}, **how)
@@ -194,7 +194,7 @@ class NodeRegistry:
         record = self.records.get(id)
         if record is None or id not in self._nodes or record.approved_ms is None:
             return False
-        self.seen(id, name)
+        self.record_activity(id, name)
         self._bus.fire(EVENT_NODE_EVENT, {**shown(record), "event": name, "data": data})
         return True
 
@@ -203,7 +203,7 @@ class NodeRegistry:
         if id in self._nodes:
             self.extra.setdefault(id, {})[key] = value
 
-    def seen(self, id: str, reason: str) -> None:
+    def record_activity(self, id: str, reason: str) -> None:
         """Record that a node was active; written at most once a minute."""
         record = self.records.get(id)
         if record is not None and self._now_ms() - (record.seen_ms or 0) >= SEEN_EVERY_MS:
@@ -215,12 +215,12 @@ class NodeRegistry:
         Raises:
             NotFound: There is no such node.
         """
-        record = self.surfaces.known(id)
+        record = self.surfaces.require(id)
         await self.work.forget(record.id)
         self.records.remove(record.id)
 
     def _judge(self, id: str, command: str) -> Node:
-        node, record = self.get(id), self.surfaces.known(id)
+        node, record = self.get(id), self.surfaces.require(id)
         if node is None:
             told = f"the node {record.title} is not connected"
             raise NodeRefused(CONNECTION, told, outside=not is_plain(record.title))
@@ -319,7 +319,7 @@ class NodeRegistry:
             del self._nodes[id]
             self.extra.pop(id, None)
             self.skills.pop(id, None)
-            self.seen(id, "disconnect")
+            self.record_activity(id, "disconnect")
             record = self.records.get(id)
             facts = shown(record) if record is not None else {"node_id": id, "name": connected.node.name}
             self._bus.fire(EVENT_NODE_DISCONNECTED, {**facts, "reason": reason})

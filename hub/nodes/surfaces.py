@@ -90,13 +90,13 @@ class NodeSurfaces:
         Raises:
             NotFound: There is no such node.
         """
-        return self.records.put(replace(self.known(id), label=label))
+        return self.records.put(replace(self.require(id), label=label))
 
-    def known(self, id: str) -> NodeRecord:
+    def require(self, id: str) -> NodeRecord:
         """Return the record of a node.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         record = self.records.get(id)
         if record is None:
@@ -142,7 +142,7 @@ class NodeSurfaces:
         self._bus.fire(EVENT_SURFACE_RESOLVED, facts)
 
     def _requested(self, request_id: str) -> NodeRecord:
-        record = self.records.requested(request_id)
+        record = self.records.by_request(request_id)
         if record is None:
             raise NotFound(phrase("there is no request {request} of a node", request=request_id[:64]))
         return record

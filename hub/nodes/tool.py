@@ -121,7 +121,7 @@ class NodesTool:
             return ToolResult(_text(listed), trusted=is_plain(listed))
         if action == "describe":
             record = self._node(arguments.get("node"), None)
-            return ToolResult(_text(self._nodes.listed(record)), trusted=False)
+            return ToolResult(_text(self._nodes.node_data(record)), trusted=False)
         if action == "skill":
             return self._skill(self._node(arguments.get("node"), None), arguments.get("skill", ""))
         command = _command(call)
@@ -178,10 +178,10 @@ class NodesTool:
             return record
         able = [each.node.id for each in self._nodes.all() if command in (None, *self._nodes.commands(each.node.id))]
         if len(able) == 1:
-            return self._nodes.surfaces.known(able[0])
+            return self._nodes.surfaces.require(able[0])
         if not able:
             raise Unavailable(f"no connected node offers {command or 'a command'} to you")
-        titles = [self._nodes.surfaces.known(id).title for id in able]
+        titles = [self._nodes.surfaces.require(id).title for id in able]
         raise NotFound(f"several nodes can do this; name one: {', '.join(titles)}", outside=not is_plain(titles))
 
 

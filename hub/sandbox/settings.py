@@ -71,7 +71,7 @@ class SandboxSettings(Struct, frozen=True):
         engines = {name: {**each, **_BROWSER, "network": network} for name, each in self.engines.items()}
         return replace(self, scope=f"{BROWSER}.{profile}", workspace_access="none", engines=engines)
 
-    def described(self, session_key: str, authority: Authority) -> str:
+    def describe(self, session_key: str, authority: Authority) -> str:
         """Return the description of the environment for an agent; empty if its programs run in the hub."""
         if self.mode == "off" or (authority.owner and not self.by_mode(session_key, authority)):
             return ""

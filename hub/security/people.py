@@ -188,7 +188,7 @@ class People:
     def with_rights_at_arrival(self, authority: Authority) -> Authority:
         """Return the present rights of words from a chat, limited to those at their arrival.
 
-        As `with_present_rights`; and a person's former identity is nobody's.
+        As `with_present_rights`; an identity that a person no longer has grants nothing.
         """
         identity = authority.principal.removeprefix("peer:")
         if identity != authority.principal and self.authority_for(identity).person != authority.person:

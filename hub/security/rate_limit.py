@@ -92,7 +92,7 @@ class AttemptLimiter:
         if record is not None and now < record.locked_until_s:
             raise self._refusal(record.locked_until_s - now)
 
-    def locked(self) -> list[str]:
+    def locked_clients(self) -> list[str]:
         """Return the clients that are locked now."""
         now = self._clock.monotonic()
         return [key for key, record in self._records.items() if now < record.locked_until_s]

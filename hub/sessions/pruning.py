@@ -193,7 +193,7 @@ class Pruning:
             _log.warning("%s cannot be deleted: %s", path, error.strerror)
             return False
         if file.kind is StoredKind.PAST:
-            self._sessions.tell_pruned(file.key)
+            self._sessions.announce_pruned(file.key)
         return True
 
     def _report(self, kept_bytes: int, budget_bytes: int) -> None:

@@ -287,7 +287,7 @@ class SessionStore:
         self._tell(key, "deleted")
         return True
 
-    def tell_pruned(self, key: str) -> None:
+    def announce_pruned(self, key: str) -> None:
         """Announce that a transcript from before a reset was deleted."""
         self._tell(key, "pruned")
 

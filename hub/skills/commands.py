@@ -72,7 +72,7 @@ class SkillCommands:
     def _invocable(self) -> dict[str, tuple[str, str]]:
         """Return name and description of the skills that people may call, by the name of the command."""
         registry = self._needs.skills
-        ready = (each.skill for agent in self._needs.agents.all() for each in filter_allowed(registry.judged(agent.id)))
+        ready = (each.skill for agent in self._needs.agents.all() for each in filter_allowed(registry.judge(agent.id)))
         files = {skill.name: skill.file for skill in ready if skill.file is not None and skill.file.user_invocable}
         named = {name.replace("-", "_")[:32]: (name, files[name].description) for name in sorted(files)}
         return {name: each for name, each in list(named.items())[:COMMANDS_LIMIT] if _NAME.fullmatch(name)}

@@ -97,7 +97,7 @@ class SkillsComponent(Component):
         self._settings = SkillSettings.from_config(self._base.section("skills"))
         self._placed = None
         await self.skills.refresh(force=True)
-        self.skills.changed()
+        self.skills.mark_changed()
 
     async def _start(self) -> None:
         self._base.tasks.spawn(self._follow(), name="follow the skills")
@@ -113,7 +113,7 @@ class SkillsComponent(Component):
 
     def _report(self) -> None:
         """Raise a repair for each skill that is off because it changed, and for each proposal."""
-        judged = [each for agent in self._agents.all() for each in self.skills.judged(agent.id)]
+        judged = [each for agent in self._agents.all() for each in self.skills.judge(agent.id)]
         changed = {each.skill.id: each for each in judged if each.state is SkillState.CHANGED}
         repairs = self._base.repairs
         proposed = {each.id: each for each in self.skills.all() if each.source is SkillSource.PROPOSED}

@@ -69,7 +69,7 @@ class SkillControl:
     async def list(self, agent_id: str) -> list[JudgedSkill]:
         """Return all skills of an agent with their states."""
         await self._skills.refresh()
-        return self._skills.judged(agent_id)
+        return self._skills.judge(agent_id)
 
     async def look(self, name: str, agent_id: str) -> SkillLook:
         """Return a skill with everything that a person should know about it.
@@ -78,7 +78,7 @@ class SkillControl:
             name: Its id, or its name: then the one that is used, or else the first.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         from hub.skills.scan import scan
 
@@ -98,7 +98,7 @@ class SkillControl:
             accept: Whether it is enabled in spite of the scan's findings.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
             InvalidRequest: It is broken, or was not looked at.
             Conflict: It is not the version that was shown, or the scan found signs of harm.
         """
@@ -129,7 +129,7 @@ class SkillControl:
         """Switch a skill off until it is enabled again.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         async with self._changing:
             skill = (await self._find(name, agent_id)).skill
@@ -178,7 +178,7 @@ class SkillControl:
         """Delete a skill that was installed in the home or proposed; return its id.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
             Forbidden: It is none of those: its files belong to somebody else.
         """
         async with self._changing:

@@ -128,9 +128,9 @@ class SkillRegistry:
             self._seen = seen
             if found != self._found:
                 self._found = found
-                self.changed()
+                self.mark_changed()
 
-    def changed(self) -> None:
+    def mark_changed(self) -> None:
         """Note that files, pins or the configuration of skills changed."""
         self.version += 1
         self._bus.fire(EVENT_SKILLS_CHANGED, {"version": self.version})
@@ -139,7 +139,7 @@ class SkillRegistry:
         """Return every skill that was found, of all agents, in order of precedence."""
         return self._found or ()
 
-    def judged(self, agent_id: str) -> list[JudgedSkill]:
+    def judge(self, agent_id: str) -> list[JudgedSkill]:
         """Return the skills of an agent with their states; gates are checked now."""
         settings = self.settings
         mine = [each for each in self.all() if each.agent_id in (None, agent_id)]
@@ -171,7 +171,7 @@ class SkillRegistry:
     async def usable(self, agent_id: str, *allowed: Sequence[str] | None) -> dict[str, FoundSkill]:
         """Return the usable skills of an agent, by name."""
         await self.refresh()
-        return {each.skill.name: each.skill for each in filter_allowed(self.judged(agent_id), *allowed)}
+        return {each.skill.name: each.skill for each in filter_allowed(self.judge(agent_id), *allowed)}
 
     def in_conversation(self, session_key: str) -> SkillSnapshot | None:
         """Return the skills that a conversation was last given."""
@@ -189,7 +189,7 @@ class SkillRegistry:
     def _snapshot(
         self, agent_id: str, settings: SkillSettings, allowed: Sequence[Sequence[str] | None]
     ) -> SkillSnapshot:
-        ready = filter_allowed(self.judged(agent_id), *allowed)
+        ready = filter_allowed(self.judge(agent_id), *allowed)
         skills = {each.skill.name: each.skill for each in ready}
         files = [each.file for each in skills.values() if each.file is not None]
         has_variable = self._facts().has_variable

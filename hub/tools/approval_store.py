@@ -70,7 +70,7 @@ class ApprovalStore:
         """Store the end of a pending approval; return False, changing nothing, when it is no longer pending."""
         return await self._db.write(lambda connection: _settle(connection, approval))
 
-    def post_settled(self, approval: Approval) -> None:
+    def settle_later(self, approval: Approval) -> None:
         """Record a refusal of a pending approval without waiting for the disk."""
         self._db.post(lambda connection: _settle(connection, approval))
 

@@ -368,7 +368,7 @@ class Approvals:
         if self._waiting.get(waiting.approval.id) is not waiting or waiting.answered:
             return
         ended = settled_approval(waiting.approval, state, self._now_ms(), None, reason)
-        self._store.post_settled(ended)
+        self._store.settle_later(ended)
         self._ended(waiting, ended, system_context())
 
     def _ended(self, waiting: WaitingApproval, ended: Approval, context: Context) -> None:

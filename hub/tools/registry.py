@@ -106,7 +106,7 @@ class ToolRegistry:
             found = self._available[key] = tuple(sorted(shown, key=lambda tool: (tool.group, tool.name)))
         return list(found)
 
-    def refused(self, call: ToolCall) -> str | None:
+    def refusal_reason(self, call: ToolCall) -> str | None:
         """Return why a call that waited may not proceed under the present rules; None if it may."""
         tool = self.get(call.name)
         if tool is None:

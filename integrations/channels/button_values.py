@@ -23,7 +23,7 @@ class ButtonValues(PersistentMap[str]):
         super().__init__(receive, "button values", KEPT, str)
         self._longest = longest
 
-    async def carried(self, value: str) -> str:
+    async def payload_of(self, value: str) -> str:
         """Return a button's payload for its value: the value itself, or a name that `value_of` knows."""
         if 0 < len(value.encode()) <= self._longest and not value.startswith(_MARK):
             return value

@@ -111,7 +111,7 @@ class Reconnector(ABC):
 
         await keep_connected(connect, self._receive, self._clock)
 
-    async def stored(self, work: Callable[[], Awaitable[T]]) -> T | None:
+    async def retry_until_stored(self, work: Callable[[], Awaitable[T]]) -> T | None:
         """Return the result of `work`, retrying until the hub can store it; see `retry_until_stored`."""
         return await retry_until_stored(work, self._receive, self._clock)
 
@@ -147,7 +147,7 @@ class SocketWatch:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    def heard(self) -> None:
+    def note_answer(self) -> None:
         """Note that the platform answered."""
         self._answered = True
 

@@ -30,7 +30,7 @@ class SaidNow:
     """Knows the words of the turn that a tool is called in.
 
     Args:
-        sessions: Have what people wrote.
+        sessions: The conversations, with the messages that people wrote.
     """
 
     def __init__(self, sessions: SessionStore) -> None:

@@ -28,7 +28,7 @@ class KnownUrls:
     """Knows URLs by conversation.
 
     Args:
-        sessions: Have what people wrote.
+        sessions: The conversations, with the messages that people wrote.
     """
 
     def __init__(self, sessions: SessionStore) -> None:
@@ -44,9 +44,9 @@ class KnownUrls:
 
     async def covers(self, call: ToolCall) -> bool:
         """Whether the URL of a call is known; see `Tool.unasked`."""
-        return await self.knows(call.session_key, str(parse_url(call.arguments["url"])), call.context.authority)
+        return await self.is_known(call.session_key, str(parse_url(call.arguments["url"])), call.context.authority)
 
-    async def knows(self, session_key: str, url: str, authority: Authority) -> bool:
+    async def is_known(self, session_key: str, url: str, authority: Authority) -> bool:
         """Whether a URL was fetched in a conversation, or the current speaker wrote it there in trusted words."""
         if (session_key, url) in self._fetched:
             return True

@@ -323,7 +323,7 @@ async def test_a_place_that_says_nothing_holds_up_no_list(
     settings = BackupSettings(BACKUP_SCHEMA({"to": to}), "Home", UTC)
     backups = Backups(Home(tmp_path), lambda: settings, egress=egress, clock=Clock(), list_limit_s=0.05)
 
-    found, failed = await backups.known()
+    found, failed = await backups.find_all()
 
     release.set()
     assert (found, list(failed)) == ([], ["s3"])

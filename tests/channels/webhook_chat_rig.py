@@ -156,7 +156,7 @@ class WebhookRig(Rig):
 
     async def _to_the_hub(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        return await self._channels[request.match_info["account"]].posted(HttpCall(request, None, {}, body))
+        return await self._channels[request.match_info["account"]].receive_post(HttpCall(request, None, {}, body))
 
     async def _answered(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()

@@ -377,7 +377,7 @@ async def test_an_owner_lets_devices_and_commands_in_from_the_chat(house: House)
     waiting = await devices()
     await devices(f"approve {refused['error']['details']['requestId']}")
     async with node_of(house, device, token=secret):
-        record = hub.nodes.surfaces.known(device.id)
+        record = hub.nodes.surfaces.require(device.id)
         assert record.request is not None
         approved = await devices(f"approve {record.request.id}")
         listed = await devices()
@@ -385,7 +385,7 @@ async def test_an_owner_lets_devices_and_commands_in_from_the_chat(house: House)
 
     assert refused["error"]["details"]["requestId"] in waiting
     assert "RecNode" in approved
-    assert "system.which" in hub.nodes.surfaces.known(device.id).commands
+    assert "system.which" in hub.nodes.surfaces.require(device.id).commands
     assert "RecNode: connected" in listed
     assert "no pairing request" in unknown
 

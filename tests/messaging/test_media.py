@@ -174,7 +174,7 @@ async def test_a_file_is_fetched_once_however_often_its_message_is_read(post: Po
         Address("test", "7", chat_type=ChatType.DIRECT), "1", "test:user:7", "", media=(Media(MediaKind.IMAGE, "f1"),)
     )
 
-    both = [await post.messaging.media.fetched(message, "main", MAIN) for _ in range(2)]
+    both = [await post.messaging.media.fetch_attachments(message, "main", MAIN) for _ in range(2)]
 
     assert both[0] == both[1]
     assert mail.fetched == ["f1"]

@@ -78,28 +78,28 @@ def test_another_key_begins_again() -> None:
 async def test_a_rate_limit_is_of_one_model_and_an_unpaid_bill_of_all() -> None:
     cooldowns = Cooldowns(ManualClock())
 
-    cooldowns.failed(PLACE, RateLimited("x"), "key")
+    cooldowns.record_failure(PLACE, RateLimited("x"), "key")
     assert (cooldowns.rest(PLACE, "key"), cooldowns.rest(OTHER, "key")) == (Rest(60, "rate_limit"), None)
 
-    cooldowns.failed(PLACE, BillingError("x"), "key")
+    cooldowns.record_failure(PLACE, BillingError("x"), "key")
     assert cooldowns.rest(OTHER, "key") == cooldowns.rest(PLACE, "key") == Rest(5 * HOUR, "billing")
 
 
 async def test_a_key_that_may_not_use_one_model_may_use_the_others() -> None:
     cooldowns = Cooldowns(ManualClock())
 
-    cooldowns.failed(PLACE, AuthError("x", details={"status": 403}), "key")
+    cooldowns.record_failure(PLACE, AuthError("x", details={"status": 403}), "key")
 
     assert (cooldowns.rest(PLACE, "key"), cooldowns.rest(OTHER, "key")) == (Rest(60, "auth"), None)
 
 
 async def test_a_changed_key_and_a_call_that_works_end_it() -> None:
     cooldowns = Cooldowns(ManualClock())
-    cooldowns.failed(PLACE, AuthError("x"), "old")
+    cooldowns.record_failure(PLACE, AuthError("x"), "old")
     assert cooldowns.rest(PLACE, "new") is None
 
-    cooldowns.failed(PLACE, BillingError("x"), "new")
-    cooldowns.succeeded(PLACE)
+    cooldowns.record_failure(PLACE, BillingError("x"), "new")
+    cooldowns.record_success(PLACE)
 
     assert cooldowns.rest(OTHER, "new") is None
 
@@ -108,7 +108,7 @@ async def test_a_changed_key_and_a_call_that_works_end_it() -> None:
 async def test_a_wall_clock_set_back_prolongs_nothing(jump_s: float) -> None:
     clock = ManualClock()
     cooldowns = Cooldowns(clock)
-    cooldowns.failed(PLACE, RateLimited("x"), "key")
+    cooldowns.record_failure(PLACE, RateLimited("x"), "key")
 
     clock.jump(jump_s)
     await clock.advance(59)
@@ -129,10 +129,10 @@ async def db(tmp_path: Path) -> AsyncIterator[Database]:
 async def test_they_survive_a_restart(db: Database) -> None:
     clock = ManualClock()
     before = Cooldowns(clock, db)
-    before.failed(PLACE, RateLimited("x"), "key")
-    before.failed(CooldownPlace("mine", "refused"), AuthError("x"), "key")
-    before.failed(CooldownPlace("mine", "worked"), BillingError("x"), "key")
-    before.succeeded(CooldownPlace("mine", "worked"))
+    before.record_failure(PLACE, RateLimited("x"), "key")
+    before.record_failure(CooldownPlace("mine", "refused"), AuthError("x"), "key")
+    before.record_failure(CooldownPlace("mine", "worked"), BillingError("x"), "key")
+    before.record_success(CooldownPlace("mine", "worked"))
     await clock.advance(20)
     await db.write(lambda connection: None)  # what was posted before is written by then
 

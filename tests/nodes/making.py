@@ -24,7 +24,7 @@ def make_nodes(
 
 def admit(nodes: NodeRegistry, id: str) -> None:
     """Approve all that a node declares."""
-    nodes.surfaces.admit(nodes.surfaces.known(id))
+    nodes.surfaces.admit(nodes.surfaces.require(id))
     nodes.begin_work(id)
 
 

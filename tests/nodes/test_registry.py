@@ -206,7 +206,7 @@ async def test_what_a_node_declares_later_is_asked_for_again(room: Room) -> None
     bold = Lamp("lamp")
     bold.commands = frozenset({"switch", "system.run"})
     radio.connect(bold)
-    record = room.nodes.surfaces.known("lamp")
+    record = room.nodes.surfaces.require("lamp")
 
     assert record.approval == "pending-reapproval"
     assert room.nodes.commands("lamp") == {"switch"}

@@ -189,7 +189,7 @@ async def test_services_ask_and_notify_and_wait_for_a_node_that_is_away(bench: B
 
 
 async def test_a_phone_is_notified_in_the_words_of_home_assistant(bench: Bench) -> None:
-    record, context = bench.nodes.surfaces.known(bench.phone.id), Context(bench.owner)
+    record, context = bench.nodes.surfaces.require(bench.phone.id), Context(bench.owner)
     bench.sensors.appear(record)
     bench.notices.follow(record)
     [device] = bench.registry.devices

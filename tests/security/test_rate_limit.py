@@ -34,7 +34,7 @@ def test_ten_failures_lock_a_client(clock: ManualClock) -> None:
     with pytest.raises(TooManyAttempts) as refused:
         limiter.reserve("192.0.2.1")
     assert refused.value.retry_after_s == 300
-    assert limiter.locked() == ["192.0.2.1"]
+    assert limiter.locked_clients() == ["192.0.2.1"]
     assert fail(limiter, "192.0.2.2", 1) == 1
 
 
@@ -64,7 +64,7 @@ def test_successes_lock_nobody(clock: ManualClock) -> None:
         limiter.reserve("192.0.2.1")
         limiter.succeed("192.0.2.1")
 
-    assert limiter.locked() == []
+    assert limiter.locked_clients() == []
 
 
 def test_a_success_forgives_no_failure(clock: ManualClock) -> None:

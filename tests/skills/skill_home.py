@@ -52,4 +52,4 @@ class SkillHome:
 
     async def states(self, agent_id: str = "main") -> dict[str, str]:
         await self.skills.refresh()
-        return {each.skill.id: each.state.value for each in self.skills.judged(agent_id)}
+        return {each.skill.id: each.state.value for each in self.skills.judge(agent_id)}

@@ -57,7 +57,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 def states(hub: Hub, agent: str) -> dict[str, SkillState]:
-    return {each.skill.id: each.state for each in hub.skills.judged(agent)}
+    return {each.skill.id: each.state for each in hub.skills.judge(agent)}
 
 
 async def test_skills_come_from_every_place_and_obey_the_configuration(hub: Hub) -> None:

@@ -86,7 +86,7 @@ async def test_a_symlink_is_refused(tmp_path: Path, where: str) -> None:
 
     await home.skills.refresh()
 
-    (judged,) = home.skills.judged("main")
+    (judged,) = home.skills.judge("main")
     assert judged.state == "broken"
     assert "symlink" in judged.reason
 

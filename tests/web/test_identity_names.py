@@ -32,5 +32,5 @@ def test_an_id_of_a_list_is_known_by_its_channel() -> None:
 
 
 def test_an_account_keeps_the_name_it_has_in_its_app() -> None:
-    assert NAMES.given("telegram:user:1") == "Ann K."
+    assert NAMES.name_of("telegram:user:1") == "Ann K."
     assert [each["name"] for each in NAMES.free()] == ["Bo"]

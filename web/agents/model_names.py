@@ -36,7 +36,7 @@ class ModelNames:
             return self._translate(OFFLINE_MODEL)
         return self._names.get(bare) or model_name(bare)
 
-    def titled(self, ref: str) -> str:
+    def title_of(self, ref: str) -> str:
         """Return the name of a model with whose it is."""
         provider = ref.partition("/")[0]
         name, of = self.name(ref), self._translate(provider_name(provider))
@@ -46,16 +46,16 @@ class ModelNames:
         """Return the name of a model with its provider, and the key that was used when that has a name."""
         bare, _, key = ref.partition("@")
         return (
-            f"{self.titled(bare)} ({key})"
+            f"{self.title_of(bare)} ({key})"
             if key not in ("", "default") and ref not in self._names
-            else self.titled(ref)
+            else self.title_of(ref)
         )
 
     def choices(self, chosen: str = "") -> list[tuple[str, str]]:
         """Return the models to pick from, including the chosen one even if nobody lists it."""
-        refs = sorted(self._names, key=lambda ref: self.titled(ref).lower())
+        refs = sorted(self._names, key=lambda ref: self.title_of(ref).lower())
         more = [chosen] if chosen and chosen not in self._names else []
-        return [(ref, self.titled(ref)) for ref in [*more, *refs]]
+        return [(ref, self.title_of(ref)) for ref in [*more, *refs]]
 
 
 def provider_name(provider: str) -> str:

@@ -111,8 +111,8 @@ class ModelsPage:
                 for each in state["providers"]
                 if each["origin"] in ("configuration", "environment") or not each["obstacle"]
             ],
-            "tested": [{**each, "name": names.titled(str(each["model"]))} for each in tested],
-            "added": names.titled(added) if added == resolved else "",
+            "tested": [{**each, "name": names.title_of(str(each["model"]))} for each in tested],
+            "added": names.title_of(added) if added == resolved else "",
             "error": error,
             "may_change": call.known_caller.authority.has(ADMIN),
         }

@@ -201,7 +201,7 @@ class AutomationPage:
 
             config = SecretMask(self._automations.get(id).config).data
             with self._parts.kinds.in_use():
-                words = self._names.named(explain(config, catalogue(language).gettext))
+                words = self._names.with_names(explain(config, catalogue(language).gettext))
             triggers = [_trigger(each) for each in config["triggers"]]
         return {
             "automation": self._list_page.status(status),
@@ -256,14 +256,14 @@ class AutomationPage:
         reason = str(each.get("reason") or "")
         trigger = each.get("trigger")
         return self._view.moment(seconds) | {
-            "trigger": self._names.named(trigger_text(trigger)),
+            "trigger": self._names.with_names(trigger_text(trigger)),
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
             "text": each.get("text") or "",
         }
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, str]:
         action = {"action": call["service"], "data": call.get("data") or {}}
-        said = self._names.named(clause_of(ACTION, action)) or str(call["service"])
+        said = self._names.with_names(clause_of(ACTION, action)) or str(call["service"])
         return {
             "path": str(call["path"]),
             "said": said,

@@ -52,8 +52,8 @@ class AutomationDraft(Struct):
     Attributes:
         text: The automation as YAML, with the posted changes.
         item: Its data.
-        shown: Texts of fields that mean nothing, by name; they are shown again.
-        errors: Why they mean nothing, by name.
+        shown: The texts of invalid fields, by name; they are shown again.
+        errors: Why they are invalid, by name.
         focus: The path of the card to show next.
         opened: The path of a card whose fields are shown: one just added or of another kind.
         as_yaml: The paths of cards that are shown as YAML.

@@ -27,6 +27,6 @@ class EntityNames:
         state = self._find(entity_id)
         return state.name if state is not None else entity_id
 
-    def named(self, text: str) -> str:
+    def with_names(self, text: str) -> str:
         """Return a text, or a phrase that is still to be translated, with names for the ids of entities."""
         return map_phrase(text, lambda plain: ENTITY_ID.sub(lambda found: self.name(found[0]), plain))

@@ -163,7 +163,7 @@ class AutomationsPage:
 
     def said(self, text: str, language: str) -> str:
         """Return a sentence about the configuration in the reader's language, with names for ids."""
-        said = self.names.named(self._redact(catalogue(language).gettext(text)))
+        said = self.names.with_names(self._redact(catalogue(language).gettext(text)))
         return said[:1].upper() + said[1:]
 
     def status(self, status: AutomationStatus) -> dict[str, Any]:

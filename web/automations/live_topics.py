@@ -41,7 +41,7 @@ def serve_topics(bus: EventBus, live: LiveUpdates, pages: LazyPages[AutomationPa
     live.add_topic(STATES_TOPIC, _no_state)
 
     def state_changed(event: Event) -> None:
-        if live.watched(STATES_TOPIC):
+        if live.is_watched(STATES_TOPIC):
             live.changed(STATES_TOPIC)
         if str(event.data["entity_id"]).startswith("script."):
             live.changed("scripts")

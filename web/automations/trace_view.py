@@ -80,7 +80,7 @@ class TraceView:
             "automation_id": id,
             "alias": str(trace.get("alias") or id),
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
-            "trigger": self._names.named(trigger_text(trace.get("trigger"))),
+            "trigger": self._names.with_names(trigger_text(trace.get("trigger"))),
             **outcome_chip(trace.get("outcome")),
             "error": self.error(trace.get("error")),
             **self.moment(started),
@@ -90,7 +90,7 @@ class TraceView:
 
     def error(self, text: Any) -> str:
         """Return what went wrong in a run, with things by their names, without the place in its trace."""
-        return self._names.named(_PLACE.sub("", str(text or "")))
+        return self._names.with_names(_PLACE.sub("", str(text or "")))
 
     def not_run(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return a firing without a run as a row of a list."""
@@ -99,13 +99,13 @@ class TraceView:
             "automation_id": id,
             "alias": str(entry.get("alias") or id),
             "path": automation_path(id, "/traces#not-run"),
-            "trigger": self._names.named(trigger_text(entry.get("trigger"))),
+            "trigger": self._names.with_names(trigger_text(entry.get("trigger"))),
             "reason": reason,
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
-            "text": self._names.named(phrase_from_data(str(entry.get("text") or ""), entry.get(f"text{PHRASE}"))),
+            "text": self._names.with_names(phrase_from_data(str(entry.get("text") or ""), entry.get(f"text{PHRASE}"))),
             **self.moment(seconds_of(entry.get("time"))),
             "conditions": [
-                {"path": path, "holds": verdict_of(entries), "reason": self._names.named(_reason(entries))}
+                {"path": path, "holds": verdict_of(entries), "reason": self._names.with_names(_reason(entries))}
                 for path, entries in (entry.get("steps") or {}).items()
             ],
         }
@@ -120,7 +120,7 @@ class TraceView:
                 config if isinstance(config, Mapping) else {}, steps, None if fired is None else str(fired)
             )
         for box in graph.boxes:
-            box.label = self._names.named(box.label)
+            box.label = self._names.with_names(box.label)
         nodes = [box.as_dict() | self._node(box.path, box.state, steps) for box in graph.boxes]
         drawn = {box.path for box in graph.boxes}
         nodes += [
@@ -157,7 +157,7 @@ class TraceView:
             **self.moment(seconds_of(entry.get("started"))),
             "duration": None if duration is None else duration_text(float(duration) / 1000),
             "holds": verdict_of([entry]),
-            "reason": self._names.named(_reason([entry])),
+            "reason": self._names.with_names(_reason([entry])),
             "result": pretty(entry["result"]) if entry.get("result") else None,
             "changed": pretty(entry["changed_variables"]) if entry.get("changed_variables") else None,
             "error": self.error(entry.get("error")),

@@ -38,7 +38,7 @@ class IdentityNames:
         label = name if person or name == _peer(full) else f"{name} ({_peer(full)})"
         return {"name": name, "label": label, "place": self._labels.get(of) or title_of(of), "identity": full}
 
-    def given(self, identity: str) -> str:
+    def name_of(self, identity: str) -> str:
         """Return how the app knows an identity: the name its owner gave themselves, else the id."""
         return self._given.get(identity) or _peer(identity)
 

@@ -131,7 +131,7 @@ class LiveChat:
     async def show_ask(self, approval: Approval) -> None:
         """Show the card of a pending or answered question in its conversation."""
         key = approval.session_key
-        if key is None or not self._live.watched(_topic(key)):
+        if key is None or not self._live.is_watched(_topic(key)):
             return
         for turn in await self.turns(key):
             if any(each.id == approval.id for each in turn.asks):
@@ -252,7 +252,7 @@ class LiveChat:
         unnamed = session is not None and session.title is None and SessionKey.parse(key).kind is not SessionKind.MAIN
         if unnamed and (title := title_of([entry])) is not None:
             self._tasks.spawn(self._name(key, title), name="name a conversation")
-        if self._live.watched(_topic(key)):
+        if self._live.is_watched(_topic(key)):
             for turn in turns_of([entry]):
                 self._send_turn(key, turn)
 
@@ -269,7 +269,7 @@ class LiveChat:
             self._outcomes[run_id] = (state, error.get("message"), error.get("details") or {})
             while len(self._outcomes) > OUTCOME_LIMIT:
                 self._outcomes.popitem(last=False)
-        if run is not None and self._live.watched(_topic(key)):
+        if run is not None and self._live.is_watched(_topic(key)):
             self._tasks.spawn(self._send_final(key, run), name="show a finished run")
         self._send_run_state(key)
         self._live.changed_all("sessions")
@@ -293,7 +293,7 @@ class LiveChat:
 
     def _soon(self, run: LiveRun) -> None:
         run_id = run.run_id
-        if run_id in self._timers or not self._live.watched(_topic(run.session_key)):
+        if run_id in self._timers or not self._live.is_watched(_topic(run.session_key)):
             return
         loop = asyncio.get_running_loop()
         self._timers[run_id] = loop.call_later(DELTA_INTERVAL_S, self._flush, run_id)
@@ -338,7 +338,7 @@ class LiveChat:
 
     def _send_turn(self, key: str, turn: ShownTurn, *, done: bool = False) -> None:
         topic = _topic(key)
-        if not self._live.watched(topic):
+        if not self._live.is_watched(topic):
             return
         shown = self.shown(turn, key)
 

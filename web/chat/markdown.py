@@ -47,7 +47,7 @@ class Markdown:
     """Renders Markdown; the parser is loaded with the first text, and results are cached for a while.
 
     Args:
-        cache_chars: Characters of texts that are remembered.
+        cache_chars: The size of the cache, in characters.
     """
 
     def __init__(self, cache_chars: int = 1_000_000) -> None:

@@ -51,7 +51,7 @@ class UnreadMarks:
 
     def _finished(self, event: Event) -> None:
         session, reply = self._sessions.get(str(event.data["session_key"])), event.data.get("reply")
-        if session is None or not reply or self._live.watched(f"session:{session.key}"):
+        if session is None or not reply or self._live.is_watched(f"session:{session.key}"):
             return
         is_here = session.channel is None or self._is_home(session.channel)
         if not is_here or SessionKey.parse(session.key).kind not in _READ_HERE or self._tasks.closed:

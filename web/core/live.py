@@ -93,7 +93,7 @@ class LiveUpdates:
         self._states[kind] = state
         self._scopes[kind] = scope
 
-    def watched(self, topic: str) -> bool:
+    def is_watched(self, topic: str) -> bool:
         """Whether any tab watches the topic."""
         return topic in self._watched
 
@@ -103,7 +103,7 @@ class LiveUpdates:
 
     def changed(self, topic: str) -> None:
         """Send the topic's whole state to those who watch it, soon; several changes become one."""
-        if topic in self._dirty or not self.watched(topic):
+        if topic in self._dirty or not self.is_watched(topic):
             return
 
         def due() -> None:
@@ -120,7 +120,7 @@ class LiveUpdates:
 
     def send(self, topic: str, make: Callable[[str], Frame | None]) -> None:
         """Send one frame to those who watch the topic; it is made and encoded once for each language."""
-        if self.watched(topic):
+        if self.is_watched(topic):
             self._sent[topic] = self._sent.get(topic, 0) + 1
         encoded: dict[str, str | None] = {}
         for client in self._clients:

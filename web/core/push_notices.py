@@ -48,8 +48,8 @@ class PushNotices:
         """Stop listening."""
         self._unlisten()
 
-    def asked(self, approval: Approval) -> None:
-        """Tell of an approval or a question that waits; of one that was answered, nothing."""
+    def notify_question(self, approval: Approval) -> None:
+        """Notify of an approval or question that waits; not of an answered one."""
         left_s = int((approval.expires_ms - self._now_ms()) / 1000)
         if approval.state.value != "pending" or left_s < 1:
             return
@@ -59,8 +59,8 @@ class PushNotices:
         body = (card.line or card.text) if topic == "approvals" else card.title
         self._tell(topic, title, body, approval.session_key, tag=f"ask-{approval.id}", ttl_s=min(left_s, 86_400))
 
-    def answered(self, session: Session, text: str) -> None:
-        """Tell of an answer that nobody saw."""
+    def notify_answer(self, session: Session, text: str) -> None:
+        """Notify of an answer that nobody has seen."""
         title = session.title or self._words("Answered")
         self._tell("answers", title, text, session.key, person=session.person or "", tag=session.key[-128:])
 

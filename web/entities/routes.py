@@ -44,7 +44,7 @@ def serve_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsu
     live.add_topic(pulse.topic, pulse.state)
 
     def changed(event: Event) -> None:
-        if live.watched(pulse.topic):
+        if live.is_watched(pulse.topic):
             pulse.beat()
 
     return [bus.listen(name, changed) for name in (EVENT_STATE_CHANGED, *CHANGES)]

@@ -34,7 +34,7 @@ class HomeChoices(Struct, frozen=True):
     favourites: tuple[str, ...] = ()
     welcomed: bool = False
 
-    def moved(self, card: str, move: str) -> HomeChoices:
+    def move_card(self, card: str, move: str) -> HomeChoices:
         """Return the choices with one card moved: up, down, across to the other column, hidden or shown."""
         if move in ("hide", "show"):
             return replace(self, hidden=self.hidden | {card} if move == "hide" else self.hidden - {card})
@@ -48,7 +48,7 @@ class HomeChoices(Struct, frozen=True):
             columns[at].insert(max(0, place + (-1 if move == "up" else 1)), card)
         return replace(self, columns=tuple(tuple(column) for column in columns))
 
-    def ordered(self, columns: Sequence[Sequence[str]]) -> HomeChoices:
+    def reorder(self, columns: Sequence[Sequence[str]]) -> HomeChoices:
         """Return the choices with the cards in another order; those not named stay, at the end of their column."""
         named = {card for column in columns for card in column}
         rest = [[card for card in column if card not in named] for column in self.columns]

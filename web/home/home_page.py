@@ -142,7 +142,7 @@ class HomePage:
         """`POST /customise/move`: move, hide or show a card."""
         fields = read_fields(call, MOVE)
         choices = await self._choices.of(_person(call))
-        return await self._keep(call, choices.moved(fields["card"], fields["move"]), local_path(fields["back"]))
+        return await self._keep(call, choices.move_card(fields["card"], fields["move"]), local_path(fields["back"]))
 
     async def order(self, call: HttpCall) -> web.StreamResponse:
         """`POST /customise/order`: put the cards in order; `left` and `right` are names with commas.
@@ -155,7 +155,7 @@ class HomePage:
         named = [card for column in columns for card in column]
         if len({*named}) < len(named) or not {*named} <= {*CARDS}:
             raise InvalidRequest(f"expected each of {', '.join(CARDS)} at most once, got {', '.join(named)}")
-        return await self._keep(call, (await self._choices.of(_person(call))).ordered(columns))
+        return await self._keep(call, (await self._choices.of(_person(call))).reorder(columns))
 
     async def favourites(self, call: HttpCall) -> web.StreamResponse:
         """`POST /customise/favourites`: choose the devices; none for those that the hub picks."""

@@ -97,7 +97,7 @@ def keep_true(bus: EventBus, live: LiveUpdates, pulse: PagePulse, home: LazyPage
     """
 
     def changed(event: Event) -> None:
-        if live.watched(pulse.topic):
+        if live.is_watched(pulse.topic):
             pulse.beat()
 
     def moved(event: Event) -> None:

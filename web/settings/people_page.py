@@ -232,7 +232,7 @@ class PeoplePage:
             "value": value,
             "wrong": {name: words.gettext(text) for name, text in wrong.items()},
             "identities": [
-                {**names.shown(each), "name": names.given(each), "kept": each in kept} for each in person.identities
+                {**names.shown(each), "name": names.name_of(each), "kept": each in kept} for each in person.identities
             ],
             "free": [("", words.gettext(NOBODY)), *free] if free else [],
         }

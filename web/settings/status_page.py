@@ -171,9 +171,9 @@ class StatusPage:
         names = await ModelNames.of(self._client, call, words.gettext)
         resolved = state["resolved"]["ref"]
         return {
-            "default": names.titled(resolved) if resolved else "",
+            "default": names.title_of(resolved) if resolved else "",
             "reason": state["resolved"]["reason"],
-            "fallbacks": [names.titled(each) for each in state["fallbacks"]],
+            "fallbacks": [names.title_of(each) for each in state["fallbacks"]],
         }
 
     async def _channels(self, call: HttpCall) -> list[dict[str, Any]]:

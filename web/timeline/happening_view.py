@@ -132,10 +132,10 @@ class HappeningView(Struct, frozen=True):
         """Return what a trigger waited for as a sentence."""
         if trigger.get("platform") in _BY_THE_CLOCK:
             return phrase("It was {time}", time=self.moment(at_ms, seconds=False)["time"])
-        return self.names.named(trigger_text(trigger))
+        return self.names.with_names(trigger_text(trigger))
 
     def words(self, told: Plain, name: str) -> str:
-        """Return a text of the answer, as a phrase where it is the hub's, with things by their names."""
+        """Return a text of the answer: translated if the hub wrote it, with names in place of ids."""
         text = phrase_from_data(told.get(name) or "", told.get(f"{name}Phrase"))
         if isinstance(text, Phrase):
             names = {
@@ -150,7 +150,7 @@ class HappeningView(Struct, frozen=True):
                 text.template,
                 **{key: names[key](value) if key in names else value for key, value in text.values.items()},
             )
-        return self.names.named(text)
+        return self.names.with_names(text)
 
     def icon(self, part: Plain) -> str:
         """Return the icon of a row, a cause or a step: that of its kind, of a device that of its domain."""

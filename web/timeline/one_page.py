@@ -246,7 +246,7 @@ class HappeningPage:
             if box["path"].startswith("trigger/") and box["count"]:  # the step that begins it says who did it
                 box |= {"label": steps[0]["title"], "id": steps[0]["id"]}
                 continue
-            box["label"] = title_of.get(box["id"]) or self._view.names.named(box["label"])
+            box["label"] = title_of.get(box["id"]) or self._view.names.with_names(box["label"])
         return graph if graph["boxes"] else None
 
     async def _stoppable(self, call: HttpCall, happening: Plain) -> str:
@@ -322,7 +322,7 @@ class HappeningPage:
     def _plain(self, value: Any) -> str:
         if isinstance(value, float):
             return f"{value:g}"
-        return f"{value:,}" if isinstance(value, int) else str(self._view.names.named(str(value)))
+        return f"{value:,}" if isinstance(value, int) else str(self._view.names.with_names(str(value)))
 
 
 def _texts(data: Plain) -> Iterator[tuple[str, str]]:

@@ -59,7 +59,7 @@ class RunSpent(Struct, frozen=True):
         tokens = self.tokens + (usage.total_tokens or estimated_tokens)
         return RunSpent(self.turns + 1, tokens, self.usage + usage, self.calls)
 
-    def called(self, calls: int) -> RunSpent:
+    def with_tool_calls(self, calls: int) -> RunSpent:
         """Return the spending after some more tool calls."""
         return replace(self, calls=self.calls + calls)
 

@@ -76,7 +76,7 @@ async def summarise(
         chunks: The pieces, oldest first.
         previous: The summary of the older messages; empty without one.
         instructions: What the requester wants in the summary.
-        limit: Characters that it may have.
+        limit: The maximum length in characters.
 
     Raises:
         HubError: No model answered.

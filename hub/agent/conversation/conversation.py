@@ -128,7 +128,7 @@ class RunConversation:
             self._messages[at] = message
             self._tokens += self._items[at].tokens - old.tokens
 
-    def note_measured(self, counted: int, estimated: int) -> None:
+    def calibrate(self, counted: int, estimated: int) -> None:
         """Correct the estimates with the provider's token count of a request.
 
         Args:
@@ -233,7 +233,7 @@ class ConversationSource:
             del self._kept[next(iter(self._kept))]
         return known
 
-    def knows(self, session_id: str, transcript: Transcript) -> bool:
+    def is_prepared(self, session_id: str, transcript: Transcript) -> bool:
         """Whether the conversation was prepared since its transcript was opened."""
         known = self._kept.get(session_id)
         return known is not None and known.transcript is transcript

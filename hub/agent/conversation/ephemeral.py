@@ -1,4 +1,4 @@
-"""Transcripts that live in memory alone, for runs whose caller keeps the conversation."""
+"""Transcripts in memory only, for runs whose caller keeps the conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that agents read of each other, and the answers that mean nothing. Pure."""
+"""The texts that agents read of each other, and the answers that end an exchange. Pure."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Flush:
 
     async def open(self) -> None:
         """Start writing what a stop interrupted, in the background."""
-        for session in await self._store.wanted():
+        for session in await self._store.take_due():
             self._needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
 
     def before_reset(self, session: Session) -> None:
@@ -222,7 +222,7 @@ class Flush:
             path = await memory.notebook.note(
                 plan.slug, plan.title, plan.text, source, agent_id=session.agent_id, scope=whose.scope
             )
-        await self._store.done(session, plan.entry_id, plan.entry_ms, path, self._now_ms())
+        await self._store.mark_written(session, plan.entry_id, plan.entry_ms, path, self._now_ms())
         told = {"agent_id": session.agent_id, "session_key": session.key, "session_id": session.session_id}
         self._needs.bus.fire(EVENT_FLUSHED, {**told, "path": path, "trusted": plan.trusted}, system_context())
         return FlushPosition(plan.entry_id, plan.entry_ms, path)
@@ -281,7 +281,7 @@ class Flush:
         return _Whose(scope_of(session.key, authority, people), person.id, owner)
 
     async def _done(self, session: Session, said: SaidWords) -> None:
-        await self._store.done(session, said.entry_id, said.entry_ms, None, self._now_ms())
+        await self._store.mark_written(session, said.entry_id, said.entry_ms, None, self._now_ms())
 
     def _now_ms(self) -> int:
         return int(self._needs.clock.time() * 1_000)

@@ -54,7 +54,7 @@ class FlushStore:
         """Note that a conversation is to be written; ordered before later writes to the database."""
         self._db.post(_upsert(session, now_ms, "wanted_ms = excluded.wanted_ms, tries = 0", {"wanted_ms": now_ms}))
 
-    async def wanted(self) -> list[Session]:
+    async def take_due(self) -> list[Session]:
         """Return the conversations still to be written, and count an attempt for each, up to the last one allowed.
 
         Rows of conversations that are over and written are removed.
@@ -97,7 +97,7 @@ class FlushStore:
         values = {"plan": msgspec.json.encode(plan).decode()}
         await self._db.write(_upsert(session, now_ms, "plan = excluded.plan", values))
 
-    async def done(self, session: Session, entry_id: str, entry_ms: int, path: str | None, now_ms: int) -> None:
+    async def mark_written(self, session: Session, entry_id: str, entry_ms: int, path: str | None, now_ms: int) -> None:
         """Note that a conversation is written up to an entry; on disk when this returns."""
         values = {"entry_id": entry_id, "entry_ms": entry_ms, "path": path}
         changes = (
@@ -119,7 +119,7 @@ class FlushStore:
     async def speakers(self, session: Session) -> dict[str | None, bool]:
         """Return the ids of the persons who spoke in a conversation, and whether with an owner's rights.
 
-        None stands for people of no home.
+        None stands for people outside this home.
         """
         rows = await self._db.read(
             lambda connection: connection.execute(

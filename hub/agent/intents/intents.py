@@ -183,7 +183,7 @@ class StandingIntents:
             intent
             for area in self._areas(scope)
             if (index := self._indexes.get((request.agent_id, area))) is not None
-            for id in index.touched(request.message.text)
+            for id in index.matching_ids(request.message.text)
             if _is_due(intent := self._intents[id], now)
             and (not is_shared or intent.session_key == request.session_key)
         ]
@@ -202,7 +202,7 @@ class StandingIntents:
         except BaseException:
             self._intents.update({intent.id: intent for intent in due if intent.id in self._intents})
             raise
-        await self._store.note_fired([intent.id for intent in due], now)
+        await self._store.record_fired([intent.id for intent in due], now)
         for intent in due:
             facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
             self._bus.fire(EVENT_FIRED, {"intent_id": intent.id, **facts}, request.context)

@@ -31,7 +31,7 @@ def clean_topics(topics: Iterable[str]) -> tuple[str, ...]:
     """Return topics stripped of surrounding space, without duplicates.
 
     Raises:
-        InvalidRequest: There is none, or too many; or one names nothing or is too long.
+        InvalidRequest: There is no topic, or too many; or one is too long or has no usable word.
     """
     found = tuple(dict.fromkeys(" ".join(each.split()) for each in topics))
     if not found:
@@ -85,7 +85,7 @@ class IntentIndex:
             else:
                 del self._filed[key]
 
-    def touched(self, text: str) -> list[str]:
+    def matching_ids(self, text: str) -> list[str]:
         """Return the ids of the intents that a text touches (all words of one topic), in the order of the text."""
         if not self._filed:
             return []

@@ -98,7 +98,7 @@ class IntentStore:
         )
         await self._db.write(lambda connection: connection.execute(_PUT, row).rowcount)
 
-    async def note_fired(self, ids: list[str], now_ms: int) -> None:
+    async def record_fired(self, ids: list[str], now_ms: int) -> None:
         """Record that reminders were shown; on disk when this returns."""
         rows = [(now_ms, id) for id in ids]
         statement = "UPDATE standing_intents SET last_fired_ms = ?, fired = fired + 1 WHERE id = ?"

@@ -92,7 +92,7 @@ class RunMethods:
         """Return a run that the caller may see.
 
         Raises:
-            NotFound: There is none, or not for this caller.
+            NotFound: It does not exist, or the caller may not see it.
         """
         run = await self._db.read(partial(find_run, run_id=run_id))
         if run is None or not self._is_visible(run, authority):

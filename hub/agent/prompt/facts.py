@@ -55,7 +55,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
         reasoning_shown=session is not None and session.reasoning in ("on", "stream"),
         in_room=is_room(scene.session_key),
         in_chat_app=parts.in_chat_app(scene.session_key),
-        sandbox=agent.sandbox.described(scene.session_key, scene.authority),
+        sandbox=agent.sandbox.describe(scene.session_key, scene.authority),
     )
 
 

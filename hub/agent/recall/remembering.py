@@ -123,7 +123,7 @@ class AgentMemory:
         parts.sessions.before_reset(self.flush.before_reset)
 
     @property
-    def writing(self) -> list[str]:
+    def current_write(self) -> list[str]:
         """The current write, described for people."""
         return self._tasks.names()
 

@@ -67,7 +67,7 @@ class RunStore:
         """Insert a run's row unless it exists; in the caller's transaction."""
         connection.execute(f"{_INSERT} NOTHING", self._row(request, context, state))
 
-    def started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
+    def mark_started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
         """Return the database work that marks a run as begun."""
         row = self._row(request, context, RunRowState.RUNNING, session_id, self._now_ms())
 
@@ -93,7 +93,7 @@ class RunStore:
         caused = (request.lane, authority, context.id, context.parent_id, self._now_ms())
         return (*asked, *caused, session_id, started_ms)
 
-    def ended(self, request: RunRequest, context: Context, result: RunResult) -> Callable[[Any], None]:
+    def mark_ended(self, request: RunRequest, context: Context, result: RunResult) -> Callable[[Any], None]:
         """Return the database work that ends a run and calls its `on_final`, in one transaction."""
         now = self._now_ms()
 
@@ -129,7 +129,7 @@ class RunStore:
         )
         return [RunRow(*row) for row in rows]
 
-    async def untold(self) -> list[RunRow]:
+    async def unnotified_runs(self) -> list[RunRow]:
         """Return the interrupted runs whose sender was not notified before a crash."""
         rows = await self._db.read(
             lambda connection: connection.execute(

@@ -87,13 +87,13 @@ class RunTrace:
         self.prompt: Mapping[str, int] = {}
         self.parts: tuple[tuple[str, str], ...] = ()
 
-    def asked(self, model: str) -> None:
+    def model_started(self, model: str) -> None:
         """Record that a model is called; a call that is still open counts as given up."""
         self.model_ended("CONTEXT_OVERFLOW")
         self._model = call = ModelCallTrace(self._ms(self._clock.monotonic()), model)
         self._keep(call)
 
-    def asked_again(self, failed: str, error: HubError, waited_s: float, model: str) -> None:
+    def model_retried(self, failed: str, error: HubError, waited_s: float, model: str) -> None:
         """Record a failed attempt, after which the same or another model is called."""
         call = self._model
         if call is None:
@@ -109,7 +109,7 @@ class RunTrace:
                 }
             )
 
-    def sent(self, tokens: int, messages: int) -> Callable[[int], object] | None:
+    def record_request(self, tokens: int, messages: int) -> Callable[[int], object] | None:
         """Note about how many tokens and messages the model is sent; return what notes the bytes of each request."""
         if self._model is None:
             return None
@@ -122,7 +122,7 @@ class RunTrace:
         if call is not None and call.first_ms is None:
             call.first_ms = self._since(call.at_ms)
 
-    def used(self, usage: Usage) -> None:
+    def record_usage(self, usage: Usage) -> None:
         """Record the usage of the open model call."""
         if self._model is not None:
             self._model.usage = usage.as_dict()

@@ -34,7 +34,7 @@ async def settle_left_open(
     answered: dict[str, RunResult] = {}
     heard: list[str] = []
     heard_by: dict[str, frozenset[str] | None] = {}
-    for row in await runs.untold():
+    for row in await runs.unnotified_runs():
         found[RecoveryVerdict.INTERRUPTED].append(row.id)
         heard_by[row.id] = (await _judge(parts, row))[1].messages
     for row in await runs.open_rows():

@@ -98,7 +98,7 @@ class OutsideFiles:
             marks = self._of(agent_id)
             return bool(marks.contents) and _digest(data) in marks.contents
 
-    def named_by(self, agent_id: str, path: str) -> bool:
+    def has_outside_name(self, agent_id: str, path: str) -> bool:
         """Whether a file or directory of this name was created by words from outside, whatever it holds now."""
         with self._guard:
             marks = self._of(agent_id)

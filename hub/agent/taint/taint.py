@@ -27,7 +27,7 @@ def lift_entry(scope: LiftScope, ts_ms: int) -> TranscriptEntry:
 class ConversationTaint:
     """The taint of a conversation; fed with each of its entries, in order.
 
-    An entry that left the window still counts: what a model said while it was there may be its words.
+    An entry that left the window still counts: the model may have repeated its words while it was there.
     """
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ async def read_areas(memory: Memory, agent_id: str, scope: MemoryScope, today: d
             by_area.setdefault(file.area, []).append(file)
     found = []
     for name, files in by_area.items():
-        if (area := Area.named(name)) is None:
+        if (area := Area.from_name(name)) is None:
             continue
         written = {area.curated, area.settled}
         wanted = [each for each in files if each.path in written or (each.day is not None and each.day > oldest)]

@@ -170,7 +170,7 @@ class Blueprints:
         """Fetch a blueprint and return its draft, with its source URL.
 
         Raises:
-            HubError: It cannot be fetched, is none, or has mistakes.
+            HubError: It cannot be fetched, is no blueprint, or has mistakes.
         """
         answer = await fetch_source(self._egress, url)
         found = await blueprint_of_answer(self._egress.reader, url, answer)

@@ -65,7 +65,7 @@ def read_answer(url: str, answered_url: str, body: bytes) -> ForeignBlueprint:
     """Return the blueprint in a server's answer for `url`, or its error.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
         InvalidRequest: It is nothing that could hold one.
     """
     source = place_of(url).read(Fetched(200, {}, body, answered_url))

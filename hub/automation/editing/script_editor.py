@@ -71,7 +71,7 @@ class ScriptEditor:
         """Return a script as it is written.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         item, place = await asyncio.to_thread(self._read, key)
         return WrittenScript(key, item.text, item.hash, place.file, item.first_line)
@@ -104,7 +104,7 @@ class ScriptEditor:
         """Remove a script from its file; the configuration's history keeps it.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         async with self._saving:
             await asyncio.to_thread(self._delete, key)

@@ -89,7 +89,7 @@ class ArmedTriggers:
     def _count_from_now(self, keys: Mapping[str, str]) -> None:
         """Remember the start time of each schedule; those no longer in the file are forgotten.
 
-        An instant that was asked for through the door counts since then: it may be over when it is armed, because
+        A requested instant counts from when it was requested: it may be over when it is armed, because
         the files took their time or the hub ended in between.
 
         Args:
@@ -101,7 +101,7 @@ class ArmedTriggers:
         asked = self._states.asked.get(self._id, now)
         kept.armed = {key: kept.armed.get(key, asked if kind == "at" else now) for key, kind in keys.items()}
         kept.handled = {key: planned for key, planned in kept.handled.items() if key in kept.armed}
-        self._states.changed(self._id)
+        self._states.mark_changed(self._id)
 
     def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any], key: str) -> None:
         kind = self._parts.kinds.trigger(config["trigger"])

@@ -110,7 +110,7 @@ class Automation:
         self._kept.enabled = None
         self._kept.armed.clear()
         self._kept.handled.clear()
-        self._env.kept.changed(self.id)
+        self._env.kept.mark_changed(self.id)
 
     def arm(self) -> None:
         """Arm it if it is on; one that paused itself stays armed and reports why it does not run."""
@@ -304,7 +304,7 @@ class Automation:
         self, firing: Firing, reason: NotRun, text: str, children: Mapping[str, ConditionVerdict] | None = None
     ) -> FiringResult:
         if self._runs.mark(firing):
-            self._env.kept.changed(self.id)
+            self._env.kept.mark_changed(self.id)
         if reason is NotRun.ERROR:
             _log.warning("automation %s was set off and did not run: %s", self.id, text)
         if self._env.traces is not None:

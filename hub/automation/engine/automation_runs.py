@@ -91,7 +91,7 @@ class AutomationRuns:
         if len(self._own) > OWN_CONTEXTS_KEPT:
             del self._own[next(iter(self._own))]
         self._kept.last_triggered = self._parts.clock.time()
-        self._env.kept.changed(self._id)
+        self._env.kept.mark_changed(self._id)
         self._show(run.context)
         # Fired after the first action, which should not wait for it.
         asyncio.get_running_loop().call_soon(self._tell_start, run)
@@ -180,7 +180,7 @@ class AutomationRuns:
         """Record in one transaction, before anything is done, that this occurrence is handled and by which run."""
         is_marked = firing is not None and self.mark(firing)
         if self._env.waiting is not None and run.keeper is not None and not run.saved:
-            await self._env.kept.write(self._id, self._env.waiting.saving(run))
+            await self._env.kept.write(self._id, self._env.waiting.save_statements(run))
             run.saved = True
         elif is_marked and run.keeper is None:
             await self._env.kept.write(self._id)
@@ -235,7 +235,7 @@ class AutomationRuns:
         if ended.outcome not in BAD_OUTCOMES:
             if self._kept.failures:
                 self._kept.failures = 0
-                self._env.kept.changed(self._id)
+                self._env.kept.mark_changed(self._id)
             return
         self._kept.failures += 1
         limit = self._config["pause_after"]
@@ -251,7 +251,7 @@ class AutomationRuns:
                 severity=Severity.WARNING,
                 command=f"homarus automation on {self._id}",
             )
-        self._env.kept.changed(self._id)
+        self._env.kept.mark_changed(self._id)
 
     def _tell_start(self, run: RunState) -> None:
         self._parts.bus.fire(

@@ -148,7 +148,7 @@ class Automations:
             await self._drop(id)
             changed.append(id)
         if is_first:
-            await self._environment.kept.forget(self._environment.kept.known() - sources.keys() - self._broken.keys())
+            await self._environment.kept.forget(self._environment.kept.ids() - sources.keys() - self._broken.keys())
         self._sources = sources
         self._places = {id: place for id, place in self._places.items() if id in sources or id in self._broken}
         await self._environment.kept.flush()
@@ -185,7 +185,7 @@ class Automations:
         """Return an automation by its id, its entity id or its alias.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
             Unavailable: It is broken; the message says why.
         """
         id = self._find(name)

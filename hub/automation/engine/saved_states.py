@@ -97,13 +97,13 @@ class KeptStates:
             await self._db.write(self._writing(self._take_dirty()))
 
     def of(self, id: str) -> SavedStates:
-        """Return the saved state of an automation; after changing it, call `changed` or `write`."""
+        """Return the saved state of an automation; after changing it, call `mark_changed` or `write`."""
         kept = self._states.get(id)
         if kept is None:
             kept = self._states[id] = SavedStates()
         return kept
 
-    def changed(self, id: str) -> None:
+    def mark_changed(self, id: str) -> None:
         """Mark the state of an automation as changed, and write all marked ones soon."""
         self._dirty.add(id)
         if not self._flushing:
@@ -133,7 +133,7 @@ class KeptStates:
                 )
             )
 
-    def known(self) -> set[str]:
+    def ids(self) -> set[str]:
         """Return the ids of all saved states."""
         return set(self._states)
 

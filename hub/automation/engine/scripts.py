@@ -118,7 +118,7 @@ class Scripts:
         """Return a script by its key or its entity id.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         script = self._scripts.get(name.removeprefix(f"{SECTION}."))
         if script is None:

@@ -307,10 +307,10 @@ class Heartbeats:
             else:
                 verdict.status = "alert"
                 state = state.with_report(verdict.text, now)
-            state = replace(state, result=verdict.status).looked_at(
+            state = replace(state, result=verdict.status).with_checks(
                 {check.id: now for check in view.due}, frozenset(check.id for check in view.checklist.checks)
             )
-            statement, rows = self._needs.events.taking(event.id for event in view.events)
+            statement, rows = self._needs.events.take_statements(event.id for event in view.events)
             connection.executemany(statement, rows)
         store(connection, agent_id, state, self._now_ms())
         verdict.state = state

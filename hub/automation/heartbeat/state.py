@@ -58,7 +58,7 @@ class HeartbeatState(Struct, frozen=True):
         newest = sorted(alerts, key=lambda key: alerts[key])[-ALERTS_KEPT:]
         return replace(self, alerts={key: alerts[key] for key in newest}, text=text[:TEXT_KEPT], told=now)
 
-    def looked_at(self, ids: Mapping[str, float], known: frozenset[str]) -> HeartbeatState:
+    def with_checks(self, ids: Mapping[str, float], known: frozenset[str]) -> HeartbeatState:
         """Return the state with checks made now; checks that are no longer in the file are dropped."""
         looked = {id: when for id, when in {**self.looked, **ids}.items() if id in known}
         return replace(self, looked=dict(list(looked.items())[:CHECKS_LIMIT]))

@@ -148,7 +148,7 @@ class RunPlan:
             found = self._static[id(value)] = (value, all(self.is_static(each) for each in each_value))
         return found[1]
 
-    def compiled(self, value: Any, templates: TemplateEngine) -> CompiledValue:
+    def compile_value(self, value: Any, templates: TemplateEngine) -> CompiledValue:
         """Return a value of the configuration with compiled templates, cached from its first rendering."""
         found = self._compiled.get(id(value))
         if found is None:

@@ -255,7 +255,7 @@ class Frame:
         if self.plan.is_static(value):
             return value
         with noting_outside(self.run.taint):
-            return self.plan.compiled(value, self.parts.templates).render(self.scope.view)
+            return self.plan.compile_value(value, self.parts.templates).render(self.scope.view)
 
     async def render_later(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
         """Like `render`, without holding up the event loop when it takes long.
@@ -266,7 +266,7 @@ class Frame:
         if self.plan.is_static(value):
             return value
         with noting_outside(self.run.taint):
-            return await self.plan.compiled(value, self.parts.templates).render_async(self.scope.view, quote=quote)
+            return await self.plan.compile_value(value, self.parts.templates).render_async(self.scope.view, quote=quote)
 
     async def define(self, variables: Mapping[str, Any]) -> None:
         """Assign variables in their order; each may use those before it."""
@@ -275,13 +275,13 @@ class Frame:
             changed[name] = await self.render_later(value)
             self.scope.assign(name, changed[name])
         if self.entry is not None:
-            self.entry.changed(changed)
+            self.entry.record_variables(changed)
 
     def assign(self, name: str, value: Any) -> None:
         """Assign one variable and record it in the trace."""
         self.scope.assign(name, value)
         if self.entry is not None:
-            self.entry.changed({name: value})
+            self.entry.record_variables({name: value})
 
     def tell(self, **result: Any) -> None:
         """Record the result of the current step in the trace."""

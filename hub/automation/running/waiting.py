@@ -122,7 +122,7 @@ class WaitingRuns:
         self._db = db
         self._wall_time = wall_time
 
-    def saving(self, run: RunState) -> Write:
+    def save_statements(self, run: RunState) -> Write:
         """Return the statements that store the current state of the run, for a transaction of the caller.
 
         Raises:
@@ -154,7 +154,7 @@ class WaitingRuns:
             LimitExceeded: It is too large.
             StorageError: It could not be written.
         """
-        await self._db.write(self.saving(run))
+        await self._db.write(self.save_statements(run))
         run.saved = True
 
     async def forget(self, run_id: str) -> None:
@@ -166,7 +166,7 @@ class WaitingRuns:
     async def load(self) -> list[Waiting]:
         """Return the runs that had not ended when the hub stopped, oldest first.
 
-        One that cannot be read is left where it is and told in the log.
+        One that cannot be read is left in place and logged.
         """
         rows = await self._db.read(
             lambda connection: connection.execute(

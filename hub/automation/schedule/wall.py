@@ -108,7 +108,7 @@ def next_following(zone: tzinfo, after: float, first_from: FirstFrom) -> float |
 
 
 def fixed_instant(wall: datetime, zone: tzinfo) -> float:
-    """Return when `wall` is due as a fixed time: the first of two, or the first instant after the gap it lies in."""
+    """Return when `wall` is due as a fixed time: at the first of two such times, or right after a gap."""
     first, second = _offsets(wall, zone)
     if first < second:
         return _transition(_instant(wall, second), _instant(wall, first), zone)

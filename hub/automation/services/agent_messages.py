@@ -76,7 +76,7 @@ class AgentMessages:
         """Return a chat by its address; see `Addresses.at`."""
         return await self._addresses.at(channel, to, account, thread)
 
-    def channel(self, address: Address) -> Attached:
+    def attached_channel(self, address: Address) -> Attached:
         """Return the channel of a chat.
 
         Raises:
@@ -98,7 +98,7 @@ class AgentMessages:
             NotFound: It is about a message that was not sent from here.
             Unavailable: The channel is not logged in.
         """
-        attached = self.channel(target.address)
+        attached = self.attached_channel(target.address)
         self._check(outgoing, attached)
         if isinstance(outgoing, NewText | Withdrawal):
             own = await self._db.read(lambda connection: outbox_rows.sent_ids(connection, target.address))

@@ -152,14 +152,14 @@ class SystemEvents:
         await self.take(event.id for event in events)
         self._sessions.discard(request.session_key)
 
-    def taking(self, ids: Iterable[str]) -> tuple[str, list[tuple[int, str]]]:
+    def take_statements(self, ids: Iterable[str]) -> tuple[str, list[tuple[int, str]]]:
         """Return the statement and rows that mark events as taken, for a transaction of the caller."""
         now = self._now_ms()
         return "UPDATE system_events SET taken_ms = ? WHERE id = ? AND taken_ms IS NULL", [(now, id) for id in ids]
 
     async def take(self, ids: Iterable[str]) -> None:
         """Mark events as taken."""
-        statement, rows = self.taking(ids)
+        statement, rows = self.take_statements(ids)
         if rows:
             await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
 

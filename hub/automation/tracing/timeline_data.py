@@ -32,7 +32,7 @@ class RunStart(Struct, frozen=True, eq=False):
     def as_dict(self) -> dict[str, Any]:
         """Return its kind, its name and what fired."""
         trace = self.trace
-        shown: dict[str, Any] = trace.shown({"name": trace.alias, "trigger": named_trigger(trace.trigger)})
+        shown: dict[str, Any] = trace.plain_copy({"name": trace.alias, "trigger": named_trigger(trace.trigger)})
         return shown | {"kind": kind_of(self.config)}
 
 

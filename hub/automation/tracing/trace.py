@@ -68,7 +68,7 @@ class StepTrace:
         self._child = {key: value for key, value in told.items() if value is not None}
         return self
 
-    def changed(self, variables: Mapping[str, Any]) -> Self:
+    def record_variables(self, variables: Mapping[str, Any]) -> Self:
         """Record the current values of variables."""
         if variables:
             self._changed = {**(self._changed or {}), **variables}
@@ -219,7 +219,7 @@ class TraceWriter:
         self.error = error
         self.variables = variables if variables is not None else self.variables
 
-    def shown(self, value: Any) -> Any:
+    def plain_copy(self, value: Any) -> Any:
         """Return a bounded plain copy of a value; secrets of what runs are replaced."""
         return plain_value(value, self._config)
 

@@ -191,7 +191,7 @@ class TraceStore:
         """Return a trace in its export format.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         return {FORMAT: VERSION, "trace": await self.get(run_id)}
 

@@ -54,7 +54,7 @@ class ReplayClock(Clock):
         """Set the time while nothing sleeps: for the state before the beginning."""
         self._now = when
 
-    def next_waking(self) -> float | None:
+    def next_wakeup(self) -> float | None:
         """Return the wake-up time of the next sleeper."""
         while self._waiting and self._waiting[0][2].done():
             heapq.heappop(self._waiting)
@@ -183,5 +183,5 @@ class Replay:
         await self._tasks.cancel_all(timeout_s=1.0)
 
     def _next(self) -> float | None:
-        due, waking = self._timetable.next_time(), self.clock.next_waking()
+        due, waking = self._timetable.next_time(), self.clock.next_wakeup()
         return due if waking is None else waking if due is None else min(due, waking)

@@ -81,7 +81,7 @@ class StateMethods:
     def _refuse(self, id: str, authority: Authority) -> None:
         """Refuse to set a state of the engine and, for anyone but the owner, one that another source maintains.
 
-        Who is at home, or whether a door is open, is believed by automations that run with the owner's rights.
+        Automations with the owner's rights rely on states such as who is at home or whether a door is open.
         """
         domain = id.partition(".")[0]
         if domain in OWN_DOMAINS:

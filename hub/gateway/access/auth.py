@@ -139,7 +139,7 @@ class Authenticator:
         """Name the cookie after the port that was bound; browsers keep no cookies apart by port."""
         self.cookie_name = f"{COOKIE_PREFIX}{port}"
 
-    def presented(self, request: web.Request, *, with_cookie: bool) -> Presented:
+    def extract_credentials(self, request: web.Request, *, with_cookie: bool) -> Presented:
         """Extract the credentials from a request."""
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
         bearer = bearer.strip() if scheme.lower() == "bearer" else request.headers.get(KEY_HEADER, "").strip()

@@ -111,7 +111,7 @@ class Devices:
         """Return all grants, oldest first."""
         return sorted(self._grants.values(), key=lambda grant: (grant.created_ms, grant.row_id))
 
-    def paired(self, connected: Container[str], device_id: str | None = None) -> list[dict[str, Any]]:
+    def list_paired(self, connected: Container[str], device_id: str | None = None) -> list[dict[str, Any]]:
         """Return the devices as the protocol lists them, one entry for all roles of each; or one device."""
         grants = [grant for grant in self.grants() if device_id in (None, grant.device_id)]
         ids = dict.fromkeys(grant.device_id for grant in grants)
@@ -151,7 +151,7 @@ class Devices:
                 found = grant
         return found
 
-    def used(self, grant: Grant) -> None:
+    def note_used(self, grant: Grant) -> None:
         """Note that a device connected; written with a delay."""
         now = self.now_ms()
         if grant.last_used_ms is not None and now - grant.last_used_ms < USED_EVERY_MS:

@@ -60,7 +60,7 @@ class Guard:
         """How many sockets are open."""
         return len(self._all)
 
-    def unproved_sockets(self) -> list[Socket]:
+    def unauthenticated_sockets(self) -> list[Socket]:
         """Return the sockets that have not proved themselves, oldest first."""
         return list(self._inside)
 

@@ -108,7 +108,7 @@ class Ingress:
         route = match.route if match is not None else None
         self._judge_size(request, route)
         client = self.client_of(request)
-        presented = self._authenticator.presented(request, with_cookie=route is not None and route.cookie)
+        presented = self._authenticator.extract_credentials(request, with_cookie=route is not None and route.cookie)
         if route is not None and route.scope != Open.SELF:
             self._authenticator.judge_rate(client, presented)
         self._judge_host(request)

@@ -101,7 +101,7 @@ class RouteTable:
                 self.add(route)
                 self._groups[route.name] = group
 
-    async def loaded(self, match: RouteMatch) -> RouteMatch:
+    async def load(self, match: RouteMatch) -> RouteMatch:
         """Return a match with the whole route, its module imported on first use.
 
         Raises:

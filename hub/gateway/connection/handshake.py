@@ -314,7 +314,7 @@ class Handshake:
         Its own token is returned only beside a credential that may do as much.
         """
         devices = self._devices_now()
-        devices.used(grant)
+        devices.note_used(grant)
         approved = expand_scopes(grant.scopes)
         scopes = frozenset() if asked.said.role == "node" else expand_scopes(asked.params["scopes"]) & approved
         authority, came_from = self._authenticator.device_authority(grant), grant.made_by

@@ -51,7 +51,7 @@ class Presence:
             del self._entries[key]
         return [self._hub, *sorted(self._entries.values(), key=lambda entry: -entry["ts"])]
 
-    def joined(self, connection: Connection) -> None:
+    def join(self, connection: Connection) -> None:
         """Add a client, or merge it into the entry of its device or instance; a command line adds none."""
         client, caller = connection.client, connection.caller
         if client.mode in UNSHOWN_MODES:
@@ -79,7 +79,7 @@ class Presence:
             },
         )
 
-    def left(self, connection: Connection) -> bool:
+    def leave(self, connection: Connection) -> bool:
         """Remove a client; return whether an entry changed."""
         client = connection.client
         key = _key(client.instance_id, client.device_id, connection.id)

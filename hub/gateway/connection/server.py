@@ -239,7 +239,7 @@ class Gateway:
                 raise Unavailable(f"the hub is {self.state}", retry_after_s=1.0)
             if match is None and self.state is GatewayState.RECOVERY and request.path.startswith(API_PATHS):
                 raise Unavailable("the hub is in recovery mode; see: homarus check", details={"reason": "recovery"})
-            match = match and await self.routes.loaded(match)
+            match = match and await self.routes.load(match)
             admitted = await self.ingress.admit(request, match)
             socket = cast(Socket, request.protocol)
             socket.begin_public()
@@ -316,7 +316,7 @@ class Gateway:
 
     async def _converse(self, connection: Connection, request: web.Request) -> None:
         client = self.ingress.client_of(request)
-        presented = self.authenticator.presented(request, with_cookie=False)
+        presented = self.authenticator.extract_credentials(request, with_cookie=False)
         welcome = await self.handshake.shake(connection, client, presented)
         if welcome is None:
             await connection.closed()
@@ -335,7 +335,7 @@ class Gateway:
             await connection.closed()
             return
         self._connections[connection.id] = connection
-        self.presence.joined(connection)
+        self.presence.join(connection)
         connection.send(encode_result(welcome.request_id, self.welcomer.hello(connection, welcome)))
         self.broadcast.add(connection)
         self._tell_presence()
@@ -344,7 +344,7 @@ class Gateway:
     def _leave(self, connection: Connection) -> None:
         self._connections.pop(connection.id, None)
         self.broadcast.remove(connection)
-        if self.presence.left(connection) and self.state is not GatewayState.STOPPING:
+        if self.presence.leave(connection) and self.state is not GatewayState.STOPPING:
             self._tell_presence()
 
     def _tell_presence(self) -> None:

@@ -51,7 +51,7 @@ class DeviceMethods:
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         return {
             "pending": [request.as_dict() for request in self._devices.pending()],
-            "paired": self._devices.paired(self._connected()),
+            "paired": self._devices.list_paired(self._connected()),
         }
 
     async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
@@ -59,7 +59,7 @@ class DeviceMethods:
         grant = await self._devices.approve(call.params["requestId"], call.caller.authority, made_by)
         return {
             "requestId": call.params["requestId"],
-            "device": self._devices.paired(self._connected(), grant.device_id)[0],
+            "device": self._devices.list_paired(self._connected(), grant.device_id)[0],
         }
 
     async def _reject(self, call: MethodCall) -> Mapping[str, Any]:

@@ -130,20 +130,22 @@ class MemoryMethods:
                 params.get("trusted"),
             ),
         )
-        return self._api.shown(answer_data(answer))
+        return self._api.plain_data(answer_data(answer))
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         path, start = params["path"], params["start"]
         agent_id, scope = self._api.agent(call), self._api.scope(call)
         text = await self._api.memory.get(path, agent_id=agent_id, scope=scope, start=start, lines=params["lines"])
-        return self._api.shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
+        return self._api.plain_data(
+            {"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)}
+        )
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         """Return the full status to an owner; to others, only the counts of what they may see."""
         agent_id, scope = self._api.agent(call), self._api.scope(call)
         if scope.private:
-            return self._api.shown({"agent": agent_id, **await self._api.memory.status(agent_id=agent_id)})
+            return self._api.plain_data({"agent": agent_id, **await self._api.memory.status(agent_id=agent_id)})
         files = await self._api.memory.notebook.files(agent_id=agent_id, scope=scope)
         return {"agent": agent_id, "files": len(files)}
 
@@ -156,7 +158,7 @@ class MemoryMethods:
             params["text"], MemoryKind(params["kind"]), source, params.get("replaces"), params["shared"]
         )
         added = await self._api.memory.add(entry, agent_id=self._api.agent(call), scope=scope)
-        return self._api.shown(added_data(added))
+        return self._api.plain_data(added_data(added))
 
     async def _forget(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -166,7 +168,7 @@ class MemoryMethods:
         hits = await self._api.memory.forget(
             what, agent_id=self._api.agent(call), scope=self._api.whose(call), dry_run=params["dry_run"]
         )
-        return self._api.shown({**forgotten_data(hits), "dry_run": params["dry_run"]})
+        return self._api.plain_data({**forgotten_data(hits), "dry_run": params["dry_run"]})
 
     async def _index(self, call: MethodCall) -> Mapping[str, Any]:
         self._api.owners(call)
@@ -179,7 +181,7 @@ class MemoryMethods:
                 f"the index of {agent_id} was not done within {INDEX_LIMIT_S:g} s; what is there can be searched, and "
                 "memory.status shows its progress"
             ) from None
-        return self._api.shown(synced_data(synced))
+        return self._api.plain_data(synced_data(synced))
 
     async def _verify(self, call: MethodCall) -> Mapping[str, Any]:
         self._api.owners(call)
@@ -189,4 +191,4 @@ class MemoryMethods:
                 verified = await self._api.memory.verify(agent_id=agent_id)
         except TimeoutError:
             raise TimedOut(f"files and index of {agent_id} were not compared within {INDEX_LIMIT_S:g} s") from None
-        return self._api.shown(verified_data(verified))
+        return self._api.plain_data(verified_data(verified))

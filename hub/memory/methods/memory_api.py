@@ -123,7 +123,7 @@ class MemoryApi:
         authority = call.context.authority
         return authority.person or authority.principal
 
-    def shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def plain_data(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return data as JSON can hold it, without secrets."""
         shown: dict[str, Any] = as_json(self._redactor.redact_data(data))
         return shown

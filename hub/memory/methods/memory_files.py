@@ -146,7 +146,7 @@ class MemoryFileMethods:
         # Ten years have thousands of files: their names are looked over together, and one by one only if need be.
         paths = "\n".join(each.path for each in files)
         if self._api.redact(paths) != paths:
-            return self._api.shown({"files": rows})
+            return self._api.plain_data({"files": rows})
         return {"files": [row if row["path"].isascii() else as_json(row) for row in rows]}
 
     async def _read(self, call: MethodCall) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ class MemoryFileMethods:
         text = self._api.redact(found.text)
         # Who writes back what was taken out of the text would lose it; without the hash that is refused.
         whole = text == found.text
-        return self._api.shown(
+        return self._api.plain_data(
             {"path": found.path, "text": text, "hash": found.hash if whole else None, "redacted": not whole}
         )
 
@@ -172,7 +172,7 @@ class MemoryFileMethods:
             who=self._api.who(call),
             summary=summary,
         )
-        return self._api.shown(plain(change))
+        return self._api.plain_data(plain(change))
 
     async def _changes(self, call: MethodCall) -> Mapping[str, Any]:
         changes = await self._api.memory.notebook.changes(
@@ -184,7 +184,7 @@ class MemoryFileMethods:
             room = min(left, DIFF_LIMIT)
             left -= min(room, len(each.diff))
             told_of.append({**plain(each), "diff": each.diff[:room], "diff_cut": len(each.diff) > room})
-        return self._api.shown({"changes": told_of})
+        return self._api.plain_data({"changes": told_of})
 
     async def _undo(self, call: MethodCall) -> Mapping[str, Any]:
         change = await self._api.memory.notebook.undo(
@@ -193,7 +193,7 @@ class MemoryFileMethods:
             scope=self._api.whose(call),
             who=self._api.who(call),
         )
-        return self._api.shown(plain(change))
+        return self._api.plain_data(plain(change))
 
     async def _import(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -204,7 +204,7 @@ class MemoryFileMethods:
             agent_id=self._api.agent(call),
             scope=self._api.owners(call),
         )
-        return self._api.shown({"written": written})
+        return self._api.plain_data({"written": written})
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
         """Return the owner's files, as many as fit into a frame; `next` continues after them."""
@@ -218,7 +218,7 @@ class MemoryFileMethods:
         last = None
         for path in paths:
             if len(files) >= BATCH_FILES or size >= BATCH_LIMIT - FILE_LIMIT:
-                return self._api.shown({"files": files, "notes": notes, "next": last})
+                return self._api.plain_data({"files": files, "notes": notes, "next": last})
             last = path
             try:
                 found = await notebook.read(path, agent_id=agent_id, scope=scope)
@@ -232,4 +232,4 @@ class MemoryFileMethods:
                 notes.append(f"{path} held a secret of the configuration, which was taken out of it")
             size += len(text)
             files.append({"path": path, "text": text})
-        return self._api.shown({"files": files, "notes": notes, "next": None})
+        return self._api.plain_data({"files": files, "notes": notes, "next": None})

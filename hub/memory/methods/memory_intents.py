@@ -65,7 +65,7 @@ class IntentMethods:
         scope = self._api.scope(call)
         agent_id = self._api.agent(call)
         found = [] if scope == NOBODY else self._intents.list(agent_id=agent_id, scope=scope)
-        return self._api.shown({"intents": [each.as_dict() for each in found]})
+        return self._api.plain_data({"intents": [each.as_dict() for each in found]})
 
     async def _add(self, call: MethodCall) -> Mapping[str, Any]:
         params, authority = call.params, call.context.authority
@@ -74,9 +74,9 @@ class IntentMethods:
         source = MemoryProvenance(BY_HAND, authority.person, self._api.clock.time(), trusted)
         scope, agent_id = self._api.whose(call), self._api.agent(call)
         intent = await self._intents.add(new, source, call.context, agent_id=agent_id, scope=scope)
-        return self._api.shown(intent.as_dict())
+        return self._api.plain_data(intent.as_dict())
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         scope, agent_id = self._api.whose(call), self._api.agent(call)
         intent = await self._intents.remove(call.params["id"], call.context, agent_id=agent_id, scope=scope)
-        return self._api.shown(intent.as_dict())
+        return self._api.plain_data(intent.as_dict())

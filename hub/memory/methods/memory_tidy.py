@@ -41,4 +41,4 @@ class TidyMethods:
         self._api.whose(call)
         agent = self._agents.get(self._api.agent(call))
         request = TidyRequest(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
-        return self._api.shown((await self._tidy.tidy(request)).as_data())
+        return self._api.plain_data((await self._tidy.tidy(request)).as_data())

@@ -66,7 +66,7 @@ class Area(Struct, frozen=True):
         return MemoryPlace(self.curated, self.title, section_for(kind) if self.has_sections else None)
 
     @classmethod
-    def named(cls, name: str) -> Area | None:
+    def from_name(cls, name: str) -> Area | None:
         """Return an area by its name; None for one that is not tidied."""
         if name == PRIVATE_AREA:
             return cls(name, CURATED, CURATED, CURATED_TITLE, has_sections=True)

@@ -8,7 +8,7 @@
       “The boiler man comes on Tuesday” (MEMORY.md, 2026-05-12)
       “The boiler man comes on Thursday” (memory/2026-06-01.md, 2026-06-01)
 
-A question is gone when one of its two entries is; one that was struck says that both hold.
+A question disappears with either of its two entries; a struck question means that both are valid.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Pairings:
         """Load the paired identities."""
         self._remember(await self._db.read(lambda connection: _select(connection, "state = 'approved'")))
 
-    def paired(self, address: Address) -> frozenset[str]:
+    def identities_of(self, address: Address) -> frozenset[str]:
         """Return the identities that are paired with the account of an address."""
         return self._paired.get((address.channel, address.account_id or address.account), frozenset())
 

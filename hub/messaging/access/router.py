@@ -72,7 +72,7 @@ class Router:
         verdict = authorize(inbound, context.authority, facts.policy, facts.people, facts.paired)
         return verdict.authority is not None
 
-    def accept_as_said(self, message: InboundMessage, context: Context, session_key: str | None) -> Accept:
+    def accept_verbatim(self, message: InboundMessage, context: Context, session_key: str | None) -> Accept:
         """Return the acceptance of a message as it is; see `hub.messaging.access.decide`."""
         return accept_verbatim(message, context, self._facts(message.address), session_key)
 

@@ -58,7 +58,7 @@ def add_allowlist_command(
         lines = []
         for each in channels.all():
             name, account = each.channel.name, each.channel.account
-            paired = pairings.paired(Address(name, "", account, account_id=each.status.account_id))
+            paired = pairings.identities_of(Address(name, "", account, account_id=each.status.account_id))
             if may := sorted(each.access.allow_from | paired):
                 lines.append(f"- {name} ({account}): {', '.join(may)}")
         return "\n".join([say("allowlist.title", language()), *lines]) if lines else say("allowlist.empty", language())

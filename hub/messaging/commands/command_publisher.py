@@ -43,7 +43,7 @@ class CommandPublisher:
         for unlisten in self._unlisten:
             unlisten()
 
-    def listed(self) -> list[tuple[str, str]]:
+    def published(self) -> list[tuple[str, str]]:
         """Return names and descriptions, as published."""
         language = self._commands.language()
         return [
@@ -69,6 +69,6 @@ class CommandPublisher:
     async def _publish_now(self, key: tuple[str, str], channel: CanPublishCommands) -> None:
         async with self._publishing[key]:  # one after the other, so that the newest list is the last
             try:
-                await channel.publish_commands(self.listed())
+                await channel.publish_commands(self.published())
             except Exception as error:  # whatever a platform's library raises: messages go on without the list
                 _log.warning("%s (%s) did not take the list of commands: %s", *key, error)

@@ -39,7 +39,7 @@ class Setting(Struct, frozen=True):
     owner_only: bool = False
     inline: bool = True
 
-    def kept(self, written: str) -> str | None:
+    def stored_value(self, written: str) -> str | None:
         """Return the value to store for a written one."""
         return self.values[written.lower()] if self.values else written
 
@@ -114,7 +114,7 @@ def parse_directives(text: str, may: Callable[[str, str], bool]) -> Directives:
             continue
         commands.append((name, value))
         if name in SETTINGS:
-            options[SETTINGS[name].field] = str(SETTINGS[name].kept(value))
+            options[SETTINGS[name].field] = str(SETTINGS[name].stored_value(value))
         else:
             shortcuts.append(name)
         left, position = _joined(left + text[position : match.start()], text, match.end())

@@ -27,7 +27,7 @@ class ChannelsComponent(Component):
     ) -> None:
         self._base = base
         self._accounts = ChannelAccounts(base.config, channels, integrations, base.bus, apply)
-        channels.count_in(self._accounts.configured)
+        channels.count_in(self._accounts.configured_accounts)
 
     def methods(self) -> MethodGroups:
         """Return `channels.*`."""

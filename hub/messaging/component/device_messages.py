@@ -97,14 +97,14 @@ class DeviceMessages:
             case []:
                 return self._listed(devices, language)
             case ["approve", id]:
-                if self._nodes.records.requested(id) is not None:
+                if self._nodes.records.by_request(id) is not None:
                     record = self._nodes.surfaces.approve(id, call.context.authority)
                     self._nodes.begin_work(record.id)
                     return say("devices.approved", language, name=record.title)
                 grant = await devices.approve(id, call.context.authority)
                 return say("devices.approved", language, name=grant.data.get("displayName") or grant.device_id[:SHORT])
             case ["reject", id]:
-                if self._nodes.records.requested(id) is not None:
+                if self._nodes.records.by_request(id) is not None:
                     self._nodes.surfaces.reject(id)
                 else:
                     await devices.reject(id)

@@ -132,7 +132,7 @@ class MessagingComponent(Component):
             self._configured(),
             models=models,
             buttons=buttons,
-            paired=self.pairings.paired,
+            paired=self.pairings.identities_of,
             session=sessions.get,
         )
         self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
@@ -153,7 +153,7 @@ class MessagingComponent(Component):
         self.sentences = Sentences(base.tasks)
         self.spoken = SpokenCommands(self.sentences, base.bus, base.language)
         notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
-        self.inbox.tell_queued_with(notices.queued, engines.approvals.waiting)
+        self.inbox.tell_queued_with(notices.notify_queued, engines.approvals.waiting)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
 
     def methods(self) -> MethodGroups:

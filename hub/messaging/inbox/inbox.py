@@ -246,7 +246,7 @@ class Inbox:
         language = self._router.settings.language
         if found is None or found.words is None:
             return say("button.gone", language)
-        accepted = self._router.accept_as_said(*found.message(context), found.session_key)
+        accepted = self._router.accept_verbatim(*found.message(context), found.session_key)
         if (limit := self._queue.refuses(accepted)) is not None:
             return say("queue.full", language, limit=limit)
         receipt = await self._queue_for_all(accepted)
@@ -259,7 +259,7 @@ class Inbox:
         if isinstance(found.event, ButtonPressed):
             return None
         message, told = found.message(context)
-        accepted = self._router.accept_as_said(message, told, found.session_key)
+        accepted = self._router.accept_verbatim(message, told, found.session_key)
         person = None if told.authority.tainted else told.authority.person
         keys = (accepted.session_key, *(key for _, key in accepted.also))
         limit = accepted.group.history_limit if accepted.group is not None else None

@@ -77,7 +77,7 @@ class InterruptedMessage(Struct, frozen=True):
     run_id: str | None
 
     @property
-    def named(self) -> str | None:
+    def client_run_id(self) -> str | None:
         """The run whose id a client chose."""
         return self.inbound.run_id if isinstance(self.inbound, ClientMessage) else None
 

@@ -75,7 +75,7 @@ class MediaStore:
         self._settings = settings
         self._transcribe = transcribe
 
-    async def fetched(self, message: InboundMessage, agent_id: str, session_key: str) -> InboundMessage:
+    async def fetch_attachments(self, message: InboundMessage, agent_id: str, session_key: str) -> InboundMessage:
         """Return an authorised message with its attachments fetched, as far as possible.
 
         Fetching it again costs no request: a file is known by the account and the platform's reference.

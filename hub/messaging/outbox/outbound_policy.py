@@ -54,7 +54,7 @@ class OutboxSettings(Struct, frozen=True):
     """The settings of `messages:` about sending.
 
     Attributes:
-        response_prefix: Stands before every answer.
+        response_prefix: The text before every answer.
         language: The language of the sentences that the hub itself adds.
         media_roots: Directories below which attachments may be.
         blocks: Whether answers are sent in blocks while they are written.

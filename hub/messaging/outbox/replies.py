@@ -224,7 +224,7 @@ class Replies:
                 media, lines = self._media(parsed, target)
                 text = "\n".join(filter(None, [text, *lines]))
             if text and not blocks:
-                text = self.prefixed(text, result.model, target)
+                text = self.with_prefix(text, result.model, target)
             if result.notices or target.footer:
                 text = "\n\n".join(filter(None, [text, *self._notices(result), target.footer]))
         content: list[NewMessage | NewText | Withdrawal] = []
@@ -271,7 +271,7 @@ class Replies:
         if not text or any(length > len(said) for length, _ in earlier):
             return []
         message = NewMessage(
-            text if blocks else self.prefixed(text, model, target),
+            text if blocks else self.with_prefix(text, model, target),
             silent=so_far.silent,
             reply_to=None if blocks else _reply_to(so_far, target),
             covers=len(said),
@@ -368,7 +368,7 @@ class Replies:
         kind = kind_of(mime_type)
         return OutboundMedia(kind, str(sendable), mime_type, relative.name, voice=voice and kind is MediaKind.AUDIO)
 
-    def prefixed(self, text: str, model: str | None, target: ReplyTarget) -> str:
+    def with_prefix(self, text: str, model: str | None, target: ReplyTarget) -> str:
         """Return an answer with the configured prefix."""
         attached = self._outbox.channels.get(target.address.channel, target.address.account)
         own = attached.outbound.response_prefix if attached is not None else None

@@ -275,7 +275,7 @@ class AnswerStreams:
             return ""
         limits, policy = attached.channel.limits, attached.outbound
         limit = max(SMALLEST_LIMIT, min(limits.text, policy.text_limit or limits.text) - FENCE_ROOM)
-        text = self._replies.prefixed(text, stream.model, stream.target)
+        text = self._replies.with_prefix(text, stream.model, stream.target)
         return close_fence(chunk(text, limit, limits.unit, policy.chunk_mode)[0])
 
     async def _show(self, stream: _AnswerStream, attached: Attached, so_far: ParsedReply) -> Delivery:

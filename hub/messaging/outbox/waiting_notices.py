@@ -43,7 +43,7 @@ class WaitingNotices:
         self._outbox, self._clock = outbox, clock
         self._told: set[str] = set()
 
-    async def queued(self, accepted: Accept) -> None:
+    async def notify_queued(self, accepted: Accept) -> None:
         """Tell a sender what their queued message waits for, unless they know."""
         address = accepted.message.address
         if self._outbox.channels.is_home(address.channel) or self._interrupts(accepted.session_key, address):

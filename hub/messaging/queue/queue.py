@@ -120,7 +120,7 @@ class MessageQueue:
         fresh = WaitingMessage(new_id(), chosen or new_id(), message, accepted.context, int(self._clock.time() * 1000))
         facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
         row = InboxRow(*facts, accepted.part)
-        queued = Turn(session_key, (fresh,)).queued()
+        queued = Turn(session_key, (fresh,)).queued_request()
         if self._early is not None:
             self._early.add(fresh.row_id)
 
@@ -258,7 +258,7 @@ class MessageQueue:
                 return
             steering = Steering(lambda: bool(self._steerable(turn)), partial(self._steer, turn))
             result = await self._runner.run_until_kept(self._requests.of(turn, steering))
-            for run_id, each in turn.joined:
+            for run_id, each in turn.joined_messages:
                 self._runner.settle(replace(result, run_id=run_id, usage=Usage()), each.context)
         finally:
             self._leave(turn)
@@ -375,7 +375,7 @@ class MessageQueue:
         turn.steered += tuple(each for each in found if each in taken)
         for each in found:
             each.steered = True
-        return [await self._requests.steered(each, turn) for each in (*again, *found)]
+        return [await self._requests.steered_message(each, turn) for each in (*again, *found)]
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
@@ -400,6 +400,6 @@ class MessageQueue:
     async def _tell_interrupted(self, run_id: str | None, heard: frozenset[str] | None = None) -> None:
         insert = self._runner.insert_queued
         for address in await self._db.write(
-            partial(self._requests.interrupted, run_id=run_id, heard=heard, insert=insert)
+            partial(self._requests.close_interrupted, run_id=run_id, heard=heard, insert=insert)
         ):
             self._outbox.notify(address)

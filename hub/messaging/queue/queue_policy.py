@@ -58,7 +58,7 @@ class QueuePolicy(Struct, frozen=True):
     cap: int = QUEUE_CAP
     drop: DropPolicy = DropPolicy.SUMMARIZE
 
-    def changed(self, stated: Mapping[str, Any]) -> QueuePolicy:
+    def with_changes(self, stated: Mapping[str, Any]) -> QueuePolicy:
         """Return the policy with stated, checked values replaced."""
         read: Mapping[str, Any] = {"mode": QueueMode, "debounce_ms": int, "cap": int, "drop": DropPolicy}
         return replace(self, **{name: read[name](value) for name, value in stated.items() if name in read})
@@ -83,9 +83,9 @@ class QueueSettings(Struct, frozen=True):
     def from_config(cls, messages: Mapping[str, Any]) -> QueueSettings:
         """Read them from a valid section `messages`."""
         queue, inbound = messages["queue"], messages["inbound"]
-        policy = QueuePolicy().changed(queue)
+        policy = QueuePolicy().with_changes(queue)
         by_channel = {
-            name: policy.changed(stated if isinstance(stated, Mapping) else {"mode": stated})
+            name: policy.with_changes(stated if isinstance(stated, Mapping) else {"mode": stated})
             for name, stated in queue["by_channel"].items()
         }
         return cls(policy, by_channel, inbound["debounce_ms"], inbound["by_channel"])
@@ -98,7 +98,7 @@ class QueueSettings(Struct, frozen=True):
             said: The setting of `/queue` there (`Session.queue`).
         """
         policy = self.by_channel.get(channel, self.policy)
-        return policy.changed(parse_queue_directive(said) or {}) if said else policy
+        return policy.with_changes(parse_queue_directive(said) or {}) if said else policy
 
     def debounce_ms(self, channel: str) -> int:
         """Return how long text waits for more from the same sender, in milliseconds."""

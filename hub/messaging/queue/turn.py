@@ -86,12 +86,12 @@ class Turn:
         self.written: Sequence[str] = ()
 
     @property
-    def joined(self) -> list[tuple[str, WaitingMessage]]:
+    def joined_messages(self) -> list[tuple[str, WaitingMessage]]:
         """The client-named runs whose messages this turn answers too, with those messages."""
         answered = (*self.messages, *self.steered)
         return [(run_id, each) for each in answered if (run_id := own_run(each.message)) not in (None, self.run_id)]
 
-    def queued(self) -> RunRequest:
+    def queued_request(self) -> RunRequest:
         """Return the run as far as its row tells."""
         first, nothing = self.first, Message(Role.USER, ())
         return RunRequest(
@@ -171,7 +171,7 @@ class TurnRequests:
         """Return how long text waits for more from its sender, in ms; none in the hub's own conversations."""
         return 0 if self._outbox.channels.is_home(channel) else self._router.settings.queue.debounce_ms(channel)
 
-    def interrupted(
+    def close_interrupted(
         self,
         connection: SqlConnection,
         run_id: str | None,
@@ -192,13 +192,13 @@ class TurnRequests:
                 own = waiting_message(row)
                 own.run_id = own_run(own.message) or new_id()
                 inbox_rows.part(connection, own.row_id, own.run_id)
-                insert(connection, Turn(row.session_key or "", (own,)).queued())
+                insert(connection, Turn(row.session_key or "", (own,)).queued_request())
         text = say("run.interrupted", self._router.settings.language)
         told: dict[tuple[str, Conversation], Address] = {}
         for each in inbox_rows.interrupted_messages(connection, run_id=run_id):
             inbox_rows.close(connection, each.id, "done", "interrupted")
-            if each.named is not None and each.run_id is not None:
-                inbox_rows.end_joined(connection, [each.named], each.run_id)
+            if each.client_run_id is not None and each.run_id is not None:
+                inbox_rows.end_joined(connection, [each.client_run_id], each.run_id)
             address = each.inbound.address
             place = (each.run_id or each.id, conversation_of(address))
             if place in told:  # it was answered together with others
@@ -214,7 +214,7 @@ class TurnRequests:
             )
         return list(told.values())
 
-    async def steered(self, each: WaitingMessage, turn: Turn) -> SteeredMessage:
+    async def steered_message(self, each: WaitingMessage, turn: Turn) -> SteeredMessage:
         """Return a message in the form for a running turn."""
         fetched = await self._fetched(each, turn)
         said = turn_content([fetched], 0).message
@@ -223,14 +223,14 @@ class TurnRequests:
     async def _fetched(self, each: WaitingMessage, turn: Turn) -> WaitingMessage:
         if each.dropped or not each.message.media:
             return each
-        return replace(each, message=await self._media.fetched(each.message, turn.agent_id, turn.session_key))
+        return replace(each, message=await self._media.fetch_attachments(each.message, turn.agent_id, turn.session_key))
 
     def _end_of(self, turn: Turn, target: ReplyTarget) -> Callable[[SqlConnection, RunResult], None]:
         def end(connection: SqlConnection, result: RunResult) -> None:
             self._streams.end(turn.run_id)
             turn.written = ()
             inbox_rows.close_run(connection, turn.run_id)
-            inbox_rows.end_joined(connection, [run_id for run_id, _ in turn.joined], turn.run_id)
+            inbox_rows.end_joined(connection, [run_id for run_id, _ in turn.joined_messages], turn.run_id)
             if self._router.may_reply(turn.address, turn.session_key):
                 footer = self._extras.beside(connection, result, target)
                 turn.written = self._replies.insert(connection, result, replace(target, footer=footer))

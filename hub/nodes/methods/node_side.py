@@ -112,7 +112,7 @@ class NodeSideMethods:
 
     async def _event(self, call: MethodCall) -> Mapping[str, Any]:
         node, name = self._node(call), call.params["event"]
-        if self._nodes.surfaces.known(node.id).approved_ms is None:
+        if self._nodes.surfaces.require(node.id).approved_ms is None:
             raise Unavailable(
                 phrase("node pairing changed while invocation was active"),
                 details={"code": "PAIRING_CHANGED"},

@@ -82,10 +82,10 @@ class NodeMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"ts": self._now_ms(), "nodes": [self._nodes.listed(each) for each in self._nodes.records.all()]}
+        return {"ts": self._now_ms(), "nodes": [self._nodes.node_data(each) for each in self._nodes.records.all()]}
 
     async def _describe(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"ts": self._now_ms(), **self._nodes.listed(self._nodes.surfaces.known(call.params["nodeId"]))}
+        return {"ts": self._now_ms(), **self._nodes.node_data(self._nodes.surfaces.require(call.params["nodeId"]))}
 
     async def _rename(self, call: MethodCall) -> Mapping[str, Any]:
         record = self._nodes.surfaces.rename(call.params["nodeId"], call.params["displayName"])
@@ -108,7 +108,7 @@ class NodeMethods:
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         id = call.params["nodeId"]
         if not call.caller.authority.has("operator.admin"):
-            record = self._nodes.surfaces.known(id)
+            record = self._nodes.surfaces.require(id)
             if "operator.admin" in scopes_to_approve(record.commands):
                 raise Forbidden(phrase("this node may do more than you, so you cannot remove it"))
         await self._unpair(id)
@@ -144,7 +144,7 @@ class NodeMethods:
 
     async def _enqueue(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        record = self._nodes.surfaces.known(params["nodeId"])
+        record = self._nodes.surfaces.require(params["nodeId"])
         item = await self._nodes.work.add(
             record.id, params["type"], priority=params["priority"], life_ms=params["expiresInMs"]
         )

@@ -45,7 +45,7 @@ class SessionRows:
         running: dict[str, list[str]] = {}
         for run in self._runner.active():
             running.setdefault(run.session_key, []).append(run.run_id)
-        above = self.spawned()
+        above = self.subagent_parents()
         found = []
         for session in sessions:
             runs = running.get(session.key, [])
@@ -56,11 +56,11 @@ class SessionRows:
             found.append(row)
         return found
 
-    def spawned(self) -> dict[str, str]:
+    def subagent_parents(self) -> dict[str, str]:
         """Return the sessions of subagents, each with its parent's."""
         return {each.session_key: each.requester_key for each in self._subagents.all()}
 
-    def resolved(self, session: Session) -> dict[str, Any]:
+    def model_data(self, session: Session) -> dict[str, Any]:
         """Return the model of a session."""
         return self._model(session.agent_id, session.model)
 

@@ -108,7 +108,7 @@ class SessionViews:
         now = int(self._clock.time() * 1000)
         found = [each for each in self._sessions.list(params.get("agentId")) if self._is_asked_for(each, params, now)]
         if "spawnedBy" in params:
-            above = self._rows.spawned()
+            above = self._rows.subagent_parents()
             found = [each for each in found if above.get(each.key) == self._keys.full_key(params["spawnedBy"])]
         if params["sortBy"] != _TIMES[0]:
             found.sort(key=lambda each: -each.heard_ms)
@@ -146,7 +146,7 @@ class SessionViews:
         return {"sessions": [row | {"depth": depth} for row, (_, depth) in zip(rows, tree, strict=True)]}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
-        session, limit = self._keys.known(call.params["key"]), call.params["limit"]
+        session, limit = self._keys.require_session(call.params["key"]), call.params["limit"]
         messages = message_payloads(await last_messages(self._sessions, session, limit), limit) if limit else []
         return {"key": session.key, "session": self._rows.of(session), "messages": messages}
 
@@ -178,7 +178,7 @@ class SessionViews:
         return None
 
     async def _transcript(self, call: MethodCall) -> Mapping[str, Any]:
-        session = self._keys.known(call.params["key"])
+        session = self._keys.require_session(call.params["key"])
         shown = replace(session, session_id=call.params.get("sessionId", session.session_id))
         if shown == session:
             entries = tuple((await self._sessions.open_transcript(session)).entries())
@@ -188,7 +188,7 @@ class SessionViews:
         return {"key": session.key, "file": str(path), "entries": [entry.as_dict() for entry in entries]}
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
-        session, form = self._keys.known(call.params["key"]), call.params["format"]
+        session, form = self._keys.require_session(call.params["key"]), call.params["format"]
         transcript = await self._sessions.open_transcript(session)
         text = await asyncio.to_thread(FORMATS[form], session, transcript.branch())
         return {"key": session.key, "format": form, "text": text}

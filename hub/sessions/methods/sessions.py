@@ -174,11 +174,11 @@ class SessionMethods:
         """
         return str(SessionKey.parse(key, default_agent=agent_id or self._agents.default().id))
 
-    def known(self, key: str, agent_id: str | None = None) -> Session:
+    def require_session(self, key: str, agent_id: str | None = None) -> Session:
         """Return a session by any form of its key.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         full = self.full_key(key, agent_id)
         session = self._sessions.get(full)
@@ -191,7 +191,7 @@ class SessionMethods:
         return self._runner.abort(run_id, key, waiting=run_id is not None)
 
     async def _fork(self, call: MethodCall) -> Mapping[str, Any]:
-        session = self.known(call.params["key"])
+        session = self.require_session(call.params["key"])
         title = call.params.get("label") or session.title or session.key
         fork = await fork_session(
             self._sessions,
@@ -272,10 +272,10 @@ class SessionMethods:
         """Return the session to be changed.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
             Conflict: It is not as the client expects.
         """
-        session = self.known(params["key"], params.get("agentId"))
+        session = self.require_session(params["key"], params.get("agentId"))
         for name, now in (("SessionId", session.session_id), ("SessionUpdatedAt", session.updated_ms)):
             if params.get(f"expected{name}", now) != now:
                 raise Conflict(f"expected{name}: {session.key} has changed meanwhile; it is {now} now")
@@ -284,12 +284,12 @@ class SessionMethods:
         return session
 
     def _shown(self, session: Session) -> dict[str, Any]:
-        entry, resolved = self._rows.of(session), self._rows.resolved(session)
+        entry, resolved = self._rows.of(session), self._rows.model_data(session)
         return {"ok": True, "key": session.key, "entry": entry, "resolved": resolved}
 
     async def _reset(self, call: MethodCall) -> Mapping[str, Any]:
         await self._begin(call)
-        key = self.known(call.params["key"], call.params.get("agentId")).key
+        key = self.require_session(call.params["key"], call.params.get("agentId")).key
         self._runner.abort(session_key=key)
         session = await self._sessions.reset(key)
         return {**self._shown(session), "sessionId": session.session_id}

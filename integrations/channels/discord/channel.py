@@ -219,7 +219,7 @@ class DiscordChannel(ApiChannel):
         return self._intake.rooms.keep(DiscordRoom(id=opened["id"], person=address.peer)).id
 
     async def _components(self, message: OutboundMessage) -> list[dict[str, Any]]:
-        carried = self._intake.buttons.carried
+        carried = self._intake.buttons.payload_of
         return [
             {
                 "type": 1,

@@ -124,7 +124,7 @@ class DiscordGateway:
                     self._session = self._seq = None
                 return False
             case 11:
-                watch.heard()
+                watch.note_answer()
                 await self._intake.beat()
         return True
 

@@ -210,7 +210,7 @@ class Email:
         try:
             await self._read(mailbox, self._receive)
         except MailboxRefused as error:
-            raise self._login.refused(str(error)) from error
+            raise self._login.refusal(str(error)) from error
         except (TimeoutError, *BROKEN) as error:
             raise Unavailable(f"{self._config.imap_host}: {error}") from error
         finally:
@@ -339,7 +339,7 @@ class Email:
             if error.code < 500:
                 raise
             text = f"{self._config.smtp_host} does not accept {username}: {error.code} {error.message}"
-            raise self._login.refused(text) from error
+            raise self._login.refusal(text) from error
 
     def _mail(self, message: OutboundMessage) -> EmailMessage:
         thread: Mapping[str, str] = self._threads.get(message.address.thread or "", {})

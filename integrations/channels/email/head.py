@@ -33,7 +33,7 @@ class HeaderText:
         self._text, self._at = text, 0
 
     @property
-    def ended(self) -> bool:
+    def at_end(self) -> bool:
         """Whether nothing is left."""
         return self._at == len(self._text)
 
@@ -62,7 +62,7 @@ class HeaderText:
     def gap(self) -> bool:
         """Pass over spaces and comments, which may be nested; return whether there were any."""
         begun, depth = self._at, 0
-        while not self.ended:
+        while not self.at_end:
             if self.passes("("):
                 depth += 1
             elif depth and self.passes(")"):
@@ -77,7 +77,7 @@ class HeaderText:
             raise NotGrammatical("a comment has no end")
         return self._at > begun
 
-    def quoted(self) -> str:
+    def quoted_string(self) -> str:
         """Return the value of a quoted string."""
         if not self.passes('"'):
             raise NotGrammatical("expected a quoted string")
@@ -87,7 +87,7 @@ class HeaderText:
         return "".join(said)
 
     def _escaped(self) -> str:
-        if self.ended:
+        if self.at_end:
             raise NotGrammatical("a backslash ends the text")
         self._at += 1
         return self._text[self._at - 1]
@@ -156,7 +156,7 @@ def _bare(words: HeaderText) -> str:
 def _named(words: HeaderText) -> str:
     words.gap()
     while not words.passes("<"):
-        name: Callable[[], str] = words.quoted if words.sees('"') else lambda: words.take(_WORD_OF_NAME)
+        name: Callable[[], str] = words.quoted_string if words.sees('"') else lambda: words.take(_WORD_OF_NAME)
         name()
         words.gap()
     words.gap()
@@ -169,6 +169,6 @@ def _named(words: HeaderText) -> str:
 
 def _at_the_end(words: HeaderText, found: str) -> str:
     words.gap()
-    if not words.ended:
+    if not words.at_end:
         raise NotGrammatical("text follows the address")
     return found

@@ -62,7 +62,7 @@ class MailLogin:
                 self._renewed_at = now
             return self._tokens.access
 
-    def refused(self, text: str) -> AccountRefused | Unavailable:
+    def refusal(self, text: str) -> AccountRefused | Unavailable:
         """Return the error for a refused secret: an access token may have been revoked since."""
         if self._tokens is not None and self._clock.time() - self._renewed_at > RENEWED_BEFORE_S:
             self._tokens = None

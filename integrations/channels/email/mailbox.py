@@ -97,13 +97,13 @@ class Mailbox:
         """Return the UIDs above one, in order."""
         self._opened().client.untagged_responses.pop("EXISTS", None)
         # `n:*` names the last mail also when it is below n.
-        return [each for each in self.matching(f"UID {uid + 1}:*") if each > uid]
+        return [each for each in self.search_uids(f"UID {uid + 1}:*") if each > uid]
 
     def since(self, day: date) -> list[int]:
         """Return the UIDs of the mails that came since a day."""
-        return self.matching(f"SINCE {day:%d-%b-%Y}")
+        return self.search_uids(f"SINCE {day:%d-%b-%Y}")
 
-    def matching(self, criteria: str) -> list[int]:
+    def search_uids(self, criteria: str) -> list[int]:
         """Return the UIDs of the mails that match criteria of RFC 9051, in order."""
         box = self._opened()
         charset = "US-ASCII" if criteria.isascii() else "UTF-8"

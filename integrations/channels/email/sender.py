@@ -66,7 +66,7 @@ def results_of(text: str) -> ServerResults | None:
             raise NotGrammatical("a character is not ASCII")
         words.gap()
         server = _value(words)
-        if words.gap() and not words.ended and not words.sees(";"):
+        if words.gap() and not words.at_end and not words.sees(";"):
             words.take(_DIGITS)
             words.gap()
         return ServerResults(server.lower(), tuple(_results(words)))
@@ -89,11 +89,11 @@ def _results(words: HeaderText) -> list[MethodResult]:
     found: list[MethodResult] = []
     while words.passes(";"):
         words.gap()
-        if words.ended and found:
+        if words.at_end and found:
             break  # some servers put one more behind the last result
         method = words.take(_KEYWORD).lower()
         words.gap()
-        if method == "none" and words.ended and not found:
+        if method == "none" and words.at_end and not found:
             break
         if words.passes("/"):
             words.gap()
@@ -102,14 +102,14 @@ def _results(words: HeaderText) -> list[MethodResult]:
         _must(words, "=")
         result = words.take(_KEYWORD).lower()
         found.append(MethodResult(method, result, _properties(words)))
-    if not words.ended:
+    if not words.at_end:
         raise NotGrammatical("text follows the results")
     return found
 
 
 def _properties(words: HeaderText) -> dict[str, str]:
     found: dict[str, str] = {}
-    while words.gap() and not words.ended and not words.sees(";"):
+    while words.gap() and not words.at_end and not words.sees(";"):
         name = words.take(_KEYWORD).lower()
         words.gap()
         if name != "reason":
@@ -126,7 +126,7 @@ def _properties(words: HeaderText) -> dict[str, str]:
 def _value(words: HeaderText) -> str:
     if not words.sees('"'):
         return words.take(_VALUE)
-    said = words.quoted()
+    said = words.quoted_string()
     return f"{said}{words.take(_VALUE)}" if words.sees("@") else said
 
 

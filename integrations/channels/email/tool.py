@@ -147,7 +147,7 @@ class MailTool:
             parts.append("UNSEEN")
 
         def find(mailbox: Mailbox, _: int) -> list[tuple[int, bytes]]:
-            newest = mailbox.matching(" ".join(parts) or "ALL")[-FOUND_LIMIT:]
+            newest = mailbox.search_uids(" ".join(parts) or "ALL")[-FOUND_LIMIT:]
             return [(uid, mailbox.read(uid, head=True)) for uid in reversed(newest)]
 
         found = await account.look(find)

@@ -153,7 +153,7 @@ class IrcLink(Reconnector):
         elif line.command in (*_CANNOT_SEND, _NOT_NOW):
             self.refused[fold(line.parameter(1))] = f"{line.command} {line.parameters[-1]}"
         elif (inbound := self._read(line, connection)) is not None:
-            await self.stored(lambda: self._receive(inbound))
+            await self.retry_until_stored(lambda: self._receive(inbound))
 
     def _read(self, line: IrcLine, connection: IrcConnection) -> Inbound | None:
         """Return the hub's message for a line; None for notices, CTCP requests and our own lines."""

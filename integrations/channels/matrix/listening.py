@@ -102,7 +102,7 @@ class Listening(Reconnector):
         Raises:
             HubError: The homeserver does not answer.
         """
-        cursor = await self.stored(self._receive.cursor)
+        cursor = await self.retry_until_stored(self._receive.cursor)
         while True:
             response = await self._sync(cursor)
             if is_signed_out(response):
@@ -120,7 +120,7 @@ class Listening(Reconnector):
             if response.next_batch != cursor:
                 cursor = str(response.next_batch)
                 keep = cursor
-                await self.stored(lambda: self._receive.keep_cursor(keep))  # noqa: B023  awaited at once
+                await self.retry_until_stored(lambda: self._receive.keep_cursor(keep))  # noqa: B023  awaited at once
             await exchange(self._client)
             self.is_up = True
             self._receive.progress()
@@ -200,7 +200,7 @@ class Listening(Reconnector):
             return
         inbound = read(source, self._facts(room, str(source.get("sender"))), self._recent)
         if inbound is not None:
-            await self.stored(lambda: self._receive(inbound))
+            await self.retry_until_stored(lambda: self._receive(inbound))
 
     def _facts(self, room: MatrixRoom, sender: str) -> RoomFacts:
         direct = room.joined_count <= 2
@@ -259,7 +259,7 @@ class Listening(Reconnector):
         for kind in (ChatType.DIRECT, ChatType.GROUP):
             address = Address(self._address.channel, room_id, self._address.account, kind)
             event = MembershipChanged(address, f"invite:{new_id()}", names[0], member=names[1], joined=True)
-            receipt = await self.stored(lambda: self._receive(event))  # noqa: B023  awaited at once
+            receipt = await self.retry_until_stored(lambda: self._receive(event))  # noqa: B023  awaited at once
             if receipt is not None and receipt.accepted:
                 return True
         return False

@@ -119,7 +119,7 @@ async def _whoami(client: AsyncClient, token: str) -> tuple[str, str]:
 
 
 async def _required(request: Any) -> Any:
-    """Return the answer to a request that only the credentials can spoil."""
+    """Return the answer to a request that fails only for wrong credentials."""
     response = await await_answer(request)
     if (error := refusal(response)) is not None:
         if is_signed_out(response) or response.status_code in _REFUSED:

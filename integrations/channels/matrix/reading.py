@@ -63,7 +63,7 @@ class RoomFacts(Struct, frozen=True):
     sender_name: str | None = None
     commands: frozenset[str] = frozenset()
 
-    def typed(self, user: str) -> str:
+    def identity_of(self, user: str) -> str:
         """Return the identity of a user."""
         return f"{self.address.channel}:user:{user}"
 
@@ -99,7 +99,7 @@ def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | No
     content = _mapping(event, "content")
     if not (kind and sender and event_id):
         return None
-    base: dict[str, Any] = {"address": facts.address, "event_id": event_id, "sender": facts.typed(sender)}
+    base: dict[str, Any] = {"address": facts.address, "event_id": event_id, "sender": facts.identity_of(sender)}
     room, name, mine = facts.address.peer, facts.sender_name, sender == facts.me
     if kind in ("m.room.message", "m.sticker", *_POLL_STARTS):
         return _message(event, content, facts, recent)
@@ -130,7 +130,7 @@ def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | No
         member = _text(event, "state_key")
         if not member or joined == (_text(before_it, "membership") == _JOINED):
             return None
-        return MembershipChanged(**base, member=facts.typed(member), joined=joined)
+        return MembershipChanged(**base, member=facts.identity_of(member), joined=joined)
     return None
 
 
@@ -158,10 +158,10 @@ def _message(event: Content, content: Content, facts: RoomFacts, recent: RecentE
     return InboundMessage(
         replace(facts.address, thread=thread or None),
         event_id,
-        facts.typed(sender),
+        facts.identity_of(sender),
         text,
         sender_name=facts.sender_name,
-        mentioned=_mentions(content, facts.me) or (quoted is not None and quoted.sender == facts.typed(facts.me)),
+        mentioned=_mentions(content, facts.me) or (quoted is not None and quoted.sender == facts.identity_of(facts.me)),
         sent_at=sent_at / 1000 if isinstance(sent_at, int) else None,
         media=(media,) if media else (),
         location=_location(content),
@@ -179,7 +179,7 @@ def _edit(sender: str, event_id: str, content: Content, facts: RoomFacts, recent
     if sender == facts.me or not target or not _text(new, "body") or (before is not None and before.sender != sender):
         return None
     recent.keep(room, target, Remembered(sender, _text(new, "body")))
-    return MessageEdited(facts.address, event_id, facts.typed(sender), message_id=target, text=_text(new, "body"))
+    return MessageEdited(facts.address, event_id, facts.identity_of(sender), message_id=target, text=_text(new, "body"))
 
 
 def _body(event: Content, content: Content) -> str:
@@ -231,7 +231,7 @@ def _quote(room: str, replied: str | None, fallback: str, facts: RoomFacts, rece
         return None
     known = recent.get(room, replied)
     if known is not None:
-        return Quote(known.text[:QUOTE_CHARS], facts.typed(known.sender))
+        return Quote(known.text[:QUOTE_CHARS], facts.identity_of(known.sender))
     return Quote(fallback[:QUOTE_CHARS]) if fallback else None
 
 

@@ -43,7 +43,7 @@ class SlackIntake:
         self._receive.progress()
         await self.rooms.save()
 
-    async def greeted(self, missed: bool) -> None:
+    async def handle_hello(self, missed: bool) -> None:
         """Handle a new connection; read what was missed."""
         said = await self._web.call("auth.test")
         self.me = SlackSelf(said["user_id"], said["team_id"], said["user"])

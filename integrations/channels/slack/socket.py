@@ -68,7 +68,7 @@ class SlackSocket:
                 hello = await socket.receive_json(timeout=HELLO_LIMIT_S)
                 if hello["type"] != "hello":
                     return f"Slack said {hello['type']} in place of hello"
-                greeting = asyncio.create_task(self._intake.greeted(missed))
+                greeting = asyncio.create_task(self._intake.handle_hello(missed))
                 try:
                     return await self._read(socket, greeting)
                 finally:
@@ -87,7 +87,7 @@ class SlackSocket:
                 if frame.type is aiohttp.WSMsgType.PING:
                     await socket.pong(frame.data)
                 elif frame.type is aiohttp.WSMsgType.PONG:
-                    watch.heard()
+                    watch.note_answer()
                     await self._intake.beat()
                 elif frame.type is aiohttp.WSMsgType.TEXT:
                     held.append(frame.data)

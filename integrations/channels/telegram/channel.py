@@ -131,7 +131,7 @@ class Telegram(ApiChannel):
         return await self._attempt(message.address, self._send(message))
 
     async def _send(self, message: OutboundMessage) -> str:
-        data = [await self._buttons.carried(button.value) for row in message.buttons for button in row]
+        data = [await self._buttons.payload_of(button.value) for row in message.buttons for button in row]
         return await send(self._api, message, data, self._parts.topic_gone)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:

@@ -155,7 +155,7 @@ class WebchatPage:
         hello = await _next_frame(socket)
         if not isinstance(hello, PageHello):
             return
-        visitor = self._visitors.known(hello.token or "")
+        visitor = self._visitors.find(hello.token or "")
         if visitor is None:
             self._new.reserve(call.address)
             visitor = self._visitors.new()

@@ -52,7 +52,7 @@ class Visitors:
         digest = hmac.digest(self._key, f"{self._account}\0{visitor}".encode(), "sha256")
         return f"{visitor}.{digest.hex()}"
 
-    def known(self, token: str) -> str | None:
+    def find(self, token: str) -> str | None:
         """Return the visitor whose token this is, or None."""
         visitor = token.partition(".")[0]
         if is_visitor(visitor) and hmac.compare_digest(token.encode(), self.token(visitor).encode()):

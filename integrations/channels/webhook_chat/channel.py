@@ -99,9 +99,9 @@ class WebhookChannel:
     def route(self) -> Route:
         """Return the address that takes its messages."""
         path = f"/api/channels/webhook_chat/{self.account}"
-        return Route("POST", path, self.posted, self.name, scope=Open.SELF, body_limit=BODY_LIMIT_BYTES)
+        return Route("POST", path, self.receive_post, self.name, scope=Open.SELF, body_limit=BODY_LIMIT_BYTES)
 
-    async def posted(self, call: HttpCall) -> web.StreamResponse:
+    async def receive_post(self, call: HttpCall) -> web.StreamResponse:
         """`POST /api/channels/webhook_chat/<account>`: take a message; it is on disk when this answers 200."""
         body = bytes(call.body or b"")
         headers = {name.lower(): value for name, value in call.request.headers.items()}

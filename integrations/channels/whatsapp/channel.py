@@ -204,7 +204,7 @@ class WhatsAppChannel(ApiChannel):
 
     async def _send(self, message: OutboundMessage) -> str:
         choices = [
-            (await self._buttons.carried(button.value), button.label) for row in message.buttons for button in row
+            (await self._buttons.payload_of(button.value), button.label) for row in message.buttons for button in row
         ]
         if message.media:  # the outbox makes a message of each, without a text
             content = await self._uploaded(message.media[0])

@@ -290,7 +290,7 @@ class EmbeddedBroker:
         """Listen.
 
         Args:
-            retained: The result of `retained` in its last run.
+            retained: The result of `retained_messages` in its last run.
 
         Raises:
             OSError: The port cannot be had.
@@ -313,7 +313,7 @@ class EmbeddedBroker:
             await self.stop()
             raise
 
-    def retained(self) -> list[dict[str, Any]]:
+    def retained_messages(self) -> list[dict[str, Any]]:
         """Return the retained messages, as plain data."""
         return [
             {
@@ -326,7 +326,7 @@ class EmbeddedBroker:
         ]
 
     @property
-    def unclaimed(self) -> list[str]:
+    def unclaimed_topics(self) -> list[str]:
         """The topics of retained messages whose writer is unknown."""
         return [topic for topic, by in self._broker.kept_by.items() if by is None]
 

@@ -96,7 +96,7 @@ async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) 
 
     async def save() -> None:
         try:
-            await storage.save(broker.retained())
+            await storage.save(broker.retained_messages())
         except HubError as error:
             host.repairs.raise_("mqtt", "retained", "Retained MQTT messages are not kept", error.message)
 
@@ -123,7 +123,7 @@ def _tell_of_unclaimed(host: IntegrationHost, broker: EmbeddedBroker, prefix: st
     from integrations.devices.mqtt.native.natives import FILTERS
 
     filters = (f"{prefix}/+/+/config", f"{prefix}/+/+/+/config", *FILTERS)
-    topics = [topic[:200] for topic in broker.unclaimed if any(fits(each, topic) for each in filters)]
+    topics = [topic[:200] for topic in broker.unclaimed_topics if any(fits(each, topic) for each in filters)]
     if not topics:
         host.repairs.clear("mqtt", "unclaimed")
         return

@@ -108,7 +108,7 @@ class MqttConnection:
     def unsubscribe(self, topic_filter: str) -> None:
         """Want the messages of a filter no longer."""
         self.subscriptions.discard(topic_filter)
-        if not self.subscriptions.wants(topic_filter):
+        if not self.subscriptions.is_wanted(topic_filter):
             self._qos.pop(topic_filter, None)
         self._look.set()
 
@@ -259,7 +259,7 @@ class MqttConnection:
 
 
 def _write_here(client: Client) -> None:
-    """Let paho write in the thread of the loop, where it is once it is connected, without going round by another."""
+    """Let paho write in the thread of the event loop, without a detour through another thread."""
     loop, paho = asyncio.get_running_loop(), client._client
 
     def writable(_: Any, __: Any, place: Any) -> None:

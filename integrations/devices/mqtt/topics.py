@@ -98,7 +98,7 @@ class Subscriptions:
             self._wild.pop(topic_filter, None)
             self._changed[topic_filter] = False
 
-    def wants(self, topic_filter: str) -> bool:
+    def is_wanted(self, topic_filter: str) -> bool:
         """Whether somebody wants a filter."""
         return topic_filter in self._wanted
 

@@ -121,7 +121,7 @@ def build(host: IntegrationHost) -> None:
 def settings_in_force(config: Config) -> Mapping[str, Any]:
     """Return the section `memory`; while it is broken, the defaults, without sending anything to an embedding provider.
 
-    It may have said so, and a key elsewhere is no reason to forget that.
+    The broken section may have forbidden sending, so a configured key does not allow it.
     """
     settings: Mapping[str, Any] = config.or_default("memory")
     if "memory" not in config.broken:

@@ -147,7 +147,7 @@ class NotesMemory:
             if answer is None:
                 return None, why
             if self._attendant is not None:
-                self._attendant.searched(agent_id)
+                self._attendant.note_search(agent_id)
             is_seen = self._sight(agent_id, areas)
             return replace(answer, hits=[hit for hit in answer.hits if is_seen(hit.path)]), None
 

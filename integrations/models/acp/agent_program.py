@@ -82,7 +82,7 @@ class AgentProgram(Struct, frozen=True):
             )
         return found
 
-    def checked_folder(self, own: Iterable[Path]) -> Path:
+    def check_folder(self, own: Iterable[Path]) -> Path:
         """Return the folder it works in, which shares nothing with those of the hub.
 
         Its output may be words from outside: in an agent's workspace they would count as the owner's.

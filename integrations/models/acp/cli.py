@@ -62,7 +62,7 @@ def serve(home: Path, agent: str | None, lines: Iterable[str], write: Callable[[
             if not isinstance(message, dict):
                 continue
             if "method" not in message:
-                editor.answered(message)
+                editor.handle_answer(message)
             elif "id" in message:
                 editor.expect(message)
                 pool.submit(editor.answer, message)
@@ -115,7 +115,7 @@ class EditorSide:
             self._running.add(session)
             self._cancelled.discard(session)
 
-    def answered(self, message: Mapping[str, Any]) -> None:
+    def handle_answer(self, message: Mapping[str, Any]) -> None:
         """Take the editor's answer to a request of ours."""
         waiting = self._asked.pop(str(message.get("id")), None)
         if waiting is not None:

@@ -18,7 +18,7 @@ def _programs(context: CheckContext) -> Iterator[Finding]:
         program = AgentProgram.from_config(name, given)
         try:
             program.executable()
-            program.checked_folder(own)
+            program.check_folder(own)
         except AcpError as problem:
             yield error(problem.message, program.key)
 

@@ -49,7 +49,7 @@ class AcpProcess:
         Raises:
             AcpError: It cannot be started.
         """
-        executable, folder = program.executable(), program.checked_folder(own)
+        executable, folder = program.executable(), program.check_folder(own)
         try:
             process = await asyncio.create_subprocess_exec(
                 *(executable, *program.command[1:]),
@@ -111,7 +111,7 @@ class AcpProcess:
             error = {"code": NOT_FOUND, "message": "this client does not offer that"}
             await self._send({"id": message["id"], "error": error}, silence_s)
 
-    async def ended(self) -> None:
+    async def wait_ended(self) -> None:
         """Return when it has ended."""
         await self._process.wait()
 

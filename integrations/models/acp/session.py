@@ -54,7 +54,7 @@ class AcpSession:
         process = await AcpProcess.start(program, own, tasks)
         try:
             session = cls(program, process, await _initialized(program, process))
-            await session._begin(str(program.checked_folder(own)), known)
+            await session._begin(str(program.check_folder(own)), known)
         except BaseException:
             await process.stop()
             raise
@@ -149,7 +149,7 @@ class AcpSession:
     async def _answered(self, ask: AskOwner, question: Ask) -> ApprovalDecision:
         """Ask the owner; the question is withdrawn when the program ends meanwhile."""
         asking = asyncio.ensure_future(_asked(ask, question))
-        ended = asyncio.ensure_future(self._process.ended())
+        ended = asyncio.ensure_future(self._process.wait_ended())
         try:
             await asyncio.wait({asking, ended}, return_when=asyncio.FIRST_COMPLETED)
             if asking.done():

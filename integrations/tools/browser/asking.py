@@ -75,7 +75,7 @@ class BrowserQuestions:
             return False
         if arguments["action"] in ("open", "navigate"):
             try:
-                return await self._known.knows(call.session_key, address(arguments["url"]), call.context.authority)
+                return await self._known.is_known(call.session_key, address(arguments["url"]), call.context.authority)
             except HubError:
                 return True  # it is refused anyway
         if arguments["action"] != "act" or (found := self._where(call)) is None:
@@ -137,7 +137,7 @@ def describe(step: Mapping[str, Any], tab: Tab) -> str:
     for name in ("ref", "to"):
         if name in step:
             try:
-                words.append(f"{'onto ' if name == 'to' else ''}{tab.element(step[name]).shown}")
+                words.append(f"{'onto ' if name == 'to' else ''}{tab.element(step[name]).label}")
             except HubError:
                 words.append(f"{step[name]} (not on this page)")
     words += [f"{name}: {step[name]}" for name in step if name not in ("kind", "ref", "to")]

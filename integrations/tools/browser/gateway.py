@@ -71,8 +71,8 @@ def browser_methods(service: BrowserService) -> list[Method]:
         if (action := call.params["action"]) in ("status", "stop"):
             raise InvalidRequest(f"action: call browser.{action}")
         profile, arguments = await service.start(call.params.get("profile")), dict(call.params)
-        if "tab" not in arguments and profile.shown is not None:
-            arguments["tab"] = profile.shown.id
+        if "tab" not in arguments and profile.visible_tab is not None:
+            arguments["tab"] = profile.visible_tab.id
         agent = profile.settings["agent"]
         request = ToolCall("operator", "browser", arguments, call.context, agent, SESSION, "operator")
         result = await BrowserTool(service).on_profile(request, profile)
@@ -112,7 +112,7 @@ def _method(name: str, handler: MethodHandler, fields: Schema | Mapping[Any, Any
 def _chosen(service: BrowserService, call: MethodCall) -> Tab:
     """Return the named tab, or the one that was used last."""
     profile = service.profile(call.params.get("profile"))
-    return (None if "tab" in call.params else profile.shown) or profile.tab(SESSION, call.params.get("tab"))
+    return (None if "tab" in call.params else profile.visible_tab) or profile.tab(SESSION, call.params.get("tab"))
 
 
 def _shown(profile: BrowserProfile) -> Mapping[str, Any]:

@@ -109,7 +109,7 @@ class LiveView:
         after = call.request.query.get("after", "0")
         if not after.isdecimal() or len(after) > 9:
             raise InvalidRequest("after: expected a number")
-        tab = profile.shown
+        tab = profile.visible_tab
         if tab is None:
             await self._clock.sleep(1.0)
             return json_response({"running": profile.running, "person": profile.person, "number": 0})
@@ -137,7 +137,7 @@ class LiveView:
         profile = self._service.profile(given["profile"])
         if given["kind"] == "take":
             await self._service.start(profile.name)
-            if profile.shown is None:
+            if profile.visible_tab is None:
                 await profile.open(PATH)
             profile.take_over(who)
         elif profile.person is None:
@@ -196,7 +196,7 @@ class _Watched:
 async def _do(profile: BrowserProfile, given: Mapping[str, Any]) -> None:
     from playwright.async_api import Error
 
-    tab = profile.shown
+    tab = profile.visible_tab
     if tab is None:
         raise Conflict("no tab is open")
     page, size = tab.page, tab.page.viewport_size or VIEWPORT

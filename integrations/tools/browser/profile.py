@@ -195,7 +195,7 @@ class BrowserProfile:
         """Return a tab: the named one, else the one that this conversation works in.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         wanted = id or self._chosen.get(session)
         found = self.tabs.get(wanted) if wanted else None
@@ -213,7 +213,7 @@ class BrowserProfile:
         self._chosen[session] = self._shown = tab.id
 
     @property
-    def shown(self) -> Tab | None:
+    def visible_tab(self) -> Tab | None:
         """The tab that was used last, which people see; None when there is none."""
         return self.tabs.get(self._shown) or next(reversed(list(self.tabs.values())), None)
 

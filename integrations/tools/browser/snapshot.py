@@ -39,7 +39,7 @@ class Element(Struct, frozen=True):
     box: tuple[int, int, int, int] | None = None
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Its description, for people."""
         return f'{self.role} "{self.name[:80]}"'
 

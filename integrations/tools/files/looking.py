@@ -103,7 +103,7 @@ class LookingTools:
 
     def _named_outside(self, agent_id: str, root: Root, entry: FolderEntry) -> bool:
         """Whether text from outside named an entry and no person has changed it since."""
-        if not self._outside.named_by(agent_id, entry.path):
+        if not self._outside.has_outside_name(agent_id, entry.path):
             return False
         if not entry.is_file:
             return True

@@ -55,7 +55,7 @@ def servers_data(servers: McpServers) -> list[dict[str, Any]]:
             "sign_in": connection.sign_in,
             "trusted": connection.settings["trusted"],
             "tools": len(servers.tools[name]),
-            "changed": [each.own for each in servers.changed(name)],
+            "changed": [each.own for each in servers.changed_tools(name)],
         }
         for name, connection in servers.connections.items()
     ]

@@ -115,13 +115,13 @@ class McpServers:
             )
         return self.connections[name]
 
-    def changed(self, name: str) -> list[OfferedTool]:
+    def changed_tools(self, name: str) -> list[OfferedTool]:
         """Return the tools of a server whose definition differs from when they were first seen."""
         return [each for each in self.tools[name].values() if each.changed]
 
     async def accept(self, name: str) -> list[str]:
         """Accept a server's tools as they are now; return those that had changed."""
-        changed = self.changed(self.get(name).name)
+        changed = self.changed_tools(self.get(name).name)
         self._known.setdefault(name, {}).update({each.own: each.mark for each in changed})
         await self._storage.save(self._known)
         self.connections[name].stale()
@@ -219,7 +219,7 @@ class McpServers:
         await self._storage.save(self._known)
 
     def _tell(self, name: str) -> None:
-        changed = self.changed(name)
+        changed = self.changed_tools(name)
         if not changed:
             self._host.repairs.clear(DOMAIN, f"changed:{name}")
             return

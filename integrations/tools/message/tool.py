@@ -79,7 +79,7 @@ class _MessageTool:
 
     async def run(self, call: ToolCall) -> ToolResult:
         target = await self._target(call)
-        self._messages.channel(target.address)
+        self._messages.attached_channel(target.address)
         rows = await self._messages.send(target, call.run_id, self._outgoing(call.arguments, target))
         return delivery_result(rows)
 

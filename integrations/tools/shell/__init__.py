@@ -66,7 +66,9 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         writes_inside=lambda call: (
             host.tools.registry.confine(call.agent_id, call.session_key, call.context.authority).outside
         ),
-        refused=lambda call: "exec.mode: deny" if rules(call).mode == "deny" else host.tools.registry.refused(call),
+        refused=lambda call: (
+            "exec.mode: deny" if rules(call).mode == "deny" else host.tools.registry.refusal_reason(call)
+        ),
         secrets=host.agent_secrets.for_call,
         allowed=allowed,
         log=log,

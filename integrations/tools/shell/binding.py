@@ -84,11 +84,11 @@ class BoundCommand:
     _hashed: int = 0
 
     @property
-    def kept_open(self) -> tuple[int, ...]:
+    def inherited_fds(self) -> tuple[int, ...]:
         """The descriptors that the program inherits."""
         return tuple(each for each in self._open if each != self.workdir_fd)
 
-    def shown(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         """The content that an approval is bound to, for people."""
         command = self.command
         what = {"argv": list(command.words)} if command.words else {"shell": command.text}

@@ -166,7 +166,7 @@ class ExecTool:
                 bound.argv,
                 executable=bound.executable,
                 workdir=bound.workdir_fd,
-                keep=bound.kept_open,
+                keep=bound.inherited_fds,
                 environment=variables,
                 terminal=terminal,
                 home=needs.workspaces.sandboxes.mark,
@@ -200,7 +200,7 @@ class ExecTool:
         Raises:
             Forbidden: It is not the approved one.
         """
-        shown = bound.shown()
+        shown = bound.details()
         if self._needs.rules(call).mode not in ("ask", "full"):
             raise Forbidden("the command was approved, but the configuration forbids it now; it was not run")
         try:
@@ -208,7 +208,7 @@ class ExecTool:
         except HubError as error:
             raise Forbidden(f"the command was approved, but cannot be run any more: {error.message}") from error
         bound.close()
-        if now.shown() != shown:
+        if now.details() != shown:
             now.close()
             raise Forbidden("the command was approved, but a file, its program or its folder changed; it was not run")
         return now
@@ -233,7 +233,7 @@ class ExecTool:
         self, call: ToolCall, bound: BoundCommand, judgement: CommandJudgement, environment: dict[str, str]
     ) -> tuple[CommandVerdict, str]:
         arguments = call.arguments
-        details: dict[str, Any] = {**bound.shown(), "host": "hub", "agent": call.agent_id}
+        details: dict[str, Any] = {**bound.details(), "host": "hub", "agent": call.agent_id}
         if environment or call.environment:
             details["environment"] = {
                 **environment,
@@ -353,7 +353,7 @@ class ExecTool:
         """Return where a command runs, if that differs from the agent's prompt."""
         settings, authority = self._needs.agents.get(call.agent_id).sandbox, call.context.authority
         moved = where == "sandbox" and call.arguments["host"] == "auto"
-        if not moved or settings.described(call.session_key, authority):
+        if not moved or settings.describe(call.session_key, authority):
             return ""
         return "\n[in a sandbox, because words from outside are in this conversation]"
 

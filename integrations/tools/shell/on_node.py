@@ -136,10 +136,10 @@ class NodeCommands:
     def _node(self, given: str | None) -> NodeRecord:
         able = [each.node.id for each in self._nodes.all() if RUN in self._nodes.commands(each.node.id)]
         if given is None and len(able) == 1:
-            return self._nodes.surfaces.known(able[0])
+            return self._nodes.surfaces.require(able[0])
         record = self._nodes.records.find(given) if given is not None else None
         if record is None:
-            names = [self._nodes.surfaces.known(id).title for id in able]
+            names = [self._nodes.surfaces.require(id).title for id in able]
             told = f"node: name the node that runs it; those that may be asked for {RUN}: {', '.join(names) or 'none'}"
             raise NotFound(told, outside=not is_plain(names))
         return record

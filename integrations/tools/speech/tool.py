@@ -49,7 +49,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
         place = await messages.place(call.run_id, call.session_key)
         if place is None:
             raise InvalidRequest("this run has no chat, so nobody would hear it")
-        attached = messages.channel(place.address)
+        attached = messages.attached_channel(place.address)
         if MediaKind.AUDIO not in attached.channel.limits.media:
             raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {describe_channel(attached)}")
         data = await speak(call.arguments["text"], call.arguments.get("voice"))

@@ -13,10 +13,10 @@ def test_as_many_conversations_are_kept_as_are_said_and_the_one_used_longest_ago
     (first, second, *middle, last) = open_
     for id in (first, second, *middle):
         source.of(id, open_[id], UTC)
-    assert all(source.knows(id, open_[id]) for id in (first, second, *middle))
+    assert all(source.is_prepared(id, open_[id]) for id in (first, second, *middle))
 
     used = source.of(first, open_[first], UTC)
     source.of(last, open_[last], UTC)
 
-    assert [id for id in open_ if not source.knows(id, open_[id])] == [second]
+    assert [id for id in open_ if not source.is_prepared(id, open_[id])] == [second]
     assert source.of(first, open_[first], UTC) is used

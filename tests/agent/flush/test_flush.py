@@ -52,7 +52,7 @@ async def flushed(house: RememberingHouse, count: int = 1) -> list[dict[str, Any
 
 async def settled(house: RememberingHouse) -> None:
     """Wait until nothing is being written."""
-    await house.until(lambda: not house.remembering.writing)
+    await house.until(lambda: not house.remembering.current_write)
 
 
 async def test_what_matters_is_written_in_a_models_words(house: RememberingHouse, openai_server: OpenAIServer) -> None:
@@ -336,7 +336,7 @@ async def test_what_can_never_be_written_is_not_tried_for_ever(tmp_path: Path, o
         store = FlushStore(house.db)
         store.want(await house.sessions.ensure(MAIN), 1)
 
-        tries = [len(await store.wanted()) for _ in range(TRIES + 2)]
+        tries = [len(await store.take_due()) for _ in range(TRIES + 2)]
 
         assert tries == [1] * TRIES + [0, 0]
 

@@ -33,13 +33,13 @@ def index(**topics: list[str]) -> IntentIndex:
     ],
 )
 def test_a_topic_comes_up_with_all_its_words_in_any_form(topic: str, message: str, touched: bool) -> None:
-    assert index(a=[topic]).touched(message) == (["a"] if touched else [])
+    assert index(a=[topic]).matching_ids(message) == (["a"] if touched else [])
 
 
 def test_one_of_several_topics_is_enough() -> None:
     made = index(a=["boiler", "锅炉"], b=["garden hose"])
 
-    assert made.touched("the hose in the garden; 锅炉") == ["b", "a"]
+    assert made.matching_ids("the hose in the garden; 锅炉") == ["b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_index_finds_what_looking_at_each_would_find(
         made.remove(id)
     text = " ".join(message)
 
-    found = set(made.touched(text))
+    found = set(made.matching_ids(text))
 
     words = set(words_of(text))
     left = {id: each for id, each in topics.items() if id not in removed}
@@ -88,5 +88,5 @@ def test_adding_again_takes_the_place_of_what_was_there() -> None:
 
     made.add("a", ["garden"])
 
-    assert made.touched("boiler") == []
-    assert made.touched("garden") == ["a"]
+    assert made.matching_ids("boiler") == []
+    assert made.matching_ids("garden") == ["a"]

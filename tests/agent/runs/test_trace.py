@@ -120,10 +120,10 @@ def test_steps_beyond_the_limit_are_counted_and_not_kept() -> None:
     clock = ManualClock()
     trace = RunTrace(clock)
 
-    trace.asked("a/b")
+    trace.model_started("a/b")
     for _ in range(STEPS_LIMIT + 5):
-        trace.asked_again("a/b", Overloaded("busy " * 1_000), 0.5, "c/d")
-    trace.used(Usage(1, 2))
+        trace.model_retried("a/b", Overloaded("busy " * 1_000), 0.5, "c/d")
+    trace.record_usage(Usage(1, 2))
     trace.model_ended()
     tool = trace.tool_begun("look", "1")
 

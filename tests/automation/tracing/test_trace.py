@@ -48,7 +48,7 @@ async def test_a_finished_run_is_told_with_times_in_the_zone_of_the_home() -> No
     clock = ManualClock(1_767_225_600.0)  # 2026-01-01 00:00 UTC
     trace = writer(clock)
 
-    step = trace.step("action/0").result(service="light.turn_on").changed({"answer": 42}).child(run_id="r9")
+    step = trace.step("action/0").result(service="light.turn_on").record_variables({"answer": 42}).child(run_id="r9")
     await clock.advance(1.5)
     step.end()
     trace.end(RunOutcome.FINISHED, variables={"answer": 42})

@@ -168,7 +168,7 @@ async def test_a_large_body_of_anybody_else_is_not_read(rig: Rig) -> None:
     answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), 30)
 
     assert b"401" in answer
-    assert all(socket.seen_bytes <= 65_536 for socket in rig.gateway.guard.unproved_sockets())
+    assert all(socket.seen_bytes <= 65_536 for socket in rig.gateway.guard.unauthenticated_sockets())
 
 
 async def test_a_route_may_take_a_large_body_of_anybody_and_only_in_that_request(rig: Rig) -> None:

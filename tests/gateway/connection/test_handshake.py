@@ -311,7 +311,7 @@ async def test_revoking_a_token_closes_what_it_opened(rig: Rig) -> None:
 
 async def test_a_silent_client_is_closed(rig: Rig) -> None:
     async with client_of(rig) as client:
-        for socket in rig.gateway.guard.unproved_sockets():
+        for socket in rig.gateway.guard.unauthenticated_sockets():
             socket.deadline = 0.0
 
         message = await client.ws.receive(30)

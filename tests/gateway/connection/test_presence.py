@@ -26,22 +26,22 @@ def test_a_phone_that_is_node_and_operator_is_one_entry_until_both_have_left() -
     presence = Presence(ManualClock(0.0), "1")
     node = connection("a", device_id="phone", role="node", mode="node")
     operator = connection("b", device_id="PHONE".lower())
-    presence.joined(node)
-    presence.joined(operator)
+    presence.join(node)
+    presence.join(operator)
 
     assert [(each["deviceId"], each["roles"]) for each in entries(presence)] == [("phone", ["node", "operator"])]
-    assert presence.left(node)
+    assert presence.leave(node)
     assert [each["roles"] for each in entries(presence)] == [["operator"]]
-    assert presence.left(operator)
-    assert not presence.left(operator)
+    assert presence.leave(operator)
+    assert not presence.leave(operator)
     assert entries(presence) == []
 
 
 def test_a_command_line_is_not_shown_and_instances_are_merged_whatever_their_case() -> None:
     presence = Presence(ManualClock(0.0), "1")
-    presence.joined(connection("a", mode="cli"))
-    presence.joined(connection("b", instance_id="MAC-1"))
-    presence.joined(connection("c", instance_id="mac-1"))
+    presence.join(connection("a", mode="cli"))
+    presence.join(connection("b", instance_id="MAC-1"))
+    presence.join(connection("c", instance_id="mac-1"))
 
     assert [each["connId"] for each in entries(presence)] == ["c"]
 
@@ -49,7 +49,7 @@ def test_a_command_line_is_not_shown_and_instances_are_merged_whatever_their_cas
 def test_a_beacon_updates_its_entry_and_ends_without_a_connection() -> None:
     clock = ManualClock(0.0)
     presence = Presence(clock, "1")
-    presence.joined(connection("a", instance_id="mac"))
+    presence.join(connection("a", instance_id="mac"))
     presence.beacon({"lastInputSeconds": 7, "ip": "127.0.0.1", "host": "Studio", "text": "x" * 5_000}, "a")
     presence.beacon({"instanceId": "elsewhere", "host": "Attic"}, None)
     presence.beacon({"host": "nobody"}, None)
@@ -66,10 +66,10 @@ def test_there_are_at_most_two_hundred_entries_the_latest() -> None:
     clock = ManualClock(0.0)
     presence = Presence(clock, "1")
     for number in range(ENTRIES_LIMIT + 50):
-        presence.joined(connection(f"c{number}"))
+        presence.join(connection(f"c{number}"))
         clock.jump(0.001)
     first = connection("c0")
 
     assert len(entries(presence)) == ENTRIES_LIMIT
-    assert presence.left(first)
+    assert presence.leave(first)
     assert len(entries(presence)) == ENTRIES_LIMIT

@@ -141,9 +141,9 @@ async def test_an_older_access_token_that_is_refused_is_replaced_once(
     await mailbox.secret()
     await clock.advance(600)
 
-    assert isinstance(mailbox.refused("no"), Unavailable)
+    assert isinstance(mailbox.refusal("no"), Unavailable)
     assert (await mailbox.secret()).reveal() == "access-2-not-a-secret"
-    assert isinstance(mailbox.refused("no"), AccountRefused)
+    assert isinstance(mailbox.refusal("no"), AccountRefused)
 
 
 @pytest.mark.parametrize(

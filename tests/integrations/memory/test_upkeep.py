@@ -219,12 +219,12 @@ async def test_a_search_has_an_old_index_looked_over_and_a_new_one_left_alone(ri
     await rig.quiet()
 
     await until(lambda: not rig.looked)
-    rig.upkeep.searched("main")
+    rig.upkeep.note_search("main")
     for _ in range(20):
         await asyncio.sleep(0)
     before = list(rig.looked)
     await rig.clock.advance(module.AGAIN_S + 1)
-    rig.upkeep.searched("main")
+    rig.upkeep.note_search("main")
 
     await until(lambda: "main" in rig.looked)
     assert before == []

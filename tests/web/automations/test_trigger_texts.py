@@ -43,6 +43,6 @@ def test_a_fired_trigger_is_told_with_a_verb(trigger: dict[str, Any], words: str
 
 
 def test_a_name_stands_for_an_id_between_chinese_words(names: EntityNames) -> None:
-    assert names.named("当light.hall打开") == "当客厅灯打开"
-    assert names.named("mylight.hall_2 and light.hall.") == "mylight.hall_2 and 客厅灯."
-    assert names.named(catalogue("zh-CN").gettext(trigger_text(LAMP | {"state": "on"}))) == "客厅灯 已打开"
+    assert names.with_names("当light.hall打开") == "当客厅灯打开"
+    assert names.with_names("mylight.hall_2 and light.hall.") == "mylight.hall_2 and 客厅灯."
+    assert names.with_names(catalogue("zh-CN").gettext(trigger_text(LAMP | {"state": "on"}))) == "客厅灯 已打开"

@@ -155,7 +155,7 @@ async def test_a_closed_tab_is_forgotten(server: LiveServer, client: ClientSessi
         while server.live.client_count:  # noqa: ASYNC110  nothing tells it; the block is bounded
             await asyncio.sleep(0)
 
-    assert not server.live.watched("count")
+    assert not server.live.is_watched("count")
 
 
 async def test_there_is_a_bound_on_tabs(server: LiveServer, client: ClientSession) -> None:

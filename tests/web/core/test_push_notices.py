@@ -59,10 +59,12 @@ def asked(kind: str, title: str, details: dict[str, Any], *, seconds: int = 300,
 
 
 def test_an_approval_and_a_question_are_told_as_long_as_they_wait(notices: PushNotices, pushed: Pushed) -> None:
-    notices.asked(asked("exec", "Run it", {"argv": ["curl", "hunter2"]}))
-    notices.asked(asked(QUESTION, "Which one?", {"question": "Which lamp?", "choices": ["A", "B"]}, seconds=60))
-    notices.asked(asked("exec", "Run it", {}, state=ApprovalState.DENIED))
-    notices.asked(asked("exec", "Run it", {}, seconds=0))
+    notices.notify_question(asked("exec", "Run it", {"argv": ["curl", "hunter2"]}))
+    notices.notify_question(
+        asked(QUESTION, "Which one?", {"question": "Which lamp?", "choices": ["A", "B"]}, seconds=60)
+    )
+    notices.notify_question(asked("exec", "Run it", {}, state=ApprovalState.DENIED))
+    notices.notify_question(asked("exec", "Run it", {}, seconds=0))
 
     command, question = pushed
     assert (command["topic"], command["body"], command["ttl_s"]) == ("approvals", "curl [redacted]", 300)
@@ -74,7 +76,9 @@ def test_an_approval_and_a_question_are_told_as_long_as_they_wait(notices: PushN
 
 
 def test_an_answer_is_told_to_the_person_of_its_conversation(notices: PushNotices, pushed: Pushed) -> None:
-    notices.answered(Session(KEY, "0" * 32, "main", 1, 1, title="Boiler", person="anna"), "It is\n\ndue. " + "x" * 900)
+    notices.notify_answer(
+        Session(KEY, "0" * 32, "main", 1, 1, title="Boiler", person="anna"), "It is\n\ndue. " + "x" * 900
+    )
 
     assert (pushed[0]["topic"], pushed[0]["title"], pushed[0]["person"]) == ("answers", "Boiler", "anna")
     assert pushed[0]["body"].startswith("It is due. xxx")

@@ -18,21 +18,21 @@ from web.home.choices import CARDS, COLUMNS, ChoiceStore, HomeChoices
     ],
 )
 def test_a_card_moves_by_one_place_or_to_the_other_side(card: str, move: str, columns: object) -> None:
-    assert HomeChoices().moved(card, move).columns == columns
+    assert HomeChoices().move_card(card, move).columns == columns
 
 
 def test_cards_are_put_in_order_and_those_that_are_not_named_stay() -> None:
-    ordered = HomeChoices().ordered((["week", "start"], ["next"]))
+    ordered = HomeChoices().reorder((["week", "start"], ["next"]))
 
     assert ordered.columns == (("week", "start", "answers", "devices"), ("next", "assistant"))
 
 
 def test_a_hidden_card_keeps_its_place() -> None:
-    hidden = HomeChoices().moved("next", "hide")
+    hidden = HomeChoices().move_card("next", "hide")
 
     assert hidden.columns == COLUMNS
     assert hidden.hidden == {"next"}
-    assert hidden.moved("next", "show") == HomeChoices()
+    assert hidden.move_card("next", "show") == HomeChoices()
 
 
 def test_cards_that_are_new_come_in_and_unknown_ones_go() -> None:
@@ -46,7 +46,7 @@ def test_cards_that_are_new_come_in_and_unknown_ones_go() -> None:
 
 async def test_each_person_has_their_own_and_it_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "home_page.json"
-    chosen = HomeChoices(favourites=("light.sofa",)).moved("week", "hide")
+    chosen = HomeChoices(favourites=("light.sofa",)).move_card("week", "hide")
 
     await ChoiceStore(path).put("ada", chosen)
 

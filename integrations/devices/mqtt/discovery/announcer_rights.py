@@ -1,4 +1,4 @@
-"""The rights of an announcer: its devices may make the hub do nothing that it may not do at the broker itself."""
+"""The rights of an announcer: its devices cannot make the hub do what the announcer may not do at the broker."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Upkeep:
             loop = asyncio.get_running_loop()
             self._timers[agent_id] = loop.call_later(delay_s, self._ring, agent_id)
 
-    def searched(self, agent_id: str) -> None:
+    def note_search(self, agent_id: str) -> None:
         """Record a search of an index; one that was not checked for a while is checked afterwards."""
         if self._clock.monotonic() - self._done_at.get(agent_id, float("-inf")) > AGAIN_S:
             self.look([agent_id])

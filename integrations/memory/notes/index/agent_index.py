@@ -113,7 +113,7 @@ class AgentIndex:
     @property
     def wants_vectors(self) -> bool:
         """Whether passages wait for a vector that an embedder could make."""
-        chosen = self.shared.embedders.known(self.settings)
+        chosen = self.shared.embedders.chosen(self.settings)
         return self.settings.wants_vectors and chosen is not None and chosen.embedder is not None
 
     @property
@@ -275,9 +275,9 @@ class AgentIndex:
                     why = DELETED
                 else:
                     await self._fill(version, paths)
-                    self._work.succeeded(INDEX)
+                    self._work.clear_failure(INDEX)
             except OSError as error:
-                self._work.failed(INDEX, f"the index cannot be written, and is as it was: {text_of(error)}")
+                self._work.record_failure(INDEX, f"the index cannot be written, and is as it was: {text_of(error)}")
             except UNSOUND as error:
                 why = str(error)
         if why is not None:
@@ -294,9 +294,9 @@ class AgentIndex:
     async def _fill(self, version: IndexVersion, paths: Sequence[str] | None = None) -> None:
         progress = Progress()
         if paths is not None:
-            await self._filling.some(version, self.job.sources, paths, progress)
+            await self._filling.fill_paths(version, self.job.sources, paths, progress)
             return
-        await self._filling.everything(version, self.job.sources, progress)
+        await self._filling.fill_all(version, self.job.sources, progress)
         self._looked_through(progress)
 
     def _looked_through(self, progress: Progress) -> None:
@@ -330,11 +330,11 @@ class AgentIndex:
         except UNSOUND as error:
             return Outcome(str(error))  # it is rebuilt
         if outcome.problem is None:
-            self._work.succeeded(EMBEDDINGS)
+            self._work.clear_failure(EMBEDDINGS)
         else:
             wait_s = outcome.retry_after_s or self._work.next_wait_s
             self._embed_after = time.monotonic() + wait_s
-            self._work.failed(EMBEDDINGS, outcome.problem, wait_s)
+            self._work.record_failure(EMBEDDINGS, outcome.problem, wait_s)
         return outcome
 
     # --- rebuilding ---
@@ -359,7 +359,7 @@ class AgentIndex:
             await self._delete_damaged()
             fresh = await self._begin()
             hurry = self.version is None
-            await self._filling.everything(fresh, self.job.sources, progress, hurry=hurry)
+            await self._filling.fill_all(fresh, self.job.sources, progress, hurry=hurry)
             if self.version is not None:
                 chosen = await self.shared.embedders.get(self.settings)
                 old = self.version
@@ -368,10 +368,10 @@ class AgentIndex:
                     async with self._vectorizing:
                         await self._embed(fresh, chosen, tally)
             await self._put_into_force(fresh)
-            self._work.succeeded(INDEX)
+            self._work.clear_failure(INDEX)
         except FAILURES as error:
             self._rebuilt_at = time.monotonic()
-            self._work.failed(INDEX, f"the index cannot be built: {text_of(error)}")
+            self._work.record_failure(INDEX, f"the index cannot be built: {text_of(error)}")
             return tally
         finally:
             self.building = None
@@ -400,7 +400,7 @@ class AgentIndex:
     async def _put_into_force(self, fresh: IndexVersion) -> None:
         async with self._writing:
             # What changed while it was built; from here on nobody changes the old one.
-            await self._filling.everything(fresh, self.job.sources, Progress())
+            await self._filling.fill_all(fresh, self.job.sources, Progress())
             if fresh.damage is not None:
                 raise IndexDamaged(fresh.damage)
             current = Current(fresh.name, self.engines.fingerprint)

@@ -106,7 +106,7 @@ async def _found(index: AgentIndex, asked: ParsedQuestion, rules: RankingRules, 
             if meaning is not None:
                 result = await _by_then(meaning, until)
                 vector, why_not = _fitting(result, version, index)
-            finish = partial(one.by_meaning, vector, why_not, rules_for(rules, asked.text, _model(index)))
+            finish = partial(one.search_vectors, vector, why_not, rules_for(rules, asked.text, _model(index)))
             if await index.in_thread(partial(_unless_closed, version, finish), Urgency.SEARCH):
                 return one.found
     finally:
@@ -117,7 +117,7 @@ async def _found(index: AgentIndex, asked: ParsedQuestion, rules: RankingRules, 
 
 
 def _model(index: AgentIndex) -> str | None:
-    chosen = index.shared.embedders.known(index.settings)
+    chosen = index.shared.embedders.chosen(index.settings)
     return chosen.embedder.id.model if chosen is not None and chosen.embedder is not None else None
 
 
@@ -139,7 +139,7 @@ async def _meaning(index: AgentIndex, text: str) -> _Meaning:
     """Return the vector of a query; never raises."""
     if not index.settings.wants_vectors:
         return _Meaning()
-    chosen = index.shared.embedders.known(index.settings)
+    chosen = index.shared.embedders.chosen(index.settings)
     if chosen is None or chosen.embedder is None:
         try:
             async with asyncio.timeout(CHOICE_WAIT_S):
@@ -161,7 +161,7 @@ def _fitting(meaning: _Meaning, version: IndexVersion, index: AgentIndex) -> tup
     """Return the vector if the index can be searched with it, else why not."""
     if meaning.vector is None:
         return None, meaning.why_not
-    chosen = index.shared.embedders.known(index.settings)
+    chosen = index.shared.embedders.chosen(index.settings)
     if version.embedder is None:
         return None, index.problems.get(EMBEDDINGS, "no passage has a vector yet")
     if chosen is None or version.embedder != chosen.fingerprint or version.dimensions != len(meaning.vector):

@@ -124,7 +124,7 @@ class Catalog:
 
     def put(self, key: str, value: str) -> None:
         """Store an index-wide fact."""
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
@@ -177,7 +177,7 @@ class Catalog:
             budget: Passages that are added or removed at most.
         """
         portion = Portion()
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             for path in gone:
                 leaving = _rows_of(connection, path)[: budget - portion.size]
                 _remove(connection, leaving, portion)
@@ -192,7 +192,7 @@ class Catalog:
 
     def touch(self, files: Iterable[ReadFile]) -> None:
         """Note new stamps of files whose content is the same."""
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             connection.executemany(
                 "UPDATE files SET mtime_ns = ?, ctime_ns = ?, size_bytes = ?, inode = ?, racy = ? WHERE path = ?",
                 (
@@ -204,7 +204,7 @@ class Catalog:
 
     def set_vector(self, ids: Iterable[int], value: int) -> None:
         """Note whether passages have a vector."""
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", ((value, id_) for id_ in ids))
 
     # --- queries ---
@@ -253,7 +253,7 @@ class Catalog:
             raise IndexDamaged("a passage is damaged: it differs from what was written")
         return found
 
-    def existing(self, ids: Iterable[int]) -> set[int]:
+    def existing_ids(self, ids: Iterable[int]) -> set[int]:
         """Return those of these ids that are passages now."""
         wanted = list(ids)
         found: set[int] = set()
@@ -268,7 +268,7 @@ class Catalog:
         """Return the passages of some areas, the newest first."""
         return self._passages(f"area IN ({_marks(areas)}) ORDER BY id DESC LIMIT ?", (*areas, limit))
 
-    def allowed(self, areas: Sequence[str], filters: Filters) -> set[int] | None:
+    def filtered_ids(self, areas: Sequence[str], filters: Filters) -> set[int] | None:
         """Return the passages that pass the filters; None when there is no filter but the area."""
         wanted: list[tuple[str, str | int]] = []
         if filters.person is not None:
@@ -287,7 +287,7 @@ class Catalog:
             found = connection.execute(query, (*areas, *(value for _, value in wanted)))
             return {id_ for (id_,) in found}
 
-    def marked(self, marks: Collection[str], areas: Sequence[str]) -> set[int]:
+    def marked_ids(self, marks: Collection[str], areas: Sequence[str]) -> set[int]:
         """Return the passages of some areas that have one of the marks."""
         query = f"SELECT id FROM marks WHERE mark IN ({_marks(marks)}) AND area IN ({_marks(areas)})"  # noqa: S608
         with self._file.reading() as connection:
@@ -310,13 +310,13 @@ class Catalog:
                     found += islice((row for row in rows if allowed is None or row[-1] in allowed), limit)
         return [row[-1] for row in sorted(found, reverse=True)[:limit]]
 
-    def outdated(self, told: Mapping[str, str]) -> set[str]:
+    def outdated_files(self, told: Mapping[str, str]) -> set[str]:
         """Return those of these files whose passages were made with other data about them."""
         query = "SELECT told FROM files WHERE path = ?"
         with self._file.reading() as connection:
             return {path for path, now in told.items() if connection.execute(query, (path,)).fetchone() != (now,)}
 
-    def having(self, texts: Sequence[str]) -> list[StoredPassage]:
+    def passages_with(self, texts: Sequence[str]) -> list[StoredPassage]:
         """Return passages that hold one of these texts, or have it for a digest; looks at all of them."""
         where = "instr(text, ?) > 0 OR digest = ? LIMIT ?"
         return [row for text in texts for row in self._passages(where, (text, text, WITHDRAWN_LIMIT))]

@@ -97,7 +97,7 @@ class _Check:
                 self._compare(file, known.get(file.present.path))
 
     def _known(self) -> dict[str, FileRow]:
-        with self._version.guarded():
+        with self._version.guard_damage():
             return self._version.catalog.files()
 
     def _read_some(self, present: Sequence[Present], known: dict[str, FileRow]) -> list[ReadFile]:

@@ -72,7 +72,7 @@ class Embedders:
         self._chosen: dict[str, asyncio.Future[ChosenEmbedder]] = {}
         self._chosen_at: dict[str, float] = {}
 
-    def known(self, settings: IndexSettings) -> ChosenEmbedder | None:
+    def chosen(self, settings: IndexSettings) -> ChosenEmbedder | None:
         """Return the chosen embedder, None while unknown."""
         found = self._chosen.get(settings.embeddings_key)
         if found is None or not found.done() or found.cancelled() or found.exception() is not None:
@@ -82,7 +82,7 @@ class Embedders:
     async def get(self, settings: IndexSettings) -> ChosenEmbedder:
         """Return the embedder; none, with the reason, when choosing fails. It may be cancelled."""
         key = settings.embeddings_key
-        known = self.known(settings)
+        known = self.chosen(settings)
         stale = time.monotonic() - self._chosen_at.get(key, float("-inf")) > CHOOSE_AGAIN_S
         if key not in self._chosen or (
             settings.wants_vectors and known is not None and known.embedder is None and stale

@@ -48,7 +48,7 @@ class ExactIndex:
     def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
         """Remove passages and add others, in one transaction."""
         wanted = {id_: (area, checked_vector(vector, self._dimensions)) for id_, area, vector in added}
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             connection.executemany("DELETE FROM vectors WHERE id = ?", ((id_,) for id_ in {*removed, *wanted}))
             connection.executemany(
                 "INSERT INTO vectors (id, area, crc, vector) VALUES (?, ?, ?, ?)",
@@ -98,7 +98,7 @@ class ExactIndex:
                 self._areas[area] = Matrix(self._dimensions, int(count * 1.1))
             for id_, area, crc, blob in connection.execute("SELECT id, area, crc, vector FROM vectors"):
                 if not isinstance(blob, bytes) or len(blob) != length or crc != _crc(id_, area, blob):
-                    raise self._file.damaged(f"the vector of passage {id_} is damaged: its checksum differs")
+                    raise self._file.damage_error(f"the vector of passage {id_} is damaged: its checksum differs")
                 self._put(id_, area, np.frombuffer(blob, dtype=_STORED))
 
     def _changed(self, removed: Collection[int], added: Mapping[int, tuple[str, Vector]]) -> None:

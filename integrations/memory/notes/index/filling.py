@@ -106,7 +106,7 @@ class Filling:
         self._settings = settings
         self._size = AdaptiveBatch()
 
-    async def everything(
+    async def fill_all(
         self, version: IndexVersion, sources: Sequence[Source], progress: Progress, *, hurry: bool = False
     ) -> None:
         """Check all sources and index what changed; with the largest batches if no search is possible anyway.
@@ -125,10 +125,10 @@ class Filling:
         progress.total += len(changed)
         await self._bring_in(version, sources, changed, gone, known, progress, BulkBatch() if hurry else self._size)
 
-    async def some(
+    async def fill_paths(
         self, version: IndexVersion, sources: Sequence[Source], paths: Collection[str], progress: Progress
     ) -> None:
-        """Index single files, by their paths in results; raises as `everything`."""
+        """Index single files, by their paths in results; raises as `fill_all`."""
         present: list[Present] = []
         gone: list[str] = []
         for path in paths:

@@ -60,7 +60,7 @@ class Fts5Index:
         """Remove passages and add others, in one transaction."""
         documents = {document.id: document for document in added}
         rows = [(document.id, document.area, _columns(document)) for document in documents.values()]
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             self._take(connection, {*removed, *documents})
             connection.executemany(
                 "INSERT INTO passages (id, area) VALUES (?, ?)", ((id_, area) for id_, area, _ in rows)
@@ -96,7 +96,7 @@ class Fts5Index:
 
     def purge(self) -> None:
         """Erase removed passages from the file: their words stay in FTS5 until it is merged."""
-        with self._file.changing() as connection:
+        with self._file.transaction() as connection:
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
         self._file.fold()
 
@@ -161,9 +161,9 @@ class Fts5Index:
         try:
             columns = zlib.decompress(packed).decode().split("\n")
         except (zlib.error, TypeError, UnicodeDecodeError) as error:
-            raise self._file.damaged(f"the words of passage {id_} are not what was written: {error}") from error
+            raise self._file.damage_error(f"the words of passage {id_} are not what was written: {error}") from error
         if len(columns) != len(FIELDS):
-            raise self._file.damaged(f"the words of passage {id_} are not what was written.")
+            raise self._file.damage_error(f"the words of passage {id_} are not what was written.")
         return columns
 
 

@@ -118,7 +118,7 @@ class IndexVersion:
         self._close_vectors()
 
     @contextlib.contextmanager
-    def guarded(self) -> Iterator[None]:
+    def guard_damage(self) -> Iterator[None]:
         """Record damage found in this context, and raise it as IndexDamaged."""
         if self.closed or self.damage is not None:
             raise IndexDamaged(self.damage or "the index was closed")
@@ -137,9 +137,9 @@ class IndexVersion:
             IndexDamaged: The index is damaged.
             OSError: It cannot be written; nothing changed.
         """
-        with self.guarded():
+        with self.guard_damage():
             try:
-                with self._file.changing():
+                with self._file.transaction():
                     portion = self.catalog.change(files, gone, budget)
                     if portion.size:
                         self.keywords.apply(portion.removed, portion.added)
@@ -153,7 +153,7 @@ class IndexVersion:
 
     def touch(self, files: Sequence[ReadFile]) -> None:
         """Note new stamps of unchanged files; raises as `apply`."""
-        with self.guarded():
+        with self.guard_damage():
             self.catalog.touch(files)
 
     def use_embedder(self, fingerprint: str, dimensions: int) -> bool:
@@ -164,11 +164,11 @@ class IndexVersion:
         """
         if self.embedder not in (None, fingerprint) or self.dimensions not in (None, dimensions):
             return False
-        with self.guarded():
+        with self.guard_damage():
             if self._vectors is None and self.away is None:
                 self._vectors = self._engines.vectors(self._file, self.directory / VECTORS, dimensions)
             if self.embedder is None or self.dimensions is None:
-                with self._file.changing():
+                with self._file.transaction():
                     self.catalog.put("embedder", fingerprint)
                     self.catalog.put("dimensions", str(dimensions))
                 self.embedder, self.dimensions = fingerprint, dimensions
@@ -176,25 +176,25 @@ class IndexVersion:
 
     def put_vectors(self, embedded: Embedded) -> None:
         """Keep vectors of passages that still exist; raises as `apply`."""
-        with self.guarded():
+        with self.guard_damage():
             if (vectors := self.vectors) is None:
                 raise EngineUnavailable(self.away or self.outdated or "there is no engine for vectors")
-            existing = self.catalog.existing(each[0] for each in embedded.vectors)
+            existing = self.catalog.existing_ids(each[0] for each in embedded.vectors)
             kept = [each for each in embedded.vectors if each[0] in existing]
-            with self._file.changing():
+            with self._file.transaction():
                 vectors.apply((), kept)
                 self.catalog.set_vector((each[0] for each in kept), HAS_VECTOR)
                 self.catalog.set_vector(embedded.refused, REFUSED)
 
     def refuse(self, ids: Sequence[int]) -> None:
         """Mark passages that cannot be embedded; raises as `apply`."""
-        with self.guarded():
+        with self.guard_damage():
             self.catalog.set_vector(ids, REFUSED)
 
     def purge(self) -> None:
         """Erase everything removed, in memory and files; raises as `apply`."""
         self._withdrawn.clear()
-        with self.guarded():
+        with self.guard_damage():
             self.keywords.purge()
             if (vectors := self.vectors) is not None:
                 try:
@@ -214,13 +214,13 @@ class IndexVersion:
         """
         found = list(rows)
         told = {row.path: leaving_out[row.path] for row in found if row.path in leaving_out}
-        outdated: Collection[str] = self.catalog.outdated(told) if told else ()
+        outdated: Collection[str] = self.catalog.outdated_files(told) if told else ()
         return [row for row in found if row.path not in outdated]
 
     def numbers(self) -> tuple[int, int, int]:
         """Return how many files and passages there are, and how many of them wait for a vector."""
         try:
-            with self.guarded():
+            with self.guard_damage():
                 counts = self.catalog.counts().values()
                 waiting = self.catalog.count(vector=WAITING)
         except UNSOUND:
@@ -232,8 +232,8 @@ class IndexVersion:
 
         Those that were removed lately are among them.
         """
-        with self.guarded():
-            found = {row.chunk.embed_text for row in self.catalog.having(texts)}
+        with self.guard_damage():
+            found = {row.chunk.embed_text for row in self.catalog.passages_with(texts)}
         found.update(each for each in self._withdrawn if any(text in each for text in texts))
         return found
 
@@ -243,7 +243,7 @@ class IndexVersion:
         Raises:
             IndexDamaged: The index is damaged.
         """
-        with self.guarded():
+        with self.guard_damage():
             if not after:
                 self._file.check()
                 self._compare_keywords()

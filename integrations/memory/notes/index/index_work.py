@@ -62,7 +62,7 @@ class IndexWork:
         task.add_done_callback(self._ended)
         return task
 
-    def failed(self, concern: str, problem: str, wait_s: float | None = None) -> None:
+    def record_failure(self, concern: str, problem: str, wait_s: float | None = None) -> None:
         """Record a failure, and schedule a retry."""
         _log.warning("memory of %s: %s", self._agent_id, problem)
         self.problems[concern] = problem
@@ -71,7 +71,7 @@ class IndexWork:
         if (self._retrying is None or self._retrying.done()) and not self.closed:
             self._retrying = self.spawn(self._retry_after(wait_s))
 
-    def succeeded(self, concern: str) -> None:
+    def clear_failure(self, concern: str) -> None:
         """Remove a problem that is solved."""
         self.problems.pop(concern, None)
         if INDEX not in self.problems and EMBEDDINGS not in self.problems:

@@ -57,7 +57,7 @@ async def similar(
 
 def _rows_of(version: IndexVersion, area: str, leaving_out: Mapping[str, str]) -> list[StoredPassage]:
     try:
-        with version.guarded():
+        with version.guard_damage():
             return version.without_forgotten(version.catalog.all_rows([area], LOOKED_AT), leaving_out)
     except UNSOUND as error:
         raise IndexUnavailable(f"the index is being built again: {error}") from error
@@ -78,7 +78,7 @@ async def _vectors(index: AgentIndex, version: IndexVersion, rows: Sequence[Stor
 
 def _some_vectors(version: IndexVersion, ids: Sequence[int]) -> dict[int, Vector] | None:
     try:
-        with version.guarded():
+        with version.guard_damage():
             return None if (vectors := version.vectors) is None else vectors.vectors(ids)
     except EngineUnavailable as error:
         version.lose_vectors(error)

@@ -27,7 +27,7 @@ async def status(agent_index: AgentIndex) -> dict[str, Any]:
     index: dict[str, Any] = {"files": 0, "chunks": 0, "areas": {}, "engines": [], "waiting": 0, "refused": 0}
     index |= await agent_index.in_version(_index) or {}
     version = agent_index.version
-    chosen = agent_index.shared.embedders.known(agent_index.settings)
+    chosen = agent_index.shared.embedders.chosen(agent_index.settings)
     if not agent_index.settings.wants_vectors or (chosen is not None and chosen.embedder is None):
         index["waiting"] = 0  # for nobody
     embedder = chosen.embedder if chosen is not None else None
@@ -69,7 +69,7 @@ def _index(version: IndexVersion) -> dict[str, Any]:
     engines.append(f"keywords:{version.keywords.name}")
     found: dict[str, Any] = {"engines": engines, "size_bytes": version.size_bytes(), "damage": version.damage}
     try:
-        with version.guarded():
+        with version.guard_damage():
             counts = version.catalog.counts()
             files = version.catalog.files()
             found["waiting"] = version.catalog.count(vector=WAITING)

@@ -88,7 +88,7 @@ class Search:
         leaving_out: The omissions of conversations, by path.
 
     Attributes:
-        found: The results, once `by_word` and `by_meaning` were called.
+        found: The results, once `by_word` and `search_vectors` were called.
     """
 
     def __init__(self, version: IndexVersion, asked: ParsedQuestion, leaving_out: Mapping[str, str]) -> None:
@@ -117,7 +117,7 @@ class Search:
                 self._by_word |= dict(keywords.search(query, asked.areas, CANDIDATES * asked.limit, allowed))
             self.found.engines.append(f"keywords:{keywords.name}")
 
-    def by_meaning(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
+    def search_vectors(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
         """Search the vector engine, combine both and rank.
 
         Args:
@@ -137,7 +137,7 @@ class Search:
     @contextmanager
     def _usable(self) -> Iterator[None]:
         try:
-            with self._version.guarded():
+            with self._version.guard_damage():
                 yield
         except UNSOUND as error:
             raise IndexUnusable(f"the index is damaged and is being built again: {error}") from error
@@ -188,10 +188,10 @@ class Search:
     def _narrow(self) -> None:
         """Decide which passages may be searched, and which match the named date."""
         asked, catalog = self._asked, self._version.catalog
-        self._allowed = catalog.allowed(asked.areas, asked.filters)
+        self._allowed = catalog.filtered_ids(asked.areas, asked.filters)
         of_date: set[int] | None = self._allowed
         for marks in asked.dates:
-            marked = catalog.marked(marks, asked.areas)
+            marked = catalog.marked_ids(marks, asked.areas)
             narrower = marked if of_date is None else marked & of_date
             if narrower:  # a date that nothing has says nothing about what is meant
                 self._of_date = of_date = narrower

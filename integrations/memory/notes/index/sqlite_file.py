@@ -67,10 +67,10 @@ class SqliteFile:
         except sqlite3.Error as error:
             raise self._fault(error) from error
         except (UnicodeDecodeError, OverflowError) as error:
-            raise self.damaged(f"it holds invalid values: {error}") from error
+            raise self.damage_error(f"it holds invalid values: {error}") from error
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection for a transaction; one inside another is part of it."""
         with self.reading() as connection:
             if self._in_transaction:
@@ -98,7 +98,7 @@ class SqliteFile:
 
     def create(self, schema: str) -> None:
         """Create the tables of a schema, each statement of which begins with CREATE … IF NOT EXISTS."""
-        with self.changing() as connection:
+        with self.transaction() as connection:
             for statement in schema.split(";"):
                 connection.execute(statement)
 
@@ -107,14 +107,14 @@ class SqliteFile:
         with self.reading() as connection:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise self.damaged(found)
+            raise self.damage_error(found)
 
     def fold(self) -> None:
         """Write the log back into the file, so that deleted content is in neither."""
         with self.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def damaged(self, what: str) -> IndexDamaged:
+    def damage_error(self, what: str) -> IndexDamaged:
         """Return an error that names the file."""
         return IndexDamaged(f"{self._path}: {what}")
 
@@ -143,11 +143,11 @@ class SqliteFile:
         if found == 0 and tables == 0:
             connection.execute(f"PRAGMA user_version={version}")
         elif found != version:
-            raise self.damaged("it was written by another version")
+            raise self.damage_error("it was written by another version")
 
     def _fault(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if code & 0xFF in _NOT_WRITTEN and code not in _NOT_READ:
             number = errno.ENOSPC if code & 0xFF == sqlite3.SQLITE_FULL else errno.EIO
             return OSError(number, str(error), str(self._path))
-        return self.damaged(str(error))
+        return self.damage_error(str(error))

@@ -134,13 +134,13 @@ def test_filters_and_marks_name_the_passages_of_the_areas_asked_for(catalog: Cat
     _, (fact, decision) = put(catalog, file("a.md", "x", kind="fact"), file("b.md", "y", kind="decision"))
     put(catalog, file("c.md", "x", area="shared", kind="fact"))
 
-    assert catalog.allowed(["private"], Filters()) is None
-    assert catalog.allowed(["private"], Filters(kind=MemoryKind.FACT)) == {fact}
-    assert catalog.allowed(["private"], Filters(kind=MemoryKind.DECISION, trusted=True)) == {decision}
-    assert catalog.allowed(["private"], Filters(trusted=False)) == set()
-    assert catalog.allowed([], Filters(trusted=True)) == set()
-    assert catalog.marked({"@x"}, ["private"]) == {fact}
-    assert catalog.marked({"@x", "@y"}, ["private"]) == {fact, decision}
+    assert catalog.filtered_ids(["private"], Filters()) is None
+    assert catalog.filtered_ids(["private"], Filters(kind=MemoryKind.FACT)) == {fact}
+    assert catalog.filtered_ids(["private"], Filters(kind=MemoryKind.DECISION, trusted=True)) == {decision}
+    assert catalog.filtered_ids(["private"], Filters(trusted=False)) == set()
+    assert catalog.filtered_ids([], Filters(trusted=True)) == set()
+    assert catalog.marked_ids({"@x"}, ["private"]) == {fact}
+    assert catalog.marked_ids({"@x", "@y"}, ["private"]) == {fact, decision}
 
 
 @pytest.mark.parametrize("column", ["text", "path", "area", "start_line", "trusted", "words", "kind", "digest"])
@@ -171,7 +171,7 @@ def test_an_index_in_which_damage_shows_is_not_searched_any_more(tmp_path: Path,
 
     search.by_word()
     with pytest.raises(IndexUnusable):
-        search.by_meaning(None, None, RankingRules())
+        search.search_vectors(None, None, RankingRules())
 
     assert version.damage is not None
     version.close()

@@ -17,7 +17,7 @@ TREE = """- generic [active] [ref=e1]:
 def read(**form: bool) -> tuple[str, dict[int, str]]:
     numbers = {f"e{number}": number for number in range(1, 7)} | {"f1e5": 5}
     text, found = read_snapshot(TREE, numbers.__getitem__, SnapshotForm(**form))
-    return text, {number: element.shown for number, element in found.items()}
+    return text, {number: element.label for number, element in found.items()}
 
 
 def test_refs_are_numbers_and_elements_are_known_by_them() -> None:

@@ -147,7 +147,7 @@ async def test_a_tool_that_changed_asks_until_it_is_accepted(standing: Standing,
         refused = await standing.call("mcp_clock_say")
         repair = standing.repairs.all()[0]
         accepted = await servers.accept("clock")
-        await until(lambda: not servers.changed("clock"))
+        await until(lambda: not servers.changed_tools("clock"))
         allowed = await standing.call("mcp_clock_say")
 
     assert "exec" not in described

@@ -96,7 +96,9 @@ class ShellBench:
             rules=lambda call: self.rules,
             ask=self.hub.approvals.ask,
             writes_inside=lambda call: self.hub.tools.confine(call.agent_id, "", call.context.authority).outside,
-            refused=lambda call: "exec.mode: deny" if self.rules.mode == "deny" else self.hub.tools.refused(call),
+            refused=lambda call: (
+                "exec.mode: deny" if self.rules.mode == "deny" else self.hub.tools.refusal_reason(call)
+            ),
             secrets=lambda call, arguments: self.secrets,
             allowed=self.allowed,
             log=self.log,

@@ -91,11 +91,11 @@ class Client:
             # Python's reader takes NaN, which some servers send and JSON does not have.
             return self._lenient(raw, error)
 
-    def failed(self, fault: Fault, what: str, *, retry_after_s: float | None = None, said: str = "") -> ProviderFailed:
+    def failure(self, fault: Fault, what: str, *, retry_after_s: float | None = None, said: str = "") -> ProviderFailed:
         """Return an error that names the provider."""
         return ProviderFailed(fault, f"{self.name} {what}", retry_after_s=retry_after_s, said=said)
 
-    def cleaned(self, text: str) -> str:
+    def clean_message(self, text: str) -> str:
         """Return a provider's message, without keys and shortened."""
         return clean_message(text, self._secrets)
 
@@ -121,7 +121,7 @@ class Client:
                 raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
             raw = await _read(response, ANSWER_LIMIT_BYTES + 1)
         if len(raw) > ANSWER_LIMIT_BYTES:
-            raise self.failed(Fault.NONSENSE, f"answered with more than {ANSWER_LIMIT_BYTES // 2**20} MiB")
+            raise self.failure(Fault.NONSENSE, f"answered with more than {ANSWER_LIMIT_BYTES // 2**20} MiB")
         return raw
 
     def _lenient(self, raw: bytes, error: ValueError) -> Any:
@@ -130,21 +130,21 @@ class Client:
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):
-            raise self.failed(
+            raise self.failure(
                 Fault.NONSENSE, f"at {self.where.shown} answered with something that is not JSON; is the address right?"
             ) from error
 
     def _refusal(self, response: aiohttp.ClientResponse, raw: bytes) -> ProviderFailed:
         status = response.status
         code, words = words_of(raw)
-        said = self.cleaned(words)
+        said = self.clean_message(words)
         if 300 <= status < 400:
-            return self.failed(
+            return self.failure(
                 Fault.MODEL, f"at {self.where.shown} redirects, which is not followed; set memory.embeddings.base_url"
             )
         wait = retry_after_s(response.headers, words, self._clock())
         fault = fault_of(status, f"{code} {words}")
-        return self.failed(
+        return self.failure(
             fault,
             sentence(fault, self.model, self.where.shown, status, said),
             retry_after_s=wait,
@@ -155,14 +155,14 @@ class Client:
         import aiohttp
 
         if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError):
-            return self.failed(
+            return self.failure(
                 Fault.SLOW,
                 f"at {self.where.shown} did not answer within {self.timeout_s:g} s (memory.embeddings.timeout)",
             )
-        said = self.cleaned(str(error) or type(error).__name__)
+        said = self.clean_message(str(error) or type(error).__name__)
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            return self.failed(Fault.AWAY, f"at {self.where.shown} broke off its answer ({said})")
-        return self.failed(
+            return self.failure(Fault.AWAY, f"at {self.where.shown} broke off its answer ({said})")
+        return self.failure(
             Fault.AWAY, f"cannot be reached at {self.where.shown}; is it running, and the network there? ({said})"
         )
 

@@ -70,7 +70,7 @@ class Costs:
         self._waiting[day] = (before[0] + requests, before[1] + texts, before[2] + tokens, total)
 
     @property
-    def unwritten(self) -> int:
+    def unflushed(self) -> int:
         """Requests that were counted since the last `flush`."""
         return sum(counts[0] for counts in self._waiting.values())
 

@@ -105,7 +105,7 @@ class CachingEmbedder:
             raise
         self._resting = None
         self._count([text], part)
-        if self._costs.unwritten >= QUERIES_UNWRITTEN:
+        if self._costs.unflushed >= QUERIES_UNWRITTEN:
             await self._costs.flush()
         vector = part.vectors[0]
         if vector is None:

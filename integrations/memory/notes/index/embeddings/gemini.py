@@ -42,7 +42,7 @@ class Gemini:
         entries = answer.get("embeddings") if isinstance(answer, dict) else None
         if not isinstance(entries, list) or len(entries) != len(texts):
             count = len(entries) if isinstance(entries, list) else "no"
-            raise self.client.failed(Fault.NONSENSE, f"sent {count} vectors for {len(texts)} texts")
+            raise self.client.failure(Fault.NONSENSE, f"sent {count} vectors for {len(texts)} texts")
         rows = [entry.get("values") if isinstance(entry, dict) else None for entry in entries]
         return EmbeddingBatch(rows, usage_of(answer))
 

@@ -102,7 +102,7 @@ class OpenAI:
             self._base64 = False
             return True
         if self.length is not None and re.search(r"dimension|matryoshka", error.said, re.IGNORECASE):
-            raise self.client.failed(
+            raise self.client.failure(
                 Fault.MODEL,
                 f"has no vectors of {self.length} numbers for {self.id.model}; change or remove "
                 f"memory.embeddings.dimensions ({error.said})",
@@ -158,15 +158,15 @@ def rows_of(client: Client, answer: Any, count: int) -> list[Any]:
     if isinstance(answer, dict) and entries is None:
         entries = answer.get("embeddings")
     if not isinstance(entries, list):
-        raise client.failed(Fault.NONSENSE, f"at {client.where.shown} sent no vectors; is it a server for embeddings?")
+        raise client.failure(Fault.NONSENSE, f"at {client.where.shown} sent no vectors; is it a server for embeddings?")
     if len(entries) != count:
-        raise client.failed(Fault.NONSENSE, f"sent {len(entries)} vectors for {count} texts")
+        raise client.failure(Fault.NONSENSE, f"sent {len(entries)} vectors for {count} texts")
     rows: list[Any] = [None] * count
     seen: set[int] = set()
     for position, entry in enumerate(entries):
         index = entry.get("index", position) if isinstance(entry, dict) else position
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count or index in seen:
-            raise client.failed(Fault.NONSENSE, f"numbers its vectors wrongly ({str(index)[:40]} of {count})")
+            raise client.failure(Fault.NONSENSE, f"numbers its vectors wrongly ({str(index)[:40]} of {count})")
         seen.add(index)
         rows[index] = entry.get("embedding") if isinstance(entry, dict) else entry
     return rows
