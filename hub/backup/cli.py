@@ -400,8 +400,8 @@ def _lacks_passphrase(error: CommandFailed) -> bool:
 
 def _print_head(head: Mapping[str, Any]) -> None:
     click.echo(f"{head['home']}, {_when(head['made_ms'])}, made by Homarus {head['program']}")
-    counts = ", ".join(f"{count} {name}" for name, count in head["counts"].items() if count)
-    click.echo(f"{head['files']} files, {_size(head['size_bytes'])}" + (f": {counts}" if counts else ""))
+    counts = ", ".join(_counted(count, name) for name, count in head["counts"].items() if count)
+    click.echo(f"{_counted(head['files'], 'files')}, {_size(head['size_bytes'])}" + (f": {counts}" if counts else ""))
 
 
 def _left_out(left_out: Mapping[str, int]) -> str:
@@ -430,3 +430,7 @@ def _size(size_bytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name.removesuffix('s') if count == 1 else name}"
