@@ -112,6 +112,27 @@ async def test_a_question_is_asked_again(hub: HubProcess, model_server: OpenAISe
     assert "It is one." in shown
 
 
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_change_of_a_device_says_what_it_was_what_it_became_and_what_came_before(hub: HubProcess) -> None:
+    for state in ("off", "on"):
+        named = {"friendly_name": "Hall lamp", "brightness": 153}
+        hub.rpc("state.set", {"entity_id": "light.hall", "state": state, "attributes": named})
+    asked = {"kind": ["device"], "entityId": "light.hall"}
+    await until(lambda: hub.rpc("timeline.list", asked)["happenings"])
+    (change,) = hub.rpc("timeline.list", asked)["happenings"]
+
+    async with plain_browser(hub) as tab:
+        await tab.goto(f"/timeline/{change['id']}")
+
+        assert tab.texts("h1") == ["Hall lamp turned on"]
+        assert [text.split()[:4] for text in tab.texts(".stat")] == [
+            ["It", "was", "Off"],
+            ["It", "became", "On", "·"],
+        ]
+        assert "since then" in tab.texts(".stat")[1]
+        assert tab.texts(".rows b") == ["Hall lamp turned on"]
+
+
 async def test_old_addresses_lead_here_and_what_is_unknown_says_so(hub: HubProcess) -> None:
     async with plain_browser(hub) as browser:
         await browser.goto("/runs")
