@@ -87,6 +87,11 @@ class Account(Struct, frozen=True):
         return bool(self.stated["group_policy"] == GroupPolicy.OPEN)
 
     @property
+    def anybody(self) -> bool:
+        """Whether it takes people whom nobody let in at all, neither by name nor by listing their group."""
+        return self.open_dm or self.open_groups
+
+    @property
     def group_strangers(self) -> bool:
         """Whether it answers people in groups who are on no list."""
         if self.stated["group_policy"] == GroupPolicy.DISABLED:

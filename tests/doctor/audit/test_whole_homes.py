@@ -232,3 +232,14 @@ def test_a_check_that_fails_hides_no_other(loose: Path) -> None:
     assert report.failed == ("test.broken", "test.refused")
     assert [each.check.id for each in report.found] == ["commands.full"]
     assert not report.sound
+
+
+def test_members_of_a_group_that_is_listed_are_a_warning_and_not_more(loose: Path) -> None:
+    text = LOOSE.replace("    dm_policy: open\n", "").replace('    allow_from: ["*"]\n', "")
+    text = text.replace("    group_policy: open\n", '    groups: ["-100123"]\n')
+    (loose / "configuration.yaml").write_text(text, encoding="utf-8")
+
+    found = above_notes(audit(see(loose)))
+
+    assert found["channels.strangers@tools.strangers"] == "warning"
+    assert found["channels.set_off@automation[0].triggers[0]"] == "warning"

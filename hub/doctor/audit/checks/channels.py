@@ -61,7 +61,8 @@ def _strangers_tools(context: AuditContext) -> Iterator[Spot]:
             accounts=names,
             profile=profile,
         )
-    yield Spot(what, keys, severity=None if open_to else AuditSeverity.WARNING, edits={keys: "minimal"})
+    severity = None if any(each.anybody for each in open_to) else AuditSeverity.WARNING
+    yield Spot(what, keys, severity=severity, edits={keys: "minimal"})
 
 
 def _shared(context: AuditContext) -> Iterator[Spot]:
@@ -82,7 +83,8 @@ def _shared(context: AuditContext) -> Iterator[Spot]:
 
 def _set_off(context: AuditContext) -> Iterator[Spot]:
     """Find automations that a message of anybody sets off, and that do more than answer."""
-    opened = {each.channel: each for each in context.open_to_strangers}
+    opened = {each.channel for each in context.open_to_strangers}
+    wide = {each.channel for each in context.accounts if each.anybody}
     if not opened:
         return
     for at, automation in enumerate(context.section("automation") or ()):
@@ -91,12 +93,14 @@ def _set_off(context: AuditContext) -> Iterator[Spot]:
         for index, trigger in enumerate(automation.get("triggers", ())):
             if trigger.get("trigger") != "message" or trigger.get("from_owner") or "sender" in trigger:
                 continue
-            if "channel" in trigger and opened.keys().isdisjoint(trigger["channel"]):
+            channels = opened & set(trigger.get("channel", opened))
+            if not channels:
                 continue
             keys = context.written(("automation", at, "triggers", index))
             name = automation.get("alias") or automation["id"]
             what = phrase("A stranger's message can set off “{automation}”", automation=name)
-            yield Spot(what, keys, edits={(*keys, "from_owner"): True})
+            severity = None if channels & wide else AuditSeverity.WARNING
+            yield Spot(what, keys, severity=severity, edits={(*keys, "from_owner"): True})
 
 
 def _acts(actions: Any) -> bool:
