@@ -104,7 +104,7 @@ async def test_a_hundred_writes_at_once_share_few_commits(database: Database) ->
 
 
 async def test_a_write_that_ends_the_transaction_is_told_so(database: Database) -> None:
-    with pytest.raises(RuntimeError, match="must not end its transaction"):
+    with pytest.raises(RuntimeError, match="ended the transaction it ran in; it must not"):
         await database.write(lambda connection: connection.execute("COMMIT"))
 
     assert await database.write(partial(insert, key="a")) == 1
