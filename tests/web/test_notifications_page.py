@@ -137,10 +137,11 @@ async def test_a_choice_is_kept_and_taken_back(signed_in: BrowserContext, hub: H
 
 
 async def test_signing_out_ends_it_until_the_same_person_signs_in_again(
-    signed_in: BrowserContext, hub: HubProcess, push: PushService
+    signed_in: BrowserContext, hub: HubProcess, push: PushService, chromium: Chromium
 ) -> None:
     page = await shown(signed_in)
     await choose(page, "Reminders")
+    chromium.allowed.append("WebSocket.*no valid credentials|401")  # the tab asks for its live socket again
 
     await page.evaluate("fetch('/logout', {method: 'POST'}).then((found) => found.status)")
 
