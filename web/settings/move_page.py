@@ -147,7 +147,7 @@ class MovePage:
         data = {
             "sources": [(key, words.gettext(name)) for key, name in SOURCES.items()],
             "where": words.gettext(WHERE[str(source)]),
-            "wanted": {**wanted, "source": source},
+            "wanted": {"path": "", "secrets": "", "off": "", **wanted, "source": source},
             "problem": words.gettext(problem.message) if problem is not None else "",
             "said": words.gettext(SAID.get(call.request.query.get("said", ""), "")),
             "plan": self._plan(plan, words) if plan is not None else None,
@@ -205,7 +205,7 @@ def _group(plan: Mapping[str, Any], group: tuple[str, Phrase, str, str], words: 
             {
                 "title": words.gettext(_kind(kind)),
                 "count": count,
-                "items": [_item(each, words) for each in found[:SHOWN_LIMIT]],
+                "things": [_item(each, words) for each in found[:SHOWN_LIMIT]],
                 "more": max(0, count - SHOWN_LIMIT),
             }
         )
