@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hub import __version__
 from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
+from hub.core.extras import install_command
 from hub.core.ids import new_id
 from hub.core.schema import REMOVE_EXTRA, All, AnyOf, Length, Optional, Required, Schema, SchemaError, describe_error
 from hub.core.surfaces import HttpCall
@@ -237,7 +238,7 @@ class AppWebhook:
             raise _Failed("encryption_already_enabled", "this registration is encrypted already")
         key = new_key()
         if key is None:
-            raise _Failed("encryption_not_available", "the hub has no pynacl: install it with the extra mobile-app")
+            raise _Failed("encryption_not_available", f"the hub has no pynacl; run: {install_command('mobile-app')}")
         await self._apps.change(replace(app, secret=key))
         return {"secret": key}
 
