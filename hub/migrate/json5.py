@@ -9,7 +9,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 
 DEPTH_LIMIT = 64
-_SPACE = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*")
 _NUMBER = re.compile(
     r"[+-]?(?:0[xX][0-9a-fA-F]+|Infinity|NaN|(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"

@@ -145,10 +145,3 @@ def test_the_request_that_is_shown_gets_an_answer(hub: HubProcess) -> None:
 
     answer = json.loads(ran.stdout)
     assert re.search(r"\d+:\d\d", answer["choices"][0]["message"]["content"])
-
-
-def test_the_service_that_is_shown_starts_the_hub() -> None:
-    (unit,) = blocks(DOCS / "getting-started.md", "ini")
-
-    assert re.search(r"^ExecStart=%h/homarus/\.venv/bin/homarus start$", unit, re.MULTILINE)
-    assert "Restart=on-failure" in unit

@@ -125,8 +125,8 @@ def test_files_that_programs_can_write_count_as_words_from_outside() -> None:
 
 
 def test_the_prompt_says_where_programs_run_and_taint_does_not_change_it() -> None:
-    assert settings(None).described(MAIN, OWNER) == ""
-    assert settings({"mode": "off"}).described(GROUP, OWNER) == ""
-    assert settings(None).described(GROUP, OWNER).startswith("Programs that you start run in a sandbox")
-    assert "/agent is your workspace" in settings({"workspace_access": "ro"}).described(GROUP, OWNER)
-    assert settings({}).described(GROUP, OWNER) == settings({}).described(GROUP, OWNER.narrow(tainted=True))
+    assert settings(None).describe(MAIN, OWNER) == ""
+    assert settings({"mode": "off"}).describe(GROUP, OWNER) == ""
+    assert settings(None).describe(GROUP, OWNER).startswith("Programs that you start run in a sandbox")
+    assert "/agent is your workspace" in settings({"workspace_access": "ro"}).describe(GROUP, OWNER)
+    assert settings({}).describe(GROUP, OWNER) == settings({}).describe(GROUP, OWNER.narrow(tainted=True))

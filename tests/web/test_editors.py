@@ -15,7 +15,7 @@ from tests.web.furnished_home import furnish
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-PAGES = ("/config?file=configuration.yaml", "/automations/porch/edit?as=yaml", "/scripts/edit?id=greet")
+PAGES = ("/config?file=configuration.yaml", "/automations/porch/edit?as=yaml", "/scripts/edit?id=greet&as=yaml")
 COPY = """(text) => navigator.clipboard.write([new ClipboardItem({
   "text/plain": new Blob([text], { type: "text/plain" }),
   "text/html": new Blob([`<p style="color: red"><b style="font-size: 30px">${text}</b></p>`], { type: "text/html" }),

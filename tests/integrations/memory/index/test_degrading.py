@@ -98,7 +98,7 @@ async def test_engines_of_which_the_package_is_missing_give_way_to_ours(
     answer = await shelf.search("boiler")
 
     assert "keywords:fts5" in answer.engines
-    assert "homarus[whoosh]" in (answer.degraded or "")
+    assert "script/setup --add whoosh" in (answer.degraded or "")
 
 
 async def test_an_engine_that_does_not_exist_is_told_and_ours_answers(notes: Notes) -> None:
