@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,8 @@ REST_LIMIT = 256
 MARK = "HOMARUS_RUN"
 """A variable by which a program and all that it starts are found."""
 KILL_ROUNDS = 20
+EXEC_LOOKS, EXEC_PAUSE_S = 3, 0.005
+"""How often a process without variables is looked at again, and when."""
 
 _WITH_TERMINAL = (
     "import fcntl,os,signal,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);"
@@ -251,15 +254,20 @@ def kill_marked(mark: str) -> None:
 
     A program can hide by removing the variable: whoever lets it run on this machine trusts it. Blocks.
     """
-    for _ in range(KILL_ROUNDS):
-        found = False
+    for turn in range(KILL_ROUNDS):
+        found = between = False
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 variables = b"\0" + (process / "environ").read_bytes()
                 if f"\0{mark}".encode() in variables and int(process.name) != os.getpid():
                     os.kill(int(process.name), signal.SIGKILL)
                     found = True
-        if not found:
+                elif len(variables) == 1:  # it has none, or is between two programs, in execve(2)
+                    (process / "exe").readlink()  # which threads of the kernel and the dead have not
+                    between = True
+        if between and not found and turn < EXEC_LOOKS:
+            time.sleep(EXEC_PAUSE_S)
+        elif not found:
             return
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,6 +67,7 @@ async def test_what_a_hub_left_running_at_a_sudden_end_ends_with_the_next_start(
     command = await _start(bench, "setsid sleep 1000 & echo $!; wait")
     polled = await _process(bench, "poll", id=command.id, wait_s=60)
     child, mark = int(polled.output.split()[0]), bench.hub.workspaces.sandboxes.mark
+    await until(lambda: Path(f"/proc/{child}/cmdline").read_bytes().startswith(b"sleep"))
 
     kill_leftovers(mark[:-1])
     assert runs(child)
