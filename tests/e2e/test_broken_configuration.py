@@ -212,7 +212,9 @@ def test_adding_a_missing_secret_brings_its_model_provider_in(hubs: dict[str, Hu
     hub = hubs["a missing secret of a model"]
     pid = hub.pid
 
-    (hub.home / "secrets.yaml").write_text("absent: sk-not-absent-any-more-0123\n")
+    secrets = hub.home / "secrets.yaml"
+    secrets.touch(mode=0o600)  # one that others can read is a finding of the audit, and a repair
+    secrets.write_text("absent: sk-not-absent-any-more-0123\n")
     until(lambda: hub.rpc("status")["repairs"] == [])
 
     assert "a" in [provider["name"] for provider in hub.rpc("status")["models"]["providers"]]

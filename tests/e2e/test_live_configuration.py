@@ -237,7 +237,9 @@ def test_a_wrong_value_from_the_command_line_is_refused_with_the_reason(hub: Hub
 
 
 def test_a_secret_is_never_shown_to_clients(hub: HubProcess, start_text: str) -> None:
-    (hub.home / "secrets.yaml").write_text("my_key: sk-hidden-0123456789abcdef\n")
+    secrets = hub.home / "secrets.yaml"
+    secrets.touch(mode=0o600)  # one that others can read is a finding of the audit, and a repair
+    secrets.write_text("my_key: sk-hidden-0123456789abcdef\n")
     root(hub).write_text(start_text.replace("test-key-0123456789", "!secret my_key"))
     until(lambda: "!secret" in raw(hub) and not repairs(hub))
 
