@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +12,7 @@ import msgspec
 from hub.backup.errors import BackupDamaged, BackupFailed, BackupRefused, NewerBackup, WrongPassphrase
 from hub.backup.job import BackupJob
 from hub.core.errors import Conflict, HubError
+from hub.core.module_process import start_module
 from hub.storage.errors import DiskFull, ReadOnlyStorage, StorageError
 
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
@@ -30,7 +28,6 @@ _RAISED: dict[str, type[HubError]] = {
         *(Conflict, DiskFull, ReadOnlyStorage, StorageError),
     )
 }
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 
 Progress = Callable[[int, int], None]
 
@@ -47,16 +44,7 @@ async def run_job(job: BackupJob, progress: Progress) -> dict[str, Any]:
 
     Cancelling it ends the process; nothing of its work is used then.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", MODULE),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**_ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": os.environ.get("TMPDIR", "/tmp")},  # noqa: S108
-        cwd=os.sep,
-        start_new_session=True,
-        limit=LINE_LIMIT_BYTES,
-    )
+    process = await start_module(MODULE, line_limit_bytes=LINE_LIMIT_BYTES)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: S101, PT018
     complaints = asyncio.ensure_future(process.stderr.read(100_000))
     try:

@@ -92,46 +92,21 @@ def uninstall(home: Path, as_json: bool) -> None:
     _tell(f"{service.name} is uninstalled; {home} is as it was.", service, as_json=as_json)
 
 
-@command.command("start")
-@home_option
-@json_option
-def start(home: Path, as_json: bool) -> None:
-    """Start the installed service.
+def _control(name: str, done: str, help: str) -> None:
+    """Add a command that has the service manager do something with the installed service."""
 
-    Example:
-      homarus service start
-    """
-    service = _installed(home)
-    _run(service.start)
-    _tell(f"{service.name} is started.", service, as_json=as_json)
+    def run(home: Path, as_json: bool) -> None:
+        service = _installed(home)
+        _run(getattr(service, name))
+        _tell(f"{service.name} is {done}.", service, as_json=as_json)
+
+    run.__doc__ = f"{help}\n\n    Example:\n      homarus service {name}\n    "
+    command.command(name)(home_option(json_option(run)))
 
 
-@command.command("stop")
-@home_option
-@json_option
-def stop(home: Path, as_json: bool) -> None:
-    """Stop the installed service until the next start of this machine.
-
-    Example:
-      homarus service stop
-    """
-    service = _installed(home)
-    _run(service.stop)
-    _tell(f"{service.name} is stopped.", service, as_json=as_json)
-
-
-@command.command("restart")
-@home_option
-@json_option
-def restart(home: Path, as_json: bool) -> None:
-    """Stop the installed service and start it again.
-
-    Example:
-      homarus service restart
-    """
-    service = _installed(home)
-    _run(service.restart)
-    _tell(f"{service.name} is restarted.", service, as_json=as_json)
+_control("start", "started", "Start the installed service.")
+_control("stop", "stopped", "Stop the installed service until the next start of this machine.")
+_control("restart", "restarted", "Stop the installed service and start it again.")
 
 
 @command.command("status")

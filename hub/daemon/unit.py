@@ -1,4 +1,4 @@
-"""What systemd and launchd are told of a hub: the file, and the programs that install, start and stop it.
+"""How a hub is described to systemd and launchd: the file, and the programs that install, start and stop it.
 
 Sources: systemd.unit(5), systemd.service(5), systemd.exec(5); launchd.plist(5).
 """

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import sys
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from hub.core.errors import HubError, TimedOut
+from hub.core.module_process import start_module
 from hub.core.phrases import Phrase, phrase
 from hub.migrate.plan import Move, decoded
 
 MODULE = "hub.migrate.cli.worker"
 LIMIT_S = 600.0
 SOURCES = ("home-assistant", "openclaw", "claude", "chatgpt")
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class MoveJob(Struct, frozen=True):
@@ -58,15 +55,7 @@ async def make_plan(job: MoveJob) -> Move:
         HubError: It cannot be made; the message says why.
         TimedOut: It took longer than ten minutes.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", MODULE),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**_ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": os.environ.get("TMPDIR", "/tmp")},  # noqa: S108
-        cwd=os.sep,
-        start_new_session=True,
-    )
+    process = await start_module(MODULE)
     try:
         async with asyncio.timeout(LIMIT_S):
             told, complaints = await process.communicate(msgspec.json.encode(job))

@@ -111,7 +111,7 @@ class Approvals:
             if decision is not None and waiting is None:
                 return decision
         if waiting is None:
-            return await self._ask_anew(ask, details, binding)
+            return await self._ask_again(ask, details, binding)
         if waiting.approval.binding != binding:
             self._end_at_once(waiting, ApprovalState.CANCELLED, CHANGED)
             return ApprovalDecision(False, ApprovalState.CANCELLED, None, CHANGED)
@@ -230,7 +230,7 @@ class Approvals:
             return ApprovalDecision(False, ApprovalState.CANCELLED, None, CHANGED)
         return known.decision
 
-    async def _ask_anew(self, ask: Ask, details: Mapping[str, Any], binding: str) -> ApprovalDecision:
+    async def _ask_again(self, ask: Ask, details: Mapping[str, Any], binding: str) -> ApprovalDecision:
         self._expire_what_is_over()
         if len(self._waiting) >= PENDING_LIMIT:
             raise LimitExceeded(f"{PENDING_LIMIT} questions already wait for the owner; answer those first")

@@ -1,4 +1,4 @@
-"""What the managers of services are told of a hub."""
+"""How a hub is described to the managers of services."""
 
 from __future__ import annotations
 

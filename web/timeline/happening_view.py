@@ -184,7 +184,7 @@ def channel_name(id: str | None) -> str:
 
 
 def state_name(state: str) -> str:
-    """Return a state as it stands in a sentence: the word itself, which is translated where there is one."""
+    """Return a state as a sentence has it: the word itself, which is translated where there is one."""
     return Phrase(state, STATES[state]) if state in STATES else state
 
 

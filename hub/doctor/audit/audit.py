@@ -19,7 +19,7 @@ from hub.messaging.access.access import ANYBODY, DmPolicy, GroupPolicy
 _log = logging.getLogger(__name__)
 
 OF_ONE_CHECK = 50
-"""Findings of one check that are told; the others are, once these are mended."""
+"""Findings of one check that are shown; the others are, once these are mended."""
 NAMES_SHOWN = 20
 
 

@@ -29,22 +29,20 @@ def look(home: Path | RemoteHome, *, deep: bool, fix: bool, only: Sequence[str],
     Args:
         deep: Whether to try the hub's ports too.
         fix: Whether to mend what can be.
-        only: Ids of the checks, or of the findings, that are told and mended; all without any.
+        only: Ids of the checks, or of the findings, that are shown and mended; all without any.
 
     Returns:
-        The exit code: findings above a note are told by it.
+        The exit code, which says whether there are findings above a note.
     """
-    asks = isinstance(home, RemoteHome) or read_running(home) is not None
-    if deep and not asks:
-        raise CommandFailed("--deep tries the ports of a running hub, and none runs here", Exit.USAGE)
     mended: Mapping[str, Any] | None = None
-    if asks:
+    if isinstance(home, RemoteHome) or read_running(home) is not None:
         client = HubClient(home)
         if fix:
             mended = client.call("security.fix", {"only": list(only)}, timeout_s=TRY_LIMIT_S)
         report: Mapping[str, Any] = client.call("security.audit", {"deep": deep}, timeout_s=TRY_LIMIT_S)
+    elif deep:
+        raise CommandFailed("--deep tries the ports of a running hub, and none runs here", Exit.USAGE)
     else:
-        assert not isinstance(home, RemoteHome)  # noqa: S101  one that is elsewhere is asked
         if fix:
             mended = _mend(home, only)
         report = _audit(home)

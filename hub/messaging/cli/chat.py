@@ -153,7 +153,7 @@ class _Talk:
 
         Args:
             read: Returns the next line; None at the end.
-            redraw: Returns what stands in the line that is being typed, with its prompt.
+            redraw: Returns the line that is being typed, with its prompt.
 
         Raises:
             CommandFailed: The hub cannot be reached any more.
@@ -261,7 +261,7 @@ class _Heard:
 
     Args:
         session_key: Of the conversation, as the hub names it.
-        redraw: Returns what stands in the line that is being typed, with its prompt.
+        redraw: Returns the line that is being typed, with its prompt.
     """
 
     def __init__(self, session_key: str, redraw: Callable[[], str]) -> None:

@@ -203,7 +203,7 @@ class _Moving:
             keys = _TOKENS.get(channel)
             if keys is None:
                 why = (
-                    phrase("it is linked anew here: homarus channels add {name}", name=channel)
+                    phrase("it is linked again here: homarus channels add {name}", name=channel)
                     if channel in _LINKED
                     else phrase("there is no such channel here")
                 )
@@ -429,7 +429,7 @@ class _Moving:
             name = str(each.get("id") or each.get("name") or "?") if isinstance(each, dict) else "?"
             self.move.add(MoveItem("webhook", name, Verdict.LEFT, (why,), "openclaw.json"))
         for name, platform in self._theirs.rows("select display_name, platform from device_pairing_paired"):
-            why = phrase("a device is paired anew, since its key belongs to the other program")
+            why = phrase("a device is paired again, since its key belongs to the other program")
             self.move.add(MoveItem("device", str(name or platform or "?"), Verdict.LEFT, (why,), "state"))
         for key in ("plugins", "mcp", "browser", "tools", "sandbox"):
             if self._theirs.at(key):

@@ -1,4 +1,4 @@
-"""A check of the security audit: what the network is told about the home."""
+"""A check of the security audit: what the network learns about the home."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hub.doctor.audit.weakness import AuditCheck, AuditSeverity, Spot
 def _full(context: AuditContext) -> Iterator[Spot]:
     if context.section("discovery").get("mdns") == "full":
         keys = ("discovery", "mdns")
-        yield Spot(phrase("The network is told the name of your home"), keys, edits={keys: "minimal"})
+        yield Spot(phrase("The network can see the name of your home"), keys, edits={keys: "minimal"})
 
 
 AUDIT = (
     AuditCheck(
         "discovery.full",
         AuditSeverity.NOTE,
-        phrase("What the network is told about the home"),
+        phrase("What the network learns about the home"),
         phrase("A guest in your network learns that the hub is there, and what the home is called."),
         phrase("Announce the name of the machine alone (minimal), or nothing (off)."),
         _full,

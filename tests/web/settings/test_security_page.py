@@ -39,7 +39,7 @@ async def test_it_ranks_what_is_open_and_says_who_can_reach_what(tab: PlainBrows
     await tab.goto(PATH)
 
     text = tab.text("main")
-    places = [text.index(words) for words in ("believes what commands print", "Strangers may use", "told the name")]
+    places = [text.index(words) for words in ("believes what commands print", "Strangers may use", "see the name")]
     assert places == sorted(places)
     assert "1 thing should be mended soon." in text
     assert "Open configuration.yaml:2" in text
@@ -69,7 +69,7 @@ async def test_all_above_a_note_is_mended_after_a_question(tab: PlainBrowser, hu
 
     text = tab.text("main")
     assert "Nothing is too open." in text
-    assert "The network is told the name of your home" in text, "a note stays as it is"
+    assert "The network can see the name of your home" in text, "a note stays as it is"
     assert "mode: ask, trust_output: false}   # quicker" in (hub.home / "configuration.yaml").read_text()
 
 

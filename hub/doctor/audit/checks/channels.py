@@ -156,7 +156,7 @@ CHECKS = (
         "channels.shared",
         AuditSeverity.CRITICAL,
         phrase("Who shares a conversation"),
-        phrase("What one of them tells the assistant in confidence, another is told when they ask for it."),
+        phrase("What one of them tells the assistant in confidence, another can ask it for."),
         phrase("Give everybody a conversation of their own."),
         _shared,
     ),

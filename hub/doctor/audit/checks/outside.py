@@ -28,7 +28,7 @@ def _integrations(context: AuditContext) -> Iterator[Spot]:
             continue
         folder = context.shown(found.path)
         if found.overrides:
-            what = phrase("An integration of your own stands in the place of {name}", name=domain)
+            what = phrase("An integration of your own replaces {name}", name=domain)
         else:
             what = phrase("The integration {name} did not come with Homarus", name=domain)
         yield Spot(what, file=folder)
