@@ -197,10 +197,10 @@ def test_pip_makes_the_same_wheel_of_a_clone(
     assert zipfile.ZipFile(made).namelist() == zipfile.ZipFile(wheel).namelist()
 
 
-def test_the_node_program_can_be_built_of_a_clone(clone: Path, registry: dict[str, str]) -> None:
-    run(UV, "build", cwd=clone / "node", env=registry)
+def test_the_node_program_can_be_built_of_a_clone(clone: Path, registry: dict[str, str], tmp_path: Path) -> None:
+    run(UV, "build", "--out-dir", tmp_path, cwd=clone / "node", env=registry)
 
-    (made,) = (clone / "node/dist").glob("*.whl")
+    (made,) = tmp_path.glob("*.whl")
     inside = {name.removeprefix("homarus_node/") for name in zipfile.ZipFile(made).namelist() if name.endswith(".py")}
     assert inside == {f"{path.relative_to(CHECKOUT / 'node')}" for path in (CHECKOUT / "node").rglob("*.py")}
 
