@@ -7,8 +7,7 @@ from msgspec import Struct
 from hub.core.sql import SqlConnection
 from hub.messaging.contract import Address, Button
 from hub.messaging.inbox.inbox_rows import load_message
-from hub.messaging.outbox.outbox_rows import select_rows
-from hub.messaging.outbox.outgoing import NewMessage
+from hub.messaging.outbox.outbox_rows import NewMessage, select_rows
 from hub.storage.database import Database
 
 HISTORY_LIMIT = 50

@@ -27,7 +27,7 @@ from hub.messaging.capabilities import CanFind
 from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.messaging.outbox.outbox import WATCH_EVERY_S
-from hub.messaging.outbox.outgoing import RowSource
+from hub.messaging.outbox.outbox_rows import RowSource
 from hub.messaging.schema import ACCESS_KEYS, access_policy
 from hub.messaging.texts import say
 from hub.security.people import People, Person

@@ -8,7 +8,7 @@ from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.messaging.contract import Inbound, MessageEdited, Receipt
 from hub.messaging.cursors import Cursors
-from hub.messaging.outbox.owner_place import OwnerPlaces
+from hub.messaging.notices.owner_place import OwnerPlaces
 from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig
 from tests.channels.registry import rigs_that
 from tests.servers.openai_server import OpenAIServer

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.messaging.capabilities import Capability, capabilities_of
-from hub.messaging.outbox.outbound_policy import OutboundPolicy
-from hub.messaging.outbox.streaming_policy import BlockStreaming, DraftStreaming
+from hub.messaging.outbox.outbound_policy import BlockStreaming, DraftStreaming, OutboundPolicy
 from tests.channels.kit import Can, ChannelHub, Rig
 from tests.channels.registry import rigs_that
 from tests.servers.openai_server import OpenAIServer

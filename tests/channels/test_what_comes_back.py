@@ -12,7 +12,7 @@ from hub.messaging.access.access import AccessPolicy, DmPolicy
 from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Button, ChannelState
 from hub.messaging.inbox.inbox_rows import load_message
-from hub.messaging.outbox.outgoing import NewMessage, NewPoll, Outgoing, RowSource
+from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, Outgoing, RowSource
 from hub.messaging.retention import prune
 from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig
 from tests.channels.registry import rigs_that

@@ -9,15 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from hub.core.context import Context
 from hub.messaging.contract import Address, ChannelLimits
-from hub.messaging.outbox.answer_extras import AnswerExtras
+from hub.messaging.outbox.live_answers import LiveAnswers
+from hub.messaging.outbox.replies import Replies, ReplyTarget
 from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
-from tests.messaging.post import Pigeons, Post
+from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
 
 LOOK = [{"tool_call": {"name": "look", "arguments": {"text": "into the attic"}}}]
 THOUGHT = [{"thinking": "first this\nthen that"}, {"text": "the answer"}]
+TARGET = ReplyTarget(Address("test", "7"), "main", "agent:main:main", Context(OWNER))
+
+
+def _live(post: Post) -> LiveAnswers:
+    replies = Replies(post.outbox, post.workspaces, lambda: "en")
+    return LiveAnswers(post.runner.parts, post.outbox, replies, lambda address, session_key: True, lambda: "en")
 
 
 @dataclass
@@ -52,9 +60,9 @@ async def test_a_line_is_sent_for_each_tool_call_where_that_is_wanted(post: Post
 
 @pytest.mark.parametrize(("waited_ms", "verbose", "lines"), [(5_000, "on", 1), (500, "on", 0), (5_000, "off", 0)])
 async def test_a_message_that_waited_is_said_to_have(post: Post, waited_ms: int, verbose: str, lines: int) -> None:
-    extras = AnswerExtras(post.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
+    live = _live(post)
     due_ms = post.runner.parts.now_ms() - waited_ms
-    extras.watch("waited", "agent:main:main", Address("test", "7"), {"verbose": verbose}, due_ms)
+    live.watch("waited", TARGET, {"verbose": verbose}, due_ms)
 
     post.bus.fire("run_started", {"run_id": "waited"})
     await post.runs.drain(timeout_s=2)
@@ -153,8 +161,8 @@ async def test_thinking_between_tags_is_thinking(post: Post, openai_server: Open
 
 
 async def test_a_line_says_that_a_conversation_was_summarised(post: Post) -> None:
-    extras = AnswerExtras(post.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
-    extras.watch("long", "agent:main:main", Address("test", "7"), {"verbose": "on"})
+    live = _live(post)
+    live.watch("long", TARGET, {"verbose": "on"})
     done = {"messages": 40, "tokens_after": 900, "tokens_before": 9_000}
 
     post.bus.fire("compaction_finished", {"run_id": "long", "error": "no summary"})

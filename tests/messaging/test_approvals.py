@@ -13,7 +13,7 @@ from hub.automation.services.addresses import Addresses
 from hub.core.context import Context
 from hub.core.errors import NotFound, Unavailable
 from hub.core.phrases import phrase
-from hub.messaging.outbox.approval_messages import question
+from hub.messaging.notices.approval_messages import approval_text
 from hub.security.people import People, Person
 from hub.tools.approval import Approval, ApprovalDecision, Ask
 from hub.tools.approvals import WRONG_CODES, Approvals
@@ -162,7 +162,7 @@ async def test_the_answer_may_be_no(desk: Desk) -> None:
 async def test_what_is_shown_cannot_be_dressed_up_by_what_is_in_it(desk: Desk) -> None:
     _, pending = await desk.asked(None)
 
-    text = question(pending, "en")
+    text = approval_text(pending, "en")
 
     assert text.count("\n````") == 2
     assert "\\u202e" in text

@@ -11,7 +11,7 @@ from hub.core.context import Context
 from hub.core.ids import new_id
 from hub.messaging.access.access import AccessPolicy, GroupPolicy, GroupSettings
 from hub.messaging.contract import Address, ChatType, PollAnswered, ReactionChanged
-from hub.messaging.outbox.outgoing import NewMessage, Outgoing
+from hub.messaging.outbox.outbox_rows import NewMessage, Outgoing
 from tests.messaging.post import OWNER, Post
 from tests.servers.openai_script import last_user_text
 from tests.servers.openai_server import OpenAIServer

@@ -15,7 +15,7 @@ from hub.messaging.contract import (
 )
 from hub.messaging.outbox.chunking import ChunkMode
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
-from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText
+from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText
 from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
 
 

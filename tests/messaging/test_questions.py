@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.context import Authority, Context
 from hub.messaging.contract import Address, ChannelLimits, ChatType, Media, MediaKind
-from hub.messaging.outbox.question_messages import question_text
+from hub.messaging.notices.approval_messages import question_text
 from hub.tools.approval import QUESTION, Approval, ApprovalDecision, Ask
 from hub.tools.approvals import Approvals
 from tests.messaging.post import OWNER, Post

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from hub.core.errors import Unavailable
 from hub.messaging.contract import Address, ChannelLimits, MediaKind
-from hub.messaging.outbox.outgoing import RowSource
+from hub.messaging.outbox.outbox_rows import RowSource
 from hub.tools.contract import ToolCall, ToolResult
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer

@@ -13,8 +13,7 @@ from hub.core.tasks import TaskOwner
 from hub.hooks.contract import MessageSending
 from hub.messaging.contract import Address, Delivery, DeliveryState, OutboundMessage
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outbox_rows import OutboxRow
-from hub.messaging.outbox.outgoing import NewMessage, NewReaction
+from hub.messaging.outbox.outbox_rows import NewMessage, NewReaction, OutboxRow
 from tests.messaging.outbox_bench import Bench, Fast, Platform
 
 HERE = Address("test", "1")

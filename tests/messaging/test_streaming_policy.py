@@ -7,8 +7,14 @@ import pytest
 from hub.agent.answer.human_delay import NATURAL_DELAY, HumanDelay
 from hub.core.schema import Schema, SchemaError
 from hub.messaging.outbox.chunking import BlockBreak
-from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS, OutboxSettings, outbound_policy
-from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
+from hub.messaging.outbox.outbound_policy import (
+    OUTBOUND_KEYS,
+    BlockSending,
+    BlockStreaming,
+    DraftStreaming,
+    OutboxSettings,
+    outbound_policy,
+)
 from hub.messaging.schema import MESSAGES_SCHEMA
 
 ACCOUNT = Schema(dict(OUTBOUND_KEYS))

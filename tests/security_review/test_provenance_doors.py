@@ -12,7 +12,7 @@ from hub.core.context import SYSTEM, Context
 from hub.core.surfaces import ADMIN, WRITE
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS, GENERIC
 from hub.messaging.contract import Address, Button, ButtonPressed, InboundEvent
-from hub.messaging.outbox.outgoing import NewMessage, RowSource
+from hub.messaging.outbox.outbox_rows import NewMessage, RowSource
 from hub.sessions.entry import Provenance, TranscriptEntry
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema

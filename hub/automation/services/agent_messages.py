@@ -18,12 +18,12 @@ from hub.messaging.contract import Address
 from hub.messaging.inbox.inbox_rows import load_message
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outbox_rows import OutboxRow
-from hub.messaging.outbox.outgoing import (
+from hub.messaging.outbox.outbox_rows import (
     NEEDS,
     NewMessage,
     NewPoll,
     NewText,
+    OutboxRow,
     Outgoing,
     RowSource,
     Withdrawal,

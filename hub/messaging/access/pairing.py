@@ -28,8 +28,8 @@ from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, DeliveryState, Inbound, InboundMessage, OutboundMessage
+from hub.messaging.notices.owner_place import OwnerPlaces
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter

@@ -24,6 +24,7 @@ from hub.messaging.access.routing import session_key_for
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.contract import Address, Inbound, InboundMessage
+from hub.messaging.queue.queue_policy import QueuePolicy
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
 from hub.sessions.session import Session
@@ -97,6 +98,11 @@ class Router:
         if chosen is None and not self.settings.send_policy.rules:
             return self.settings.send_policy.default
         return self.settings.send_policy.decide(address, session_key, chosen)[0]
+
+    def queue_policy(self, address: Address, session_key: str) -> QueuePolicy:
+        """Return how messages of a chat wait for a session: the session's choice, else `messages.queue`."""
+        session = self._session(session_key)
+        return self.settings.queue.of(address.channel, session.queue if session is not None else None)
 
     def explain(self, message: InboundMessage, context: Context) -> dict[str, Any]:
         """Return the decision about a message and its rules, as plain data; changes nothing."""

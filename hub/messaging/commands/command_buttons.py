@@ -9,7 +9,7 @@ from hub.core.secret import Secret
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import CommandReply
 from hub.messaging.contract import Address, Button
-from hub.messaging.outbox.outgoing import NewMessage
+from hub.messaging.outbox.outbox_rows import NewMessage
 
 MARK = "!"
 SIGNATURE_CHARS = 12

@@ -12,8 +12,8 @@ from hub.foundation import Foundation
 from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, Devices
 from hub.gateway.connection.server import Gateway
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, Commands
+from hub.messaging.notices.owner_place import OwnerPlaces
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
 from hub.nodes.registry import NodeRegistry
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED

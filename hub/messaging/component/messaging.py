@@ -30,13 +30,11 @@ from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore, Transcribe
 from hub.messaging.inbox.question_answers import QuestionAnswers
 from hub.messaging.inbox.sentence_matcher import Sentences
-from hub.messaging.outbox.approval_messages import ApprovalMessages
+from hub.messaging.notices.approval_messages import ApprovalMessages
+from hub.messaging.notices.owner_place import OwnerPlaces
+from hub.messaging.notices.unsure_answers import UnsureAnswers
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import OwnerPlaces
-from hub.messaging.outbox.question_messages import QuestionMessages
-from hub.messaging.outbox.unsure_answers import UnsureAnswers
-from hub.messaging.outbox.waiting_notices import WaitingNotices
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.models.registry import ModelRegistry
@@ -97,16 +95,6 @@ class MessagingComponent(Component):
             db, self.outbox, base.bus, base.clock, base.tasks, language=base.language, buttons=buttons
         )
         self.commands.add(unsure.command())
-        ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons=buttons)
-        QuestionMessages(
-            engines.approvals,
-            self.owner_places,
-            self.outbox,
-            base.bus,
-            language=base.language,
-            buttons=buttons,
-            place=self.agent_messages.address,
-        )
         self.pairings = Pairings(
             db,
             self.outbox,
@@ -152,8 +140,17 @@ class MessagingComponent(Component):
         self.commands.add(answers.command())
         self.sentences = Sentences(base.tasks)
         self.spoken = SpokenCommands(self.sentences, base.bus, base.language)
-        notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
-        self.inbox.tell_queued_with(notices.notify_queued, engines.approvals.waiting)
+        approvals = ApprovalMessages(
+            engines.approvals,
+            self.owner_places,
+            self.outbox,
+            self.router,
+            base.bus,
+            base.clock,
+            buttons=buttons,
+            place=self.agent_messages.address,
+        )
+        self.inbox.tell_queued_with(approvals.notify_queued, engines.approvals.waiting)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
 
     def methods(self) -> MethodGroups:

@@ -12,8 +12,7 @@ from hub.core.context import Context
 from hub.core.sql import SqlConnection
 from hub.messaging.contract import ButtonPressed, InboundEvent, InboundMessage, PollAnswered, ReactionChanged
 from hub.messaging.outbox import outbox_rows
-from hub.messaging.outbox.outbox_rows import OutboxRow
-from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewText, RowSource
+from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewText, OutboxRow, RowSource
 
 FEEDBACK = (ButtonPressed, PollAnswered, ReactionChanged)
 SHOWN_CHARS = 200

@@ -32,8 +32,7 @@ from hub.core.schema import (
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.messaging.contract import OutboundMedia
 from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
-from hub.messaging.outbox.outbox_rows import OutboxRow
-from hub.messaging.outbox.outgoing import NewMessage, NewText
+from hub.messaging.outbox.outbox_rows import NewMessage, NewText, OutboxRow
 from hub.messaging.outbox.replies import kind_of
 from hub.messaging.places import channel_and_peer
 

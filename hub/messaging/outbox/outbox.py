@@ -27,8 +27,7 @@ from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.chunking import chunk, length
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
 from hub.messaging.outbox.outbox_repairs import OutboxRepairs, WaitingMessages, explain_waiting, waiting_rows
-from hub.messaging.outbox.outbox_rows import OutboxRow, insert_row
-from hub.messaging.outbox.outgoing import NewMessage, NewText, Outgoing, RowSource
+from hub.messaging.outbox.outbox_rows import NewMessage, NewText, OutboxRow, Outgoing, RowSource, insert_row
 from hub.messaging.outbox.sending import AGE_LIMIT_S, EXPIRED, OutboxSender
 from hub.storage.database import Database
 

@@ -26,8 +26,15 @@ from hub.messaging.limit_texts import limit_text, notice_text
 from hub.messaging.outbox.ack import declines, may_decline, without_token
 from hub.messaging.outbox.chunking import close_fence, open_fence
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outbox_rows import OutboxRow, select_rows
-from hub.messaging.outbox.outgoing import NewMessage, NewText, Outgoing, RowSource, Withdrawal
+from hub.messaging.outbox.outbox_rows import (
+    NewMessage,
+    NewText,
+    OutboxRow,
+    Outgoing,
+    RowSource,
+    Withdrawal,
+    select_rows,
+)
 from hub.messaging.texts import say
 from hub.models.contract import Message, Role
 

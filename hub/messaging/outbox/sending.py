@@ -28,15 +28,17 @@ from hub.messaging.contract import Channel, ChannelLimits, ChannelState, Deliver
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.chunking import length
 from hub.messaging.outbox.outbound_policy import OutboxSettings
-from hub.messaging.outbox.outbox_rows import ChatKey, OutboxRow, store_content
-from hub.messaging.outbox.outgoing import (
+from hub.messaging.outbox.outbox_rows import (
     REPEATABLE,
+    ChatKey,
     NewMessage,
     NewPoll,
     NewReaction,
     NewText,
+    OutboxRow,
     Outgoing,
     Withdrawal,
+    store_content,
 )
 from hub.messaging.texts import say
 from hub.security.root import Root

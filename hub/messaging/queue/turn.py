@@ -20,10 +20,9 @@ from hub.messaging.access.router import Router
 from hub.messaging.contract import Address, ClientMessage, InboundMessage, Media
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.media_store import MediaStore
-from hub.messaging.outbox.answer_extras import AnswerExtras
+from hub.messaging.outbox.live_answers import LiveAnswers
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
-from hub.messaging.outbox.streaming import AnswerStreams
 from hub.messaging.queue.group_history import is_outside, overheard_text
 from hub.messaging.queue.waiting import (
     Conversation,
@@ -120,8 +119,7 @@ class TurnRequests:
         self._outbox = outbox
         self._media = media
         self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
-        self._streams = AnswerStreams(parts, outbox, self._replies, router.may_reply)
-        self._extras = AnswerExtras(parts, outbox, lambda: router.settings.language, router.may_reply)
+        self._live = LiveAnswers(parts, outbox, self._replies, router.may_reply, lambda: router.settings.language)
 
     def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
         """Return the run request of a turn.
@@ -136,9 +134,8 @@ class TurnRequests:
         group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
         due_ms = turn.first.received_ms + gap_ms
-        self._extras.watch(turn.run_id, turn.session_key, turn.address, options, due_ms)
         target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.message_id)
-        self._streams.watch(turn.run_id, target)
+        self._live.watch(turn.run_id, target, options, due_ms)
 
         async def load() -> Message:
             return turn_content([await self._fetched(each, turn) for each in turn.messages], gap_ms).message
@@ -227,12 +224,12 @@ class TurnRequests:
 
     def _end_of(self, turn: Turn, target: ReplyTarget) -> Callable[[SqlConnection, RunResult], None]:
         def end(connection: SqlConnection, result: RunResult) -> None:
-            self._streams.end(turn.run_id)
+            may_send = self._router.may_reply(turn.address, turn.session_key)
+            footer = self._live.end(connection, result, may_send=may_send)
             turn.written = ()
             inbox_rows.close_run(connection, turn.run_id)
             inbox_rows.end_joined(connection, [run_id for run_id, _ in turn.joined_messages], turn.run_id)
-            if self._router.may_reply(turn.address, turn.session_key):
-                footer = self._extras.beside(connection, result, target)
+            if may_send:
                 turn.written = self._replies.insert(connection, result, replace(target, footer=footer))
 
         return end

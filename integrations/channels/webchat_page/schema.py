@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hub.core.schema import All, In, Length, Match, Optional, Schema, ensure_list, string
-from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
-from hub.messaging.outbox.streaming_policy import DraftStreaming
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS, DraftStreaming
 from hub.messaging.schema import ACCESS_KEYS
 
 ANCESTORS_LIMIT = 20

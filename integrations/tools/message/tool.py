@@ -13,7 +13,7 @@ from hub.core.errors import InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.messaging.contract import Button, OutboundMedia
-from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText, Outgoing, Withdrawal
+from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText, Outgoing, Withdrawal
 from hub.messaging.outbox.replies import ReplyTarget
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema

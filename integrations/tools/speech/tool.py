@@ -11,7 +11,7 @@ from hub.core.executors import FILES
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.messaging.contract import MediaKind, OutboundMedia
-from hub.messaging.outbox.outgoing import NewMessage
+from hub.messaging.outbox.outbox_rows import NewMessage
 from hub.messaging.outbox.replies import ReplyTarget
 from hub.models.speech import audio_kind
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult

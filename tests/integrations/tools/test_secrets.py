@@ -15,7 +15,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.core.schema import Required, Schema, string
 from hub.core.secret import Secret
-from hub.messaging.outbox.question_messages import question_text
+from hub.messaging.notices.approval_messages import question_text
 from hub.security.redaction import Redactor
 from hub.tools.agent_secrets import FILE, AgentSecrets, Holder, requested_secret
 from hub.tools.approval import Approval

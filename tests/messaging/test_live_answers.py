@@ -12,14 +12,14 @@ import pytest
 from msgspec.structs import replace
 
 from hub.agent.answer.human_delay import HumanDelay
+from hub.agent.run_request import RunResult, RunStatus
 from hub.core.context import Context
 from hub.hooks.registry import Hook
 from hub.messaging.access.access import AccessPolicy
 from hub.messaging.contract import Address, ChannelLimits, Delivery, DeliveryState, OutboundMessage
-from hub.messaging.outbox.outbound_policy import OutboundPolicy
+from hub.messaging.outbox.live_answers import LiveAnswers
+from hub.messaging.outbox.outbound_policy import BlockSending, BlockStreaming, DraftStreaming, OutboundPolicy
 from hub.messaging.outbox.replies import Replies, ReplyTarget
-from hub.messaging.outbox.streaming import AnswerStreams
-from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
 from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
@@ -276,17 +276,15 @@ async def test_between_blocks_is_a_pause_and_none_before_the_answers_end(
 
 async def test_once_the_answer_is_written_no_block_is(start: Start) -> None:
     post = await start(OutboundPolicy(blocks=BLOCKS))
-    parts, target = (
-        post.runner.parts,
-        ReplyTarget(Address("test", "7"), "main", "agent:main:main", Context(OWNER)),
-    )
+    target = ReplyTarget(Address("test", "7"), "main", "agent:main:main", Context(OWNER))
     replies = Replies(post.outbox, post.workspaces, lambda: "en")
-    streams = AnswerStreams(parts, post.outbox, replies, lambda address, session_key: True)
+    live = LiveAnswers(post.runner.parts, post.outbox, replies, lambda address, session_key: True, lambda: "en")
     for run_id in ("written", "going on"):
-        streams.watch(run_id, target)
+        live.watch(run_id, target, {})
         said = {"run_id": run_id, "text": f"{ONE} {run_id}\n\n{TWO}", "so_far_chars": len(f"{ONE} {run_id}\n\n{TWO}")}
         post.bus.fire("run_delta", said, target.context)
-    streams.end("written")
+    written = RunResult("written", target.session_key, RunStatus.OK)
+    await post.db.write(lambda connection: live.end(connection, written, may_send=True))
 
     await post.until(lambda: len(post.pigeons.sent) == 2)
 

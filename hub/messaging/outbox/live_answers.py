@@ -1,19 +1,27 @@
-"""Shows answers in chats while they are written: finished blocks, or one message that grows."""
+"""Shows runs in chats while they work: the answer that is being written, and on request what leads to it.
+
+An answer is shown in finished blocks, or as one message that grows. `/verbose`, `/reasoning` and `/usage` ask for
+the rest.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
+import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hub.agent.compaction.compact import EVENT_FINISHED
 from hub.agent.parts import RunDependencies
+from hub.agent.run_request import RunResult
 from hub.core.errors import HubError
 from hub.core.events import Event
 from hub.core.sql import SqlConnection
@@ -21,13 +29,23 @@ from hub.hooks.contract import BeforeMessageWrite, MessageSending
 from hub.messaging.capabilities import CanDraft, CanEdit
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
-from hub.messaging.outbox.answer_extras import WATCHED_LIMIT
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, close_fence, sentence_end
+from hub.messaging.outbox.outbound_policy import BlockSending, BlockStreaming, DraftStreaming
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ParsedReply, Replies, ReplyTarget, delivered_so_far
-from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
+from hub.messaging.texts import say
+from hub.models.contract import Thinking
 
 _log = logging.getLogger(__name__)
+
+WATCHED_LIMIT = 1_000
+"""Runs that are watched at once; of the oldest beyond that nothing is sent but the answer."""
+QUEUED_FROM_MS = 2_000
+"""A message that waited so long for its turn is said to have."""
+ARGUMENT_CHARS = 160
+RESULT_CHARS = 1_500
+THINKING_CHARS = 3_000
+_TICKS = re.compile("`+")
 
 SHOW_LIMIT_S = 10.0
 """The longest time for one look at an answer; so long it may hold up the answer itself."""
@@ -77,16 +95,37 @@ class _AnswerStream(Struct, eq=False):
     task: asyncio.Task[None] | None = None
 
 
-class AnswerStreams:
-    """Shows answers while they are written, where the account of a channel asks for it; never in the home channel.
+class _LiveRun(Struct, eq=False):
+    """A run that is shown in the chat that it answers.
 
-    A preview needs a channel with drafts or edits. Blocks are the alternative.
+    Attributes:
+        options: Those of the message that it answers.
+        due_ms: When it could have begun, in milliseconds since the epoch; 0 when it does not matter.
+        stream: Its answer; None when that is not shown before it is complete.
+        thought: The end of what its model thinks.
+        draft_next_at: When that is shown at the earliest.
+    """
+
+    target: ReplyTarget
+    options: Mapping[str, Any]
+    due_ms: int
+    stream: _AnswerStream | None
+    thought: str = ""
+    draft_next_at: float = 0.0
+
+
+class LiveAnswers:
+    """Shows runs while they work; never in the home channel, where the conversation itself shows all of that.
+
+    The answer is shown where the account of a channel asks for it: a preview needs a channel with drafts or edits,
+    blocks are the alternative. Tool calls, thinking and usage are shown where the message or its session asks for it.
 
     Args:
         parts: The dependencies of runs.
         outbox: Sends the messages.
         replies: Writes what is sent.
         may_send: Whether anything of a session is sent to a chat.
+        language: The language of the home.
     """
 
     def __init__(
@@ -95,42 +134,69 @@ class AnswerStreams:
         outbox: Outbox,
         replies: Replies,
         may_send: Callable[[Address, str], bool],
+        language: Callable[[], str],
     ) -> None:
         self._parts = parts
         self._outbox = outbox
         self._replies = replies
         self._may_send = may_send
-        self._streams: OrderedDict[str, _AnswerStream] = OrderedDict()
+        self._language = language
+        self._runs: OrderedDict[str, _LiveRun] = OrderedDict()
         parts.bus.listen("run_started", self._started)
         parts.bus.listen("run_delta", self._delta)
+        parts.bus.listen("run_thinking", self._thinking)
         parts.bus.listen("run_tool_started", self._tool_started)
+        parts.bus.listen("run_tool_finished", self._tool_finished)
+        parts.bus.listen(EVENT_FINISHED, self._compacted)
         parts.bus.listen("run_finished", self._finished)
 
-    def watch(self, run_id: str, target: ReplyTarget) -> None:
-        """Show the answer of a run from now to its end, if configured."""
+    def watch(self, run_id: str, target: ReplyTarget, options: Mapping[str, Any], due_ms: int = 0) -> None:
+        """Show a run from now to its end.
+
+        Args:
+            target: The chat, and the message that the run answers.
+            options: The options of that message.
+            due_ms: When the run could have begun, in milliseconds since the epoch; 0 when it does not matter.
+        """
         if self._outbox.channels.is_home(target.address.channel):
             return
-        self._streams[run_id] = _AnswerStream(run_id, target)
-        while len(self._streams) > WATCHED_LIMIT:
-            self._streams.popitem(last=False)
+        self._runs[run_id] = _LiveRun(target, options, due_ms, _AnswerStream(run_id, target))
+        while len(self._runs) > WATCHED_LIMIT:
+            self._runs.popitem(last=False)
 
-    def end(self, run_id: str) -> None:
-        """Stop showing an answer; called before its rows are written, in the same transaction."""
-        if (stream := self._streams.get(run_id)) is not None:
-            stream.ended = True
+    def end(self, connection: SqlConnection, result: RunResult, *, may_send: bool) -> str:
+        """Stop showing an answer and write the extras before it; return the line below it, if any.
+
+        In the transaction that writes the answer, before its rows.
+
+        Args:
+            may_send: Whether anything of its session is sent to its chat.
+        """
+        run = self._runs.get(result.run_id)
+        if run is None:
+            return ""
+        if run.stream is not None:
+            run.stream.ended = True
+        return self._beside(connection, result, run) if may_send and result.status == "ok" else ""
 
     # -- what a run does -------------------------------------------------------------------------------------------
 
     def _started(self, event: Event) -> None:
-        stream = self._streams.get(event.data["run_id"])
-        if stream is not None and self._showing(stream) is None:
-            del self._streams[stream.run_id]
-        elif stream is not None:
-            stream.model = event.data["model"]
+        run = self._runs.get(event.data["run_id"])
+        if run is None:
+            return
+        if run.stream is not None:
+            if self._showing(run.stream) is None:
+                run.stream = None
+            else:
+                run.stream.model = event.data["model"]
+        waited_ms = self._parts.now_ms() - run.due_ms if run.due_ms else 0
+        if waited_ms >= QUEUED_FROM_MS and self._is_verbose(run, "on"):
+            self._tell(run, event, "verbose.queued", ms=waited_ms)
 
     def _delta(self, event: Event) -> None:
-        stream, text = self._streams.get(event.data["run_id"]), event.data["text"]
-        if stream is None:
+        run, text = self._runs.get(event.data["run_id"]), event.data["text"]
+        if run is None or (stream := run.stream) is None:
             return
         if stream.said[-1].whole:
             stream.said.append(_Said())
@@ -141,14 +207,22 @@ class AnswerStreams:
         self._follow(stream)
 
     def _tool_started(self, event: Event) -> None:
-        if (stream := self._streams.get(event.data["run_id"])) is not None:
-            stream.said[-1].whole = True
-            self._follow(stream)
+        run = self._runs.get(event.data["run_id"])
+        if run is None:
+            return
+        if run.stream is not None:
+            run.stream.said[-1].whole = True
+            self._follow(run.stream)
+        if self._is_verbose(run, "on"):
+            shown = self._parts.redactor.redact(_written(event.data.get("arguments")))
+            self._tell(run, event, "verbose.tool", name=event.data["name"], arguments=_cut(shown))
 
     def _finished(self, event: Event) -> None:
-        stream = self._streams.pop(event.data["run_id"], None)
-        if stream is not None and stream.task is not None:
-            stream.task.cancel()
+        run = self._runs.pop(event.data["run_id"], None)
+        if run is not None and run.stream is not None and run.stream.task is not None:
+            run.stream.task.cancel()
+
+    # -- the answer ------------------------------------------------------------------------------------------------
 
     def _follow(self, stream: _AnswerStream) -> None:
         """Make sure that a task is showing the text."""
@@ -257,7 +331,8 @@ class AnswerStreams:
                 _log.warning("run %s is not shown while it goes on: %s", stream.run_id, error.message)
                 return
             if delivery.state is DeliveryState.PERMANENT:
-                self._streams.pop(stream.run_id, None)
+                if (run := self._runs.get(stream.run_id)) is not None:
+                    run.stream = None
                 return
             if delivery.state is DeliveryState.DELIVERED:
                 stream.shown = text
@@ -309,6 +384,71 @@ class AnswerStreams:
         self._outbox.hold(stream.run_id, task)
         return await asyncio.shield(task)
 
+    # -- what leads to it ------------------------------------------------------------------------------------------
+
+    def _beside(self, connection: SqlConnection, result: RunResult, run: _LiveRun) -> str:
+        wanted = self._chosen(run, "reasoning")
+        thoughts = _thoughts(result) if wanted == "on" or (wanted == "stream" and self._draws(run) is None) else ""
+        if thoughts:
+            text, target = f"{say('reasoning.title', self._language())}\n{thoughts}", run.target
+            self._outbox.insert(
+                connection, target.address, text, caused_by=target.context.id, session_key=target.session_key
+            )
+        level = self._chosen(run, "footer")
+        return self._footer(result, level) if level in ("tokens", "full") else ""
+
+    def _footer(self, result: RunResult, level: str) -> str:
+        usage = result.usage
+        read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+        cost = "-" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+        key = f"footer.{level}"
+        return say(key, self._language(), input=read, output=usage.output_tokens, cost=cost, model=result.model or "-")
+
+    def _tool_finished(self, event: Event) -> None:
+        run = self._runs.get(event.data["run_id"])
+        if run is not None and self._is_verbose(run, "full"):
+            key = "verbose.failed" if event.data["is_error"] else "verbose.result"
+            self._tell(run, event, key, name=event.data["name"], output=_fenced(event.data["output"]))
+
+    def _compacted(self, event: Event) -> None:
+        run, told = self._runs.get(event.data["run_id"]), event.data
+        if run is not None and "error" not in told and self._is_verbose(run, "on"):
+            sizes = {"before": told["tokens_before"], "after": told["tokens_after"]}
+            self._tell(run, event, "verbose.compacted", count=told["messages"], **sizes)
+
+    def _is_verbose(self, run: _LiveRun, level: str) -> bool:
+        return self._chosen(run, "verbose") in (level, "full") and self._sends(run)
+
+    def _tell(self, run: _LiveRun, event: Event, key: str, **facts: Any) -> None:
+        text = say(key, self._language(), **facts).rstrip()
+        sending = self._outbox.send(run.target.address, text, event.context, session_key=run.target.session_key)
+        self._parts.tasks.spawn(sending, name="send what /verbose asks for")
+
+    def _thinking(self, event: Event) -> None:
+        run = self._runs.get(event.data["run_id"])
+        if run is None or self._chosen(run, "reasoning") != "stream":
+            return
+        run.thought = (run.thought + event.data["text"])[-THINKING_CHARS:]
+        channel, now = self._draws(run), self._parts.clock.monotonic()
+        if channel is None or now < run.draft_next_at or not self._sends(run):
+            return
+        run.draft_next_at = now + channel.limits.draft_interval_s
+        thinking = channel.draft(run.target.address, event.data["run_id"], run.thought)
+        self._parts.tasks.spawn(thinking, name="show what a model thinks")
+
+    def _sends(self, run: _LiveRun) -> bool:
+        return self._may_send(run.target.address, run.target.session_key)
+
+    def _draws(self, run: _LiveRun) -> CanDraft | None:
+        attached = self._outbox.channels.get(run.target.address.channel, run.target.address.account)
+        found: object = attached and attached.channel
+        return found if isinstance(found, CanDraft) else None
+
+    def _chosen(self, run: _LiveRun, field: str) -> str | None:
+        session = self._parts.sessions.get(run.target.session_key)
+        chosen: str | None = run.options.get(field) or getattr(session, field, None)
+        return chosen
+
 
 async def _shown(show: Callable[[], Awaitable[Delivery | None]]) -> Delivery:
     try:
@@ -322,3 +462,31 @@ async def _shown(show: Callable[[], Awaitable[Delivery | None]]) -> Delivery:
 def _drafts(attached: Attached, address: Address) -> CanDraft | None:
     found: object = attached.channel
     return found if address.chat_type is ChatType.DIRECT and isinstance(found, CanDraft) else None
+
+
+def _thoughts(result: RunResult) -> str:
+    """Return the thinking as a quotation."""
+    found = [block.text for message in result.messages for block in message.content if isinstance(block, Thinking)]
+    lines = "\n\n".join(found).strip()[:THINKING_CHARS].splitlines()
+    return "\n".join(f"> {line}" for line in lines)
+
+
+def _written(arguments: Any) -> str:
+    if not arguments:
+        return ""
+    if isinstance(arguments, str):
+        return arguments
+    return ", ".join(f"{name}={orjson.dumps(value, default=str).decode()}" for name, value in arguments.items())
+
+
+def _fenced(output: str) -> str:
+    """Return the beginning of a tool's output as code, whatever is in it."""
+    text = output.strip()
+    shown = text if len(text) <= RESULT_CHARS else f"{text[:RESULT_CHARS]}…"
+    fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(shown))])
+    return f"{fence}\n{shown}\n{fence}" if shown else ""
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= ARGUMENT_CHARS else f"{line[: ARGUMENT_CHARS - 1]}…"

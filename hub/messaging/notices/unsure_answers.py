@@ -21,8 +21,7 @@ from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, 
 from hub.messaging.contract import ChannelState
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outbox_rows import ChatKey, OutboxRow
-from hub.messaging.outbox.outgoing import NewMessage, RowSource
+from hub.messaging.outbox.outbox_rows import ChatKey, NewMessage, OutboxRow, RowSource
 from hub.messaging.outbox.sending import AGE_LIMIT_S, EVENT_MESSAGE_SENT, EVENT_MESSAGE_UNKNOWN
 from hub.messaging.texts import say
 from hub.storage.database import Database
