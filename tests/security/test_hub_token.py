@@ -31,6 +31,50 @@ def test_it_is_made_on_first_need_and_stays(tmp_path: Path) -> None:
     assert [each.name for each in file.parent.iterdir()] == ["hub_token"]
 
 
+def test_the_environment_may_give_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "homhub_" + os.urandom(16).hex()
+    file = tmp_path / "secret"
+    file.write_text(given + "\n")
+    file.chmod(0o444)  # as the secrets of a container are
+
+    monkeypatch.setenv("HOMARUS_TOKEN_FILE", str(file))
+    by_file = hub_token(tmp_path / "home")
+    monkeypatch.delenv("HOMARUS_TOKEN_FILE")
+    monkeypatch.setenv("HOMARUS_TOKEN", given)
+    by_variable = hub_token(tmp_path / "home")
+
+    assert by_file.reveal() == by_variable.reveal() == given
+    assert not (tmp_path / "home").exists()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o444
+
+
+def test_a_clients_token_in_the_environment_is_not_the_hubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = hub_token(tmp_path)
+    monkeypatch.setenv("HOMARUS_TOKEN", "homtok_" + os.urandom(32).hex())
+
+    assert hub_token(tmp_path) == made
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"HOMARUS_TOKEN": "changeme"}, "HOMARUS_TOKEN"),
+        ({"HOMARUS_TOKEN_FILE": "/nowhere/token"}, "HOMARUS_TOKEN_FILE names /nowhere/token, which cannot be read"),
+        ({"HOMARUS_TOKEN_FILE": "/dev/null"}, "HOMARUS_TOKEN_FILE is not safe|HOMARUS_TOKEN_FILE.*empty"),
+        ({"HOMARUS_TOKEN_FILE": __file__}, "which holds no token"),
+        ({"HOMARUS_TOKEN_FILE": "/a", "HOMARUS_TOKEN": "b"}, "both set"),
+    ],
+)
+def test_what_the_environment_gives_must_be_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], problem: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises((HubTokenError, WeakSecret), match=problem):
+        hub_token(tmp_path)
+
+
 def test_two_homes_have_two_tokens(tmp_path: Path) -> None:
     assert hub_token(tmp_path / "a") != hub_token(tmp_path / "b")
 
