@@ -17,7 +17,7 @@ from typing import Any
 from .backends import backend_here
 from .connection import NodeConnection, NodeCredential
 from .doctor import NodeFinding, examine
-from .home import NodeHome, NodeProblem, NodeSettings, check_url, read_setup_code
+from .home import NodeHome, NodeProblem, NodeSettings, check_fingerprint, check_url, read_setup_code
 from .identity import identity_of
 from .offers import all_offers, handlers_of
 from .service import MISUSED, install, service_file
@@ -29,10 +29,14 @@ HELP = {
     "token": "A token of the hub, for the first connection; HOMARUS_NODE_TOKEN is better.",
     "name": "What the hub calls this node; the name of the machine without it.",
     "ca": "File of the authority that signed the hub's certificate.",
+    "fingerprint": "SHA-256 of the hub's certificate, which nobody else need vouch for: `homarus tls --show` there.",
     "share": "A folder that the hub may list, read and write; none without it.",
     "deny": "Commands never offered, such as camera.* (again for each).",
     "print": "Show what would be installed, and install nothing.",
 }
+
+
+RUN_WORDS = ("pair", "url", "token", "name", "ca", "fingerprint", "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class RunOptions:
     token: str = ""
     name: str = ""
     ca: str = ""
+    fingerprint: str = ""
     share: str = ""
     deny: tuple[str, ...] = ()
 
@@ -126,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _do(given: argparse.Namespace, home: NodeHome) -> int:
     if given.command == "run":
-        options = {name: getattr(given, name) or "" for name in ("pair", "url", "token", "name", "ca", "share")}
+        options = {name: getattr(given, name) or "" for name in RUN_WORDS}
         run_node(home, RunOptions(**options, deny=tuple(given.deny)), lambda line: print(line, flush=True))
         return 0
     if given.command == "install":
@@ -179,6 +184,12 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
         device_token=kept.device_token if url == kept.url else "",
         name=options.name or kept.name or platform.node() or "node",
         certificate=str(Path(options.ca).expanduser().resolve()) if options.ca else kept.certificate,
+        # A pin is of one hub's certificate.
+        fingerprint=check_fingerprint(options.fingerprint, url)
+        if options.fingerprint
+        else kept.fingerprint
+        if url == kept.url
+        else "",
         shared=shared,
         deny=options.deny or kept.deny,
     )
@@ -189,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("homarus-node", description="Make this machine a node of a Homarus hub.")
     below = parser.add_subparsers(dest="command", required=True)
     run = below.add_parser("run", help="connect to the hub and stay connected")
-    for name in ("pair", "url", "token", "name", "ca", "share"):
+    for name in RUN_WORDS:
         run.add_argument(f"--{name}", help=HELP[name])
     run.add_argument("--deny", action="append", default=[], metavar="COMMAND", help=HELP["deny"])
     installing = below.add_parser("install", help="start it with this machine")

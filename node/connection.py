@@ -253,7 +253,11 @@ def _refusal(error: Mapping[str, Any]) -> Refused:
     return Refused(str(error.get("message", "refused")), code, str(details.get("requestId") or ""))
 
 
-def _tls(settings: NodeSettings) -> ssl.SSLContext | bool:
+def _tls(settings: NodeSettings) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
+    if settings.fingerprint:
+        import aiohttp
+
+        return aiohttp.Fingerprint(bytes.fromhex(settings.fingerprint))
     if not settings.certificate:
         return True
     try:

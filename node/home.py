@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -28,6 +29,7 @@ class NodeSettings:
         name: The name shown to people.
         device_token: The device token from the hub, once it is paired.
         certificate: File of the authority that signed the hub's certificate; empty for the system's.
+        fingerprint: SHA-256 of the only certificate that the hub may show, whoever signed it; empty for any valid one.
         shared: The folder that file commands reach; empty for none.
         deny: Commands that are never offered.
     """
@@ -36,6 +38,7 @@ class NodeSettings:
     name: str = ""
     device_token: str = ""
     certificate: str = ""
+    fingerprint: str = ""
     shared: str = ""
     deny: tuple[str, ...] = ()
 
@@ -126,6 +129,23 @@ def read_setup_code(text: str) -> HubInvitation:
     if not isinstance(url, str) or not isinstance(token, str):
         raise NodeProblem("--pair: this setup code has no address or no token")
     return HubInvitation(check_url(url), token)
+
+
+def check_fingerprint(text: str, url: str) -> str:
+    """Return a fingerprint as plain hexadecimal digits.
+
+    Raises:
+        NodeProblem: It is none, or the hub's address has no certificate.
+    """
+    plain = text.replace(":", "").lower()
+    if not re.fullmatch("[0-9a-f]{64}", plain):
+        raise NodeProblem(
+            f"--fingerprint: {text!r:.200} is not the SHA-256 of a certificate, 64 hexadecimal digits; "
+            "`homarus tls --show` prints it on the hub's machine"
+        )
+    if not url.startswith("wss://"):
+        raise NodeProblem(f"--fingerprint: {url} has no certificate; it is for wss://")
+    return plain
 
 
 def check_url(url: str) -> str:

@@ -15,10 +15,11 @@ from click.shell_completion import CompletionItem
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.remote import TOKEN_VARIABLE, remote_home
+from hub.cli.remote import FINGERPRINT_VARIABLE, remote_home
 from hub.cli.run_hub import URL_VARIABLE
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.surface_table import Row, read_table
+from hub.security.hub_token import TOKEN_VARIABLE
 
 
 def commands() -> Mapping[str, Row]:
@@ -63,10 +64,16 @@ class LazyGroup(Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--url", metavar="URL", envvar=URL_VARIABLE, help=f"A hub elsewhere: wss://…  [${URL_VARIABLE}]")
-@click.option("--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help=f"A token of that hub.  [${TOKEN_VARIABLE}]")
+@click.option("--token", metavar="TOKEN", help=f"A token of that hub.  [${TOKEN_VARIABLE}]")
+@click.option(
+    "--fingerprint",
+    metavar="SHA256",
+    envvar=FINGERPRINT_VARIABLE,
+    help=f"Of its certificate, which nobody else need vouch for.  [${FINGERPRINT_VARIABLE}]",
+)
 @click.pass_context
 @click.version_option(__version__, "-V", "--version", prog_name="homarus", message="%(prog)s %(version)s")
-def app(ctx: click.Context, url: str | None, token: str | None) -> None:
+def app(ctx: click.Context, url: str | None, token: str | None, fingerprint: str | None) -> None:
     """A personal AI assistant that lives in your home.
 
     Example:
@@ -76,7 +83,7 @@ def app(ctx: click.Context, url: str | None, token: str | None) -> None:
     Exit codes: 0 all is well, 1 something was found, 2 wrong usage, 3 the
     configuration is not valid, 4 the hub cannot be reached, 5 not authorised.
     """
-    ctx.obj = remote_home(url, token)
+    ctx.obj = remote_home(url, token, fingerprint)
 
 
 def run(arguments: list[str]) -> int:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.options import command_on
-from hub.cli.remote import RemoteHome
+from hub.cli.remote import RemoteHome, check_pin
 from hub.security.hub_token import hub_token
 from hub.storage.instance_lock import Running, read_running
 
@@ -78,6 +78,24 @@ class _UnixConnection(http.client.HTTPConnection):
 def loopback_tls() -> ssl.SSLContext:
     """Return the TLS context for the hub on this machine, whose certificate has its LAN name, not loopback."""
     return ssl._create_unverified_context()  # noqa: S323
+
+
+class _PinnedConnection(http.client.HTTPSConnection):
+    """HTTPS to a hub that shows one certificate, whoever signed it; nothing is sent to another."""
+
+    def __init__(self, hub: RemoteHome, fingerprint: bytes, timeout_s: float) -> None:
+        context = ssl._create_unverified_context()  # noqa: S323  the fingerprint vouches for it
+        super().__init__(hub.host, hub.port, timeout=timeout_s, context=context)
+        self._fingerprint = fingerprint
+
+    def connect(self) -> None:
+        """Connect.
+
+        Raises:
+            OSError: It cannot be reached, or shows another certificate.
+        """
+        super().connect()
+        check_pin(cast(ssl.SSLSocket, self.sock).getpeercert(binary_form=True), self._fingerprint)
 
 
 class HubClient:
@@ -209,6 +227,8 @@ class HubClient:
 
 def _remote_connection(hub: RemoteHome, timeout_s: float) -> tuple[http.client.HTTPConnection, dict[str, str]]:
     credential = {"Authorization": f"Bearer {hub.token.reveal()}"}
+    if hub.fingerprint is not None:
+        return _PinnedConnection(hub, hub.fingerprint, timeout_s), credential
     kind = http.client.HTTPSConnection if hub.tls else http.client.HTTPConnection
     return kind(hub.host, hub.port, timeout=timeout_s), credential
 

@@ -128,7 +128,7 @@ def way(home: Path | RemoteHome, path: str) -> tuple[str, str | None, dict[str, 
     Looks at files.
     """
     if isinstance(home, RemoteHome):
-        return f"{home}{path}", home.token.reveal(), {}, None
+        return f"{home}{path}", home.token.reveal(), _pinned(home), None
     running = wait_for_hub(home)
     if (home / SOCKET).is_socket():
         return f"ws://localhost{path}", None, {}, home / SOCKET
@@ -136,6 +136,14 @@ def way(home: Path | RemoteHome, path: str) -> tuple[str, str | None, dict[str, 
     options = {"ssl": loopback_tls()} if running.tls else {}
     url = f"{'wss' if running.tls else 'ws'}://{host}:{running.port}{path}"
     return url, hub_token(home).reveal(), options, None
+
+
+def _pinned(home: RemoteHome) -> dict[str, Any]:
+    if home.fingerprint is None:
+        return {}
+    import aiohttp
+
+    return {"ssl": aiohttp.Fingerprint(home.fingerprint)}
 
 
 def _hello(token: str | None) -> dict[str, Any]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
+import re
+import ssl
 from typing import NoReturn
 from urllib.parse import urlsplit
 
@@ -11,8 +15,9 @@ import click
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.run_hub import URL_VARIABLE
 from hub.core.secret import Secret
+from hub.security.hub_token import FILE_VARIABLE, TOKEN_VARIABLE, environment_token
 
-TOKEN_VARIABLE = "HOMARUS_TOKEN"  # noqa: S105  the name of a variable
+FINGERPRINT_VARIABLE = "HOMARUS_FINGERPRINT"
 _SCHEMES = {"wss": True, "https": True, "ws": False, "http": False}
 
 
@@ -25,14 +30,18 @@ class RemoteHome:
         tls: Whether it is asked over TLS.
         prefix: The prefix of its paths, behind a proxy.
         token: The token presented to it.
+        fingerprint: SHA-256 of the only certificate that it may show; None for any that an authority vouches for.
     """
 
-    def __init__(self, host: str, port: int, prefix: str, token: Secret, *, tls: bool) -> None:
+    def __init__(
+        self, host: str, port: int, prefix: str, token: Secret, *, tls: bool, fingerprint: bytes | None = None
+    ) -> None:
         self.host = host
         self.port = port
         self.prefix = prefix
         self.token = token
         self.tls = tls
+        self.fingerprint = fingerprint
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -56,7 +65,7 @@ class RemoteHome:
         )
 
 
-def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
+def remote_home(url: str | None, token: str | None, fingerprint: str | None = None) -> RemoteHome | None:
     """Return the remote hub to call; None for the one on this machine.
 
     Raises:
@@ -81,10 +90,10 @@ def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
             "machine alone.",
             Exit.USAGE,
         )
-    if not token:
+    if not (token := token or environment_token()):
         raise CommandFailed(
-            f"A hub elsewhere needs a token: --token or {TOKEN_VARIABLE}. Make one on its machine with: "
-            "homarus token create --name NAME --scopes SCOPES",
+            f"A hub elsewhere needs a token: --token, {TOKEN_VARIABLE} or {FILE_VARIABLE}. Make one on its machine "
+            "with: homarus token create --name NAME --scopes SCOPES",
             Exit.NOT_AUTHORISED,
         )
     if not (token.isascii() and token.isprintable()):
@@ -92,7 +101,36 @@ def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
             "--token: this is not a token of a hub; copy all of what `homarus token create` printed.", Exit.USAGE
         )
     prefix = parts.path.rstrip("/").removesuffix("/ws")
-    return RemoteHome(parts.hostname, port or (443 if tls else 80), prefix, Secret(token), tls=tls)
+    pin = None if fingerprint is None else _pin(fingerprint, tls=tls)
+    return RemoteHome(parts.hostname, port or (443 if tls else 80), prefix, Secret(token), tls=tls, fingerprint=pin)
+
+
+def check_pin(certificate: bytes | None, fingerprint: bytes) -> None:
+    """Refuse a certificate that is not the pinned one.
+
+    Args:
+        certificate: In DER.
+        fingerprint: SHA-256 of the pinned one.
+
+    Raises:
+        ssl.SSLError: It is another.
+    """
+    found = hashlib.sha256(certificate or b"")
+    if not hmac.compare_digest(found.digest(), fingerprint):
+        raise ssl.SSLError(f"its certificate has another fingerprint than --fingerprint: {found.hexdigest()}")
+
+
+def _pin(text: str, *, tls: bool) -> bytes:
+    plain = text.replace(":", "").lower()
+    if not re.fullmatch("[0-9a-f]{64}", plain):
+        raise CommandFailed(
+            f"--fingerprint {text}: expected the SHA-256 of the hub's certificate, 64 hexadecimal digits with or "
+            "without colons; `homarus tls --show` prints it on the hub's machine",
+            Exit.USAGE,
+        )
+    if not tls:
+        raise CommandFailed("--fingerprint is for wss:// and https://; this address has no certificate.", Exit.USAGE)
+    return bytes.fromhex(plain)
 
 
 def _is_this_machine(host: str) -> bool:

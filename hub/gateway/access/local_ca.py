@@ -6,7 +6,9 @@ with the rest of the internet, not even when its key is stolen.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
+import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -55,6 +57,21 @@ def issue(folder: Path, names: Sequence[str]) -> None:
     built = built.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     _store(folder, LEAF_FILE, LEAF_KEY_FILE, _signed(built.add_extension(issuer, critical=False), ca_key), key)
+
+
+def fingerprint(certificate: Path) -> str:
+    """Return the SHA-256 of the first certificate of a PEM file, as clients pin it, in hexadecimal digits.
+
+    Raises:
+        HubError: It cannot be read.
+    """
+    end = "-----END CERTIFICATE-----"
+    try:
+        pem = certificate.read_text(encoding="ascii")
+        pem = pem[pem.index("-----BEGIN CERTIFICATE-----") : pem.index(end) + len(end)]
+    except (OSError, ValueError) as error:
+        raise HubError(f"{certificate} is not a readable certificate: {error}") from error
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
 
 
 def own_home_names() -> list[str]:

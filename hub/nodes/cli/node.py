@@ -40,6 +40,7 @@ def command() -> None:
 @click.option("--token", default="", help=HELP["token"])
 @click.option("--name", default="", help=HELP["name"])
 @click.option("--ca", metavar="FILE", default="", help=HELP["ca"])
+@click.option("--fingerprint", metavar="SHA256", default="", help=HELP["fingerprint"])
 @click.option("--share", metavar="FOLDER", default="", help=HELP["share"])
 @click.option("--deny", metavar="COMMAND", multiple=True, help=HELP["deny"])
 @home_option

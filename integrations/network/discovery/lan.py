@@ -6,14 +6,13 @@ Spoken by https://github.com/python-zeroconf/python-zeroconf, on the addresses o
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import socket
-import ssl
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hub.core.clock import Clock
+from hub.gateway.access.local_ca import fingerprint
 from hub.gateway.calls.settings import HttpSettings
 from hub.integration.manifest import ServiceMatcher
 from integrations.network.discovery.found import COMPATIBLE, OURS, FoundServices, is_lan_address, read_service
@@ -54,8 +53,7 @@ def txt_record(http: HttpSettings, port: int, home_name: str | None, machine: st
     if home_name is not None:
         text["displayName"] = home_name
     if http.tls is not None:
-        certificate = ssl.PEM_cert_to_DER_cert(_first_certificate(http.tls[0].read_text(encoding="ascii")))
-        text |= {"gatewayTls": "1", "gatewayTlsSha256": hashlib.sha256(certificate).hexdigest()}
+        text |= {"gatewayTls": "1", "gatewayTlsSha256": fingerprint(http.tls[0])}
     name = "".join(each for each in home_name or machine if each.isprintable() and each != ".")
     return name.encode()[:LABEL_LIMIT_BYTES].decode("utf-8", "ignore").strip() or "homarus", text
 
@@ -166,8 +164,3 @@ class Lan:
 def machine_name() -> str:
     """Return this machine's name, without its domain."""
     return socket.gethostname().partition(".")[0] or "homarus"
-
-
-def _first_certificate(pem: str) -> str:
-    end = "-----END CERTIFICATE-----"
-    return pem[pem.index("-----BEGIN CERTIFICATE-----") : pem.index(end) + len(end)]
