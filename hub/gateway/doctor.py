@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import socket
 import stat
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
+from hub.gateway.access.tailscale import served_names
 from hub.gateway.calls.settings import HttpSettings
 
 CERTIFICATE_LIMIT_BYTES = 1024 * 1024
@@ -23,7 +25,8 @@ def _look(context: CheckContext) -> Iterator[Finding]:
     if section is None:
         return  # it is broken, and the configuration's errors say how
     settings = HttpSettings.from_config(section, context.home.path)
-    if context.running is None and not settings.loopback and settings.tls is None:  # a running hub says so itself
+    in_clear = not (settings.loopback or settings.tls or settings.tailnet)
+    if context.running is None and in_clear:  # a running hub says so itself
         yield warning(
             f"The hub listens on {settings.host} without TLS: anyone on the same network can read the traffic. "
             "Set http.tls, or keep 127.0.0.1 and put a reverse proxy with TLS in front.",
@@ -31,8 +34,30 @@ def _look(context: CheckContext) -> Iterator[Finding]:
         )
     if settings.tls is not None:
         yield from _tls(*settings.tls)
+    running = context.running
+    yield from _served(settings, settings.port if running is None else running.port or settings.port)
     if context.running is None:
         yield from _port(settings)
+
+
+def _served(settings: HttpSettings, port: int) -> Iterator[Finding]:
+    """Report how Tailscale Serve and Funnel, which forward from loopback, lead to the hub."""
+    for each in served_names(port):
+        where = f"https://{each.name}"
+        if each.public:
+            yield error(
+                "Tailscale Funnel shows the sign-in page and the webhooks of the hub to the whole internet. Tailscale "
+                "Serve shows them to your tailnet alone.",
+                where,
+                "tailscale funnel reset",
+            )
+        if each.name.lower() not in settings.allowed_hosts:
+            names = json.dumps([*sorted(settings.allowed_hosts), each.name.lower()])
+            yield warning(
+                "Tailscale Serve leads to the hub by a name that is not in http.allowed_hosts: browsers are refused.",
+                where,
+                f"homarus config set http.allowed_hosts '{names}'",
+            )
 
 
 def _tls(certificate: Path, key: Path) -> Iterator[Finding]:

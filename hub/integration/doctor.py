@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hub.config.sections import SchemaProblem
 from hub.core.errors import LimitExceeded
-from hub.core.extras import SETUP
+from hub.core.extras import can_install
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error, warning
 from hub.integration.catalog import CatalogEntry
@@ -35,7 +35,7 @@ def _requirements(context: CheckContext) -> Iterator[Finding]:
             check_requirements(manifest)
         except MissingRequirement as problem:
             what = f"The integration {problem.message.split('; run:')[0]}"
-            if manifest.extra and SETUP.is_file() and install_mode(context.config) == "auto":
+            if manifest.extra and can_install() and install_mode(context.config) == "auto":
                 yield warning(f"{what}; the hub installs it when it starts.", domain, problem.command)
             else:
                 yield error(f"{what}.", domain, problem.command)

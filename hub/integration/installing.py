@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable, Sequence
 
 from hub.core.errors import HubError
-from hub.core.extras import SETUP
+from hub.core.extras import SETUP, can_install
 
 LIMIT_S = 1_800.0
 KEPT_LINES = 20
@@ -30,11 +30,11 @@ class Installer:
 
     Args:
         command: The program and its arguments, before the name of the extra; empty where there is none, as in an
-            installed wheel, which has no lock.
+            installed wheel, which has no lock, and in a container, whose files stay as they are.
     """
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
-        default = (str(SETUP), "--add") if SETUP.is_file() else ()
+        default = (str(SETUP), "--add") if can_install() else ()
         self._command = tuple(command) if command is not None else default
         self._one_at_a_time = asyncio.Lock()
 

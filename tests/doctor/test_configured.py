@@ -20,6 +20,7 @@ from hub.integration.doctor import CUSTOM, REQUIREMENTS
 from hub.storage.homedir import Home
 from tests.doctor.conftest import See
 from tests.doctor.looking import found, words
+from tests.gateway.access.test_tailscale import SERVED, serving
 
 
 def test_errors_of_the_configuration_are_told_with_their_place(home: Home, see: See) -> None:
@@ -229,3 +230,19 @@ def test_a_dependency_that_does_not_exist_is_found(home: Home, see: See) -> None
     integration(home, "doorbell", code=GOOD, dependencies=["gate"])
 
     assert "gate" in words(REQUIREMENTS, see)
+
+
+def test_what_serve_still_needs_and_what_funnel_opens_is_told(
+    home: Home, see: See, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.configuration.write_text("http: {port: 18789}\n", encoding="utf-8")
+    serving(tmp_path, monkeypatch, SERVED)
+    by_name = words(NETWORK, see)
+    home.configuration.write_text("http: {port: 18789, allowed_hosts: [hub.tail1234.ts.net]}\n", encoding="utf-8")
+    right = words(NETWORK, see)
+    serving(tmp_path, monkeypatch, SERVED | {"AllowFunnel": {"hub.tail1234.ts.net:443": True}})
+    public = words(NETWORK, see)
+
+    assert "not in http.allowed_hosts" in by_name
+    assert "ts.net" not in right
+    assert "whole internet" in public

@@ -10,6 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from hub.config.store import ConfigStore
+from hub.core.container import has_own_network
+from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.surfaces import HttpCall
 from hub.gateway.access.hosts import is_loopback_host, lan_address
 from hub.gateway.access.local_ca import CA_FILE, LEAF_FILE, LEAF_KEY_FILE, issue, own_home_names
@@ -71,6 +74,14 @@ class HubReach:
         Raises:
             HubError: The certificate or the configuration cannot be written; nothing listens elsewhere then.
         """
+        if has_own_network():
+            raise InvalidRequest(
+                phrase(
+                    "The hub runs in a container with a network of its own, and does not know the names of its "
+                    "machine. Make a certificate for one (`homarus tls --name NAME`), or put a proxy in front: "
+                    "docs/container.md."
+                )
+            )
         folder, editor = self._home / "tls", self._config.editor
 
         def write() -> str:

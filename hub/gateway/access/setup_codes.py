@@ -143,6 +143,15 @@ def device_url(settings: HttpSettings, port: int) -> str:
                 host=settings.host,
             )
         )
+    from hub.core.container import has_own_network
+
+    if not settings.lacks_loopback and has_own_network():
+        raise InvalidRequest(
+            phrase(
+                "the hub runs in a container with a network of its own, and does not know the address of its machine; "
+                "name it: --url wss://hub.example"
+            )
+        )
     host = settings.host if settings.lacks_loopback else lan_address()
     return f"{'wss' if settings.tls else 'ws'}://{f'[{host}]' if ':' in host else host}:{port}"
 

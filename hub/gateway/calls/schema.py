@@ -25,7 +25,10 @@ from hub.core.schema import (
 )
 
 DEFAULT_HOST = "127.0.0.1"
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  only where the configuration says `lan`
 DEFAULT_PORT = 18789
+TAILNET, AUTO = "tailnet", "auto"
+TAILNET_WORDS = (TAILNET, AUTO)
 AUTH_MODES = ("token", "password", "trusted_proxy", "none")
 RESTART_KEYS = frozenset({"host", "port", "auth", "tls", "limits"})
 
@@ -35,14 +38,19 @@ _HEADER = LazyPattern(r"^[A-Za-z0-9-]{1,64}$")
 
 
 def bind_address(value: Any) -> str:
-    """Accept an IP address to listen on, or `localhost`."""
-    if value == "localhost":
+    """Accept an IP address to listen on, or a word: the address of `tailnet` and `auto` is found at the start."""
+    if value in ("localhost", "loopback"):
         return DEFAULT_HOST
+    if value == "lan":
+        return EVERY_ADDRESS
+    if value in TAILNET_WORDS:
+        return str(value)
     try:
         return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
     except ValueError:
         raise Invalid(
-            "expected an IP address to listen on: 127.0.0.1 for this machine alone, 0.0.0.0 for the LAN"
+            "expected an IP address to listen on, or a word: loopback (127.0.0.1, this machine alone), lan (0.0.0.0), "
+            "tailnet (its address in Tailscale), auto (the same, where there is Tailscale)"
         ) from None
 
 
@@ -137,7 +145,10 @@ LIMITS_SCHEMA = Schema(
 HTTP_SCHEMA = Schema(
     {
         Optional(
-            "host", default=DEFAULT_HOST, description="Address to listen on; 0.0.0.0 serves the LAN and needs auth."
+            "host",
+            default=DEFAULT_HOST,
+            description="Address to listen on: an IP address; loopback, for this machine alone; lan, 0.0.0.0, which "
+            "needs auth; tailnet, also this machine's address in Tailscale; auto, the same where there is one.",
         ): bind_address,
         Optional("port", default=DEFAULT_PORT, description="TCP port of everything; 0 lets the system choose."): port,
         Optional("auth", default=dict, description="How to sign in."): AUTH_SCHEMA,

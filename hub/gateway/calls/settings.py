@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.secret import Secret
-from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA
+from hub.gateway.calls.schema import AUTO, DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA, TAILNET, TAILNET_WORDS
 from hub.storage.homedir import Home
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -43,6 +43,8 @@ class HttpSettings:
 
     Attributes:
         host: IP address to listen on.
+        tailnet: Whether it is the address in the tailnet, which encrypts by itself; False when that was asked for, and
+            this machine has none: it is loopback then. None for any other address.
         port: TCP port; 0 lets the system choose.
         mode: How to sign in.
         password: The shared password (or its argon2id hash), for mode password.
@@ -58,6 +60,7 @@ class HttpSettings:
     """
 
     host: str = DEFAULT_HOST
+    tailnet: bool | None = None
     port: int = DEFAULT_PORT
     mode: AuthMode = AuthMode.TOKEN
     password: Secret | None = field(default=None, repr=False)
@@ -94,9 +97,16 @@ class HttpSettings:
             host, port: From the command line, over the section.
         """
         valid = HTTP_SCHEMA(dict(section or {}))
+        wanted = host if host is not None else valid["host"]
+        found: str | None = wanted
+        if wanted in TAILNET_WORDS:
+            from hub.gateway.access.tailscale import tailnet_address
+
+            found = tailnet_address()
         tls, socket = valid.get("tls"), valid["auth"].get("proxy_socket")
         return cls(
-            host=host if host is not None else valid["host"],
+            host=found or DEFAULT_HOST,
+            tailnet=found is not None if wanted == TAILNET else (wanted == AUTO and found is not None) or None,
             port=port if port is not None else valid["port"],
             mode=AuthMode(valid["auth"]["mode"]),
             password=valid["auth"].get("password"),

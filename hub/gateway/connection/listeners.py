@@ -99,9 +99,27 @@ class Listeners:
         self._servers.append(await loop.create_unix_server(protocol.of_proxy, sock=made, backlog=BACKLOG))
 
 
+def tell_lacks_tailnet(settings: HttpSettings, repairs: Repairs, owner: str) -> None:
+    """Raise or clear the repair about a machine that has no address in a tailnet."""
+    if settings.tailnet is not False:
+        repairs.clear(owner, "no_tailnet")
+        return
+    repairs.raise_(
+        owner,
+        "no_tailnet",
+        phrase("Tailscale gave this machine no address"),
+        phrase(
+            "`http: host:` is tailnet, and the hub listens on this machine alone. Start Tailscale (`tailscale up`), "
+            "and then the hub again. In a container without the network of its machine there is no such address."
+        ),
+        severity=Severity.WARNING,
+        location={"path": "http.host"},
+    )
+
+
 def tell_plain_http(settings: HttpSettings, repairs: Repairs, owner: str) -> None:
     """Raise or clear the repair about plain HTTP beyond this machine."""
-    if settings.loopback or settings.tls:
+    if settings.loopback or settings.tls or settings.tailnet:
         repairs.clear(owner, "plain_http")
         return
     repairs.raise_(

@@ -34,7 +34,7 @@ from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Handshake
-from hub.gateway.connection.listeners import Listeners, tell_plain_http
+from hub.gateway.connection.listeners import Listeners, tell_lacks_tailnet, tell_plain_http
 from hub.gateway.connection.outlet import Outlet
 from hub.gateway.connection.presence import Presence
 from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_error, encode_result
@@ -171,6 +171,7 @@ class Gateway:
         self._address = await self._listeners.open(protocol)
         self.authenticator.set_port(self._address[1])
         tell_plain_http(settings, self._repairs, OWNER)
+        tell_lacks_tailnet(settings, self._repairs, OWNER)
         self._tasks.spawn(self._tick(), name="gateway ticks")
         self._tasks.spawn(self._close_expired(), name="close expired connections")
 

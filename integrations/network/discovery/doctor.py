@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hub.core.container import has_own_network
 from hub.core.errors import HubError
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, warning
@@ -28,4 +29,17 @@ def _second_hub(context: CheckContext) -> Iterator[Finding]:
             )
 
 
-CHECKS = {"second_hub": Check("second_hub", "Other hubs in the network", _second_hub)}
+def _own_network(context: CheckContext) -> Iterator[Finding]:
+    if (context.config.get("discovery") or {}).get("mdns") != "off" and has_own_network():
+        yield warning(
+            "The hub runs in a container with a network of its own: it finds nothing in the home, and nobody finds it. "
+            "Give the container the network of its machine (`network_mode: host`), or switch discovery off.",
+            "docs/container.md",
+            "homarus config set discovery.mdns off",
+        )
+
+
+CHECKS = {
+    "own_network": Check("own_network", "The network of the home", _own_network),
+    "second_hub": Check("second_hub", "Other hubs in the network", _second_hub),
+}

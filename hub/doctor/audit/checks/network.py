@@ -33,7 +33,7 @@ def _public(context: AuditContext) -> Iterator[Spot]:
 
 def _clear(context: AuditContext) -> Iterator[Spot]:
     settings = context.http
-    if settings.loopback or settings.tls is not None:
+    if settings.loopback or settings.tls is not None or settings.tailnet:
         return
     by_password = settings.mode is AuthMode.PASSWORD
     what = phrase("The network carries everything unencrypted, from {host}", host=settings.host)
