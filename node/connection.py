@@ -132,6 +132,10 @@ class NodeConnection:
                 hello = await self._shake(ws, settings, credential)
                 self._tell(f"connected to {settings.url} as {settings.name} ({self._identity.id[:12]})")
                 await self._serve(ws, hello)
+        except aiohttp.ServerFingerprintMismatch as error:
+            raise OSError(
+                f"the hub's certificate has another fingerprint than --fingerprint: {error.got.hex()}"
+            ) from error
         except aiohttp.ClientError as error:
             raise OSError(str(error) or type(error).__name__) from error
 

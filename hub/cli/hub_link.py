@@ -13,7 +13,7 @@ import orjson
 from hub import __version__
 from hub.cli.client import EVERYWHERE, SOCKET, loopback_tls, wait_for_hub
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.remote import RemoteHome
+from hub.cli.remote import RemoteHome, other_certificate
 from hub.core.ids import new_id
 from hub.security.hub_token import hub_token
 
@@ -66,6 +66,8 @@ class HubLink:
         except (OSError, TimeoutError, aiohttp.ClientError, TypeError, ValueError) as error:
             await self.close()
             reason = str(error) or type(error).__name__
+            if isinstance(error, aiohttp.ServerFingerprintMismatch):
+                reason = other_certificate(error.got)
             raise CommandFailed(f"The hub at {self._home} cannot be reached: {reason}.", Exit.NOT_REACHABLE) from error
 
     async def call(self, method: str, **params: Any) -> Any:

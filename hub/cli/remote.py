@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import ipaddress
 import re
-import ssl
 from typing import NoReturn
 from urllib.parse import urlsplit
 
@@ -113,11 +112,16 @@ def check_pin(certificate: bytes | None, fingerprint: bytes) -> None:
         fingerprint: SHA-256 of the pinned one.
 
     Raises:
-        ssl.SSLError: It is another.
+        OSError: It is another.
     """
-    found = hashlib.sha256(certificate or b"")
-    if not hmac.compare_digest(found.digest(), fingerprint):
-        raise ssl.SSLError(f"its certificate has another fingerprint than --fingerprint: {found.hexdigest()}")
+    found = hashlib.sha256(certificate or b"").digest()
+    if not hmac.compare_digest(found, fingerprint):
+        raise OSError(other_certificate(found))
+
+
+def other_certificate(found: bytes) -> str:
+    """Return what is said of a certificate with another fingerprint than the pinned one."""
+    return f"its certificate has another fingerprint than --fingerprint: {found.hex()}"
 
 
 def _pin(text: str, *, tls: bool) -> bytes:

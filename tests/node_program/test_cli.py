@@ -15,7 +15,7 @@ import pytest
 from node.backends.linux import LinuxBackend
 from node.backends.macos import MacBackend
 from node.backends.termux import TermuxBackend
-from node.cli import RunOptions, main, run_node
+from node.cli import RunOptions, main, run_node, settled
 from node.doctor import examine
 from node.home import NodeHome, NodeProblem, NodeSettings
 from node.service import service_file
@@ -74,6 +74,20 @@ def test_a_token_is_never_shown_to_another_hub(tmp_path: Path) -> None:
 
     assert home.settings().url == "wss://127.0.0.1:1"
     assert home.settings().device_token == ""
+
+
+def test_a_pin_is_kept_for_its_hub_and_for_no_other(tmp_path: Path) -> None:
+    home = NodeHome(tmp_path)
+    home.keep(NodeSettings(url="wss://mine:1", fingerprint="ab" * 32))
+
+    same, _ = settled(home, RunOptions())
+    other, _ = settled(home, RunOptions(url="wss://other:1"))
+    given, _ = settled(home, RunOptions(url="wss://other:1", fingerprint=":".join(["CD"] * 32)))
+
+    assert (same.fingerprint, other.fingerprint, given.fingerprint) == ("ab" * 32, "", "cd" * 32)
+    for url, pin in (("ws://127.0.0.1:1", "ab" * 32), ("wss://mine:1", "ab")):
+        with pytest.raises(NodeProblem, match="--fingerprint"):
+            settled(home, RunOptions(url=url, fingerprint=pin))
 
 
 def test_systemd_starts_it_again_unless_a_person_must_act(tmp_path: Path) -> None:
