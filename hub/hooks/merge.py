@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
-from hub.hooks.contract import HookPayload
+from hub.hooks.contract import HookPayload, Joined
 
 P = TypeVar("P", bound=HookPayload)
 
@@ -28,15 +28,15 @@ def merge(payload: P, answer: Any) -> P:
         raise InvalidRequest(f"it returned {type(answer).__name__}; expected None or a mapping")
     changed: dict[str, Any] = {}
     for key, value in answer.items():
-        expected = payload.changes.get(key)
-        if expected is None:
+        rule = payload.changes.get(key)
+        if rule is None:
             known = ", ".join(payload.changes) or "nothing"
             raise InvalidRequest(f"it returned {str(key)[:80]!r}; {payload.hook} lets change {known}")
-        if not isinstance(value, expected):
-            raise InvalidRequest(f"it returned {type(value).__name__} as {key}; expected {expected.__name__}")
+        if not isinstance(value, rule.type):
+            raise InvalidRequest(f"it returned {type(value).__name__} as {key}; expected {rule.type.__name__}")
         if isinstance(value, str) and len(value) > TEXT_LIMIT:
             raise InvalidRequest(f"it returned {len(value)} characters as {key}; at most {TEXT_LIMIT} are allowed")
-        if key in payload.joined:
+        if isinstance(rule, Joined):
             changed[key] = "\n\n".join(text for text in (str(getattr(payload, key)), str(value)) if text)
         else:
             changed[key] = value

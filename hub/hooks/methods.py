@@ -8,9 +8,10 @@ from typing import Any
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
+from hub.hooks.contract import HOOKS
 from hub.hooks.home_hooks import HomeHook, HomeHooks
 from hub.hooks.hook_file import HANDLER_FILE, HOOK_FILE
-from hub.hooks.registry import Hooks, kind_of
+from hub.hooks.registry import Hooks
 
 OWNER = "gateway"
 
@@ -48,7 +49,7 @@ class HookMethods:
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         await self._home.refresh()
         handlers = [
-            {"hook": each.name, "kind": kind_of(each.name).value, "source": each.source, "priority": each.priority}
+            {"hook": each.name, "kind": HOOKS[each.name].kind.value, "source": each.source, "priority": each.priority}
             for each in self._hooks.all()
         ]
         return {

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
 from hub.core.tasks import TaskOwner
-from hub.hooks.contract import HOOKS, TIMEOUT_S, HookHandler, HookKind, HookPayload
+from hub.hooks.contract import HOOKS, TIMEOUT_S, HookHandler, HookPayload
 from hub.hooks.merge import merge
 
 _log = logging.getLogger(__name__)
@@ -183,8 +183,3 @@ def _name(hook: Hook, error: Exception) -> None:
         _log.warning("the hook %s of %s is skipped: %s", hook.name, hook.source, error.message)
     else:
         _log.warning("the hook %s of %s failed and is skipped", hook.name, hook.source, exc_info=error)
-
-
-def kind_of(name: str) -> HookKind:
-    """Return how the handlers of a hook are called."""
-    return HOOKS[name].kind

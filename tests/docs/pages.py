@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, get_type_hints
 
 from hub.cli.app import app
 from hub.cli.manual import manual
 from hub.config.reference import reference
+from hub.hooks.contract import HOOKS
 from hub.hub import Hub
 from hub.integration.catalog import find
 from hub.integration.schemas import schemas
@@ -32,6 +36,7 @@ def generated() -> dict[Path, str]:
         DOCS / "configuration.md": reference(all_sections(schemas(find(None)))),
         DOCS / "cli.md": manual(app),
         DOCS / "commands.md": command_tables(own_commands()),
+        DOCS / "hooks.md": hook_reference(),
     }
 
 
@@ -65,6 +70,25 @@ def _for(command: ChatCommand) -> str:
     who = "owner" if command.owner_only else "people of this home" if command.people_only else "everybody"
     where = {CommandPlace.DIRECT: ", in a direct chat", CommandPlace.GROUP: ", in a group"}.get(command.where, "")
     return who + where + ("" if command.listed else "; does not work yet")
+
+
+def hook_reference() -> str:
+    """A table of the hooks, and for each what it is given."""
+    parts = ["# All hooks\n", "| hook | kind | since | a handler may return |", "| --- | --- | --- | --- |"]
+    for name, payload in HOOKS.items():
+        kind = f"{payload.kind}, guard" if payload.guard else payload.kind.value
+        answers = "; ".join(f"`{field}`: {rule.means}" for field, rule in payload.changes.items())
+        parts.append(f"| [`{name}`](#{re.sub('[^a-z_]', '', name)}) | {kind} | {payload.since} | {answers} |")
+    parts.append("\nEach payload has a `context` (who is behind it), and what is named here with its type.")
+    for name, payload in HOOKS.items():
+        hints = get_type_hints(payload)
+        given = (f"`{field}: {_type(hints[field])}`" for field in payload.__struct_fields__ if field != "context")
+        parts.append(f"\n## `{name}`\n\n{cleandoc(payload.__doc__ or '')}\n\n`{payload.__name__}`: {', '.join(given)}.")
+    return "\n".join(parts) + "\n"
+
+
+def _type(hint: Any) -> str:
+    return hint.__name__ if type(hint) is type else re.sub(r"\b(?:[a-z_]+\.)+", "", str(hint))
 
 
 def renewed(page: Path, text: str) -> str:

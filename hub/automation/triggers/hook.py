@@ -19,13 +19,6 @@ from hub.hooks.contract import HOOKS, HookKind, HookPayload
 from hub.hooks.registry import Hook, Hooks
 
 OBSERVING = tuple(name for name, payload in HOOKS.items() if payload.kind is HookKind.OBSERVE)
-FACTS = frozenset(
-    {
-        *("session_start", "session_end", "before_compaction", "after_compaction", "gateway_start", "gateway_stop"),
-        *("message_sent", "subagent_spawned", "subagent_ended"),
-    }
-)
-"""Hooks that bring nobody's words."""
 VALUE_LIMIT_BYTES = 16_384
 
 
@@ -73,7 +66,7 @@ def _plain(payload: HookPayload) -> dict[str, Any]:
 def _is_tainted(payload: HookPayload, data: Mapping[str, Any]) -> bool:
     if is_somebody_elses(payload.context):
         return True
-    return payload.hook not in FACTS and data.get("from_owner") is not True
+    return payload.brings_words and data.get("from_owner") is not True
 
 
 KIND = TriggerKind(
