@@ -15,6 +15,7 @@ from hub.config.bounds import FILE_SIZE_LIMIT_BYTES
 from hub.config.files import PRIVATE_FOLDER, SECRETS_FILE, content_hash
 from hub.core.errors import Forbidden, NotFound
 from hub.security.root import Root
+from hub.storage.file_history import FileHistory, HistoryEntry
 
 FOLDER = f"{PRIVATE_FOLDER}/config_history"
 KEPT_PER_FILE = 50
@@ -23,7 +24,8 @@ DIFF_LINE_LIMIT = 5_000
 PAGE, COMMAND, FILE, APP = "page", "command", "file", "app"
 """How a file was changed: on a page of the dashboard, by a command, by hand, by a program of others."""
 
-_VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})(?:-([a-z]+(?:\.[a-z0-9_-]{1,64})?))?")
+_TIME = "%Y%m%dT%H%M%S%fZ"
+_VERSION = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}(?:-[a-z]+(?:\.[a-z0-9_-]{1,64})?)?")
 _changing: ContextVar[str] = ContextVar("changing", default="")
 
 
@@ -89,28 +91,17 @@ class ConfigHistory:
         digest = content_hash(data)[:12]
         if versions and versions[0].hash == digest:
             return None
-        moment = datetime.fromtimestamp(self._now(), UTC)
         by = who_changes() if by is None else by
-        version_id = f"{moment:%Y%m%dT%H%M%S%fZ}-{digest}" + (f"-{by}" if by else "")
-        self._root.write_bytes(f"{_folder(file)}/{version_id}", data, parents=True)
-        for old in versions[KEPT_PER_FILE - 1 :]:
-            self._root.unlink(f"{_folder(file)}/{old.id}")
-        return ConfigVersion(file, version_id, moment.isoformat(), digest, len(data), by)
+        moment = datetime.fromtimestamp(self._now(), UTC)
+        version_id = f"{moment:{_TIME}}-{digest}" + (f"-{by}" if by else "")
+        history = self._of(file)
+        history.write(version_id, data)
+        history.prune()
+        return _version(file, HistoryEntry(version_id, len(data)))
 
     def versions(self, file: str) -> list[ConfigVersion]:
         """Return the kept versions of a file, the newest first."""
-        try:
-            entries = self._root.scan(_folder(file))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        found = []
-        for entry in entries:
-            match = _VERSION.fullmatch(entry.name)
-            if match and entry.is_file:
-                moment = datetime.strptime(match[1], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-                facts = (match[2], entry.size_bytes, match[3] or "")
-                found.append(ConfigVersion(file, entry.name, moment.isoformat(), *facts))
-        return sorted(found, key=lambda version: version.id, reverse=True)
+        return [_version(file, entry) for entry in self._of(file).entries()]
 
     def read(self, file: str, version_id: str) -> bytes:
         """Return the content of a version.
@@ -118,12 +109,10 @@ class ConfigHistory:
         Raises:
             NotFound: There is no such version.
         """
-        if not _VERSION.fullmatch(version_id):
+        data = self._of(file).read(version_id, FILE_SIZE_LIMIT_BYTES)
+        if data is None:
             raise NotFound(f"there is no version {version_id!r} of {file}")
-        try:
-            return self._root.read_bytes(f"{_folder(file)}/{version_id}", FILE_SIZE_LIMIT_BYTES)
-        except FileNotFoundError as error:
-            raise NotFound(f"there is no version {version_id} of {file}") from error
+        return data
 
     def diff(self, file: str, version_id: str, current: bytes) -> str:
         """Return what changed from a version to now, as a unified diff of at most 5 000 lines.
@@ -139,6 +128,11 @@ class ConfigHistory:
         lines = list(difflib.unified_diff(old, new, f"{file} ({version_id})", file))[:DIFF_LINE_LIMIT]
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
+    def _of(self, file: str) -> FileHistory:
+        return FileHistory(self._root.path / FOLDER / file, _VERSION, KEPT_PER_FILE)
 
-def _folder(file: str) -> str:
-    return f"{FOLDER}/{file}"
+
+def _version(file: str, entry: HistoryEntry) -> ConfigVersion:
+    time, digest, by = (*entry.id.split("-", 2), "")[:3]
+    moment = datetime.strptime(time, _TIME).replace(tzinfo=UTC)
+    return ConfigVersion(file, entry.id, moment.isoformat(), digest, entry.size_bytes, by)

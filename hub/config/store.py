@@ -29,6 +29,7 @@ from hub.core.phrases import phrase
 from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.security.root import Root
+from hub.storage.errors import StorageError
 
 _log = logging.getLogger(__name__)
 
@@ -304,7 +305,7 @@ class ConfigStore:
             for name, data in self._last_good.files().items():
                 if name in edited and content_hash(data) == before[name]:
                     self.editor.history.keep(name, data, BY_HAND)
-        except OSError as error:
+        except (OSError, StorageError) as error:
             _log.warning("an earlier version of %s could not be kept: %s", ", ".join(sorted(edited)), error)
 
     def _take(self, checked: Checked) -> None:

@@ -18,7 +18,7 @@ from hub.core.errors import HubError, Unavailable
 from hub.memory.contract import Forget
 from hub.memory.notebook import Edit
 from hub.security.root import Root
-from integrations.memory.notes.files.history import FileChange, History, Record
+from integrations.memory.notes.files.history import FileChange, Record, Records
 from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, hash_of
 from integrations.memory.notes.files.patches import hunks_between
 from tests.integrations.memory.notes_house import OWNER, TODAY, Notes
@@ -70,7 +70,7 @@ async def test_a_disk_that_has_no_room_for_the_record_changes_nothing(notes: Not
 
 def half_done(notes: Notes) -> Record:
     """Stop a change of three files after the first, as a power cut does."""
-    history = History(notes.history)
+    history = Records(notes.history)
     texts = {"memory/a.md": ("a\n", "A\n"), "memory/b.md": ("b\n", None), "memory/c.md": (None, "c\n")}
     files = tuple(
         FileChange(path, hash_of(old), hash_of(new), hunks_between(old or "", new or ""))

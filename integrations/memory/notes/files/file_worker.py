@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.security.root import Root
-from integrations.memory.notes.files.history import History
+from integrations.memory.notes.files.history import Records
 from integrations.memory.notes.files.journal import Journal
 from integrations.memory.notes.files.memory_files import MemoryFiles
 
@@ -23,7 +23,7 @@ class FileWorker(Struct, frozen=True):
 
     files: MemoryFiles
     journal: Journal
-    history: History
+    history: Records
 
 
 class FileWorkers:
@@ -82,7 +82,7 @@ class FileWorkers:
     def _desk(self, agent_id: str) -> FileWorker:
         root, known = self._root_of(agent_id), self._workers.get(agent_id)
         if known is None or known.files.root.path != root.path:  # an agent may be given another workspace
-            files, history = MemoryFiles(root), History(self._history_of(agent_id))
+            files, history = MemoryFiles(root), Records(self._history_of(agent_id))
             journal = Journal(files, history, lambda: int(self._now() * 1_000))
             known = self._workers[agent_id] = FileWorker(files, journal, history)
         return known

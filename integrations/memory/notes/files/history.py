@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
@@ -22,7 +20,7 @@ from hub.core.errors import HubError
 from hub.memory.alike import fact_key
 from hub.memory.markdown import passages
 from hub.memory.notebook import Change
-from hub.storage.files import read_bounded, write_atomic
+from hub.storage.file_history import FileHistory
 from integrations.memory.notes.files.patches import Hunk, unified_diff
 
 _log = logging.getLogger(__name__)
@@ -103,7 +101,7 @@ class Record(Struct, frozen=True):
         )
 
 
-class History:
+class Records:
     """The records of one agent.
 
     Args:
@@ -111,13 +109,12 @@ class History:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self._history = FileHistory(directory, _ID, CHANGES_LIMIT, SIZE_LIMIT_BYTES)
 
     def new_id(self, time_ms: int) -> str:
         """Return an id that sorts after all existing ones, even if the clock went back."""
-        last = max(
-            [int(names[-1].partition("-")[0]) for names in map(self._names, (_DONE, _PENDING)) if names], default=0
-        )
+        newest = (entries[0].id for entries in map(self._history.entries, (_DONE, _PENDING)) if entries)
+        last = max((int(id.partition("-")[0]) for id in newest), default=0)
         return f"{max(time_ms, last + 1):013d}-{secrets.token_hex(4)}"
 
     def begin(self, record: Record) -> None:
@@ -126,40 +123,37 @@ class History:
         Raises:
             StorageError: It cannot be written; the change must not be made.
         """
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(self._path(record.id, _PENDING), _packed(record))
+        self._history.write(record.id, _packed(record), _PENDING)
 
     def finish(self, record: Record) -> None:
         """Mark a change as made; the oldest records are deleted when there are too many."""
-        self._path(record.id, _PENDING).rename(self._path(record.id, _DONE))
-        self._prune()
+        self._history.rename(record.id, _PENDING, _DONE)
+        self._history.prune(_DONE)
 
     def cancel(self, record: Record) -> None:
         """Delete the record of a change that was not made."""
-        self._path(record.id, _PENDING).unlink(missing_ok=True)
+        self._history.delete(record.id, _PENDING)
 
     def pending(self) -> list[Record]:
         """Return the interrupted changes."""
-        return [found for name in self._names(_PENDING) if (found := self._read(name, _PENDING)) is not None]
+        return list(self._newest(_PENDING))[::-1]
 
     def newest(self) -> Iterable[Record]:
         """Yield the changes, newest first."""
-        for name in reversed(self._names(_DONE)):
-            if (found := self._read(name, _DONE)) is not None:
-                yield found
+        return self._newest(_DONE)
 
     def count(self) -> int:
         """Return the number of stored changes."""
-        return len(self._names(_DONE))
+        return len(self._history.entries(_DONE))
 
     def get(self, id: str) -> Record | None:
         """Return a change; None for an unknown id."""
-        return self._read(id, _DONE) if _ID.fullmatch(id) else None
+        return self._read(id, _DONE)
 
     def mark(self, id: str, *, undone: bool) -> None:
         """Mark a change as undone or not."""
         if (found := self.get(id)) is not None:
-            write_atomic(self._path(id, _DONE), _packed(replace(found, undone=undone)))
+            self._history.write(id, _packed(replace(found, undone=undone)), _DONE)
 
     def replacements(self) -> dict[str, set[str]]:
         """Return, for each replacing entry, what it replaced; as `fact_key` of each."""
@@ -186,42 +180,25 @@ class History:
             StorageError: A record cannot be written.
         """
         keys = {key for line in lines if (key := fact_key(line))}
-        for name in self._names(_DONE):
-            if self._read(name, _DONE) is None:  # whatever it holds, nobody can say that it is not this
-                self._path(name, _DONE).unlink(missing_ok=True)
-        for record in self.newest():
-            clean = _without(record, keys, paths)
-            if clean is not record:
-                write_atomic(self._path(record.id, _DONE), _packed(clean))
+        for entry in self._history.entries(_DONE):
+            record = self._read(entry.id, _DONE)
+            if record is None:  # whatever it holds, nobody can say that it is not this
+                self._history.delete(entry.id, _DONE)
+            elif (clean := _without(record, keys, paths)) is not record:
+                self._history.write(entry.id, _packed(clean), _DONE)
 
-    def _path(self, id: str, ending: str) -> Path:
-        return self._directory / f"{id}{ending}"
-
-    def _names(self, ending: str) -> list[str]:
-        try:
-            found = [name.removesuffix(ending) for name in os.listdir(self._directory) if name.endswith(ending)]
-        except FileNotFoundError:
-            return []
-        # By their numbers: a longer one is greater.
-        return sorted(sorted(filter(_ID.fullmatch, found)), key=len)
+    def _newest(self, ending: str) -> Iterator[Record]:
+        for entry in self._history.entries(ending):
+            if (found := self._read(entry.id, ending)) is not None:
+                yield found
 
     def _read(self, id: str, ending: str) -> Record | None:
         try:
-            return convert(json.loads(read_bounded(self._path(id, ending), RECORD_LIMIT_BYTES)), Record)
-        except FileNotFoundError:
-            return None
-        except (HubError, ValidationError, ValueError, RecursionError) as error:
+            data = self._history.read(id, RECORD_LIMIT_BYTES, ending)
+            return None if data is None else convert(json.loads(data), Record)
+        except (HubError, OSError, ValidationError, ValueError, RecursionError) as error:
             _log.warning("the record %s of a change to memory cannot be read and is left out: %s", id, error)
             return None
-
-    def _prune(self) -> None:
-        size = 0
-        for number, name in enumerate(reversed(self._names(_DONE))):
-            path = f"{self._directory}/{name}{_DONE}"
-            with suppress(FileNotFoundError):
-                size += os.stat(path).st_size
-                if number and (number >= CHANGES_LIMIT or size > SIZE_LIMIT_BYTES):
-                    os.unlink(path)
 
 
 def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from hub.core.errors import Conflict, Unavailable
-from integrations.memory.notes.files.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
+from integrations.memory.notes.files.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, Record, Records
 from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, StaleWrite, hash_of
 from integrations.memory.notes.files.patches import Hunk, PatchConflict, hunks_between, undo_exactly
 
@@ -25,7 +25,7 @@ class Journal:
         now_ms: Milliseconds since the epoch.
     """
 
-    def __init__(self, files: MemoryFiles, history: History, now_ms: Callable[[], int]) -> None:
+    def __init__(self, files: MemoryFiles, history: Records, now_ms: Callable[[], int]) -> None:
         self.files = files
         self.history = history
         self._now_ms = now_ms
