@@ -25,6 +25,9 @@ CHECKOUT = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
 OFFLINE = {**os.environ, "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_PROJECT_ENVIRONMENT": sys.prefix}
 
+# Wheels and environments are built here, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 # Needed without being imported by name: the time zones of machines that have none (read by zoneinfo).
 NEVER_IMPORTED = {"tzdata"}
 
@@ -35,7 +38,7 @@ def toml(name: str) -> dict[str, Any]:
 
 def uv(*arguments: str | Path, cwd: Path = CHECKOUT) -> str:
     done = subprocess.run(
-        [UV, *arguments], cwd=cwd, env=OFFLINE, capture_output=True, text=True, timeout=100, check=False
+        [UV, *arguments], cwd=cwd, env=OFFLINE, capture_output=True, text=True, timeout=400, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -249,7 +252,7 @@ def test_a_clone_is_installed_by_naming_it(clone: Path, registry: dict[str, str]
 
 
 def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
