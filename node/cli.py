@@ -1,4 +1,4 @@
-"""`homarus-node run | install | status | doctor`, with nothing but the standard library until it connects."""
+"""`homarus-node run | service | status | doctor`, with nothing but the standard library until it connects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ from .doctor import NodeFinding, examine
 from .home import NodeHome, NodeProblem, NodeSettings, check_fingerprint, check_url, read_setup_code
 from .identity import identity_of
 from .offers import all_offers, handlers_of
-from .service import MISUSED, install, service_file
+from .service import (
+    MISUSED,
+    control_service,
+    install_service,
+    node_service,
+    runs_systemd,
+    service_state,
+    show_log,
+    uninstall_service,
+)
+
+SERVICE_VERBS = ("install", "uninstall", "start", "stop", "restart", "status", "logs")
 
 HELP = {
     "config": "The node's own directory; HOMARUS_NODE_CONFIG, or ~/.homarus-node, without it.",
@@ -87,12 +98,18 @@ def install_node(home: NodeHome, *, print_only: bool) -> dict[str, Any]:
     Raises:
         NodeProblem: It is not paired, or cannot be installed.
     """
-    service = service_file(backend_here(), home.path)
+    platform = backend_here().platform
+    service = node_service(platform, home.path)
     if not print_only:
         if not home.settings().device_token:
             raise NodeProblem("pair this node first: homarus node run --pair CODE")
-        install(service)
-    return {"path": str(service.path), "text": service.text, "installed": not print_only}
+        if platform == "linux" and not runs_systemd():
+            raise NodeProblem(
+                "systemd does not run this machine, so nothing can start the node with it; in a container, make "
+                "`homarus node run` its command"
+            )
+        install_service(service)
+    return {"path": str(service.file), "text": service.text, "installed": not print_only}
 
 
 def node_status(home: NodeHome) -> dict[str, Any]:
@@ -134,15 +151,36 @@ def _do(given: argparse.Namespace, home: NodeHome) -> int:
         options = {name: getattr(given, name) or "" for name in RUN_WORDS}
         run_node(home, RunOptions(**options, deny=tuple(given.deny)), lambda line: print(line, flush=True))
         return 0
-    if given.command == "install":
-        print_result(install_node(home, print_only=given.print), as_json=given.json)
-        return 0
+    if given.command == "service":
+        return _do_service(given, home)
     if given.command == "status":
         print_result(node_status(home), as_json=given.json)
         return 0
     findings = node_findings(home)
     print_findings(findings, as_json=given.json)
     return 0 if all(each.ok for each in findings) else 1
+
+
+def _do_service(given: argparse.Namespace, home: NodeHome) -> int:
+    if given.verb == "install":
+        print_result(install_node(home, print_only=given.print), as_json=given.json)
+        return 0
+    service = node_service(backend_here().platform, home.path)
+    if not service.file.is_file():
+        raise NodeProblem(f"{service.name} is not installed: homarus-node service install")
+    if given.verb == "logs":
+        show_log(service, follow=given.follow, as_json=given.json)
+    if given.verb == "status":
+        runs, line, manager = service_state(service)
+        told: dict[str, Any] = {"name": service.name, "file": str(service.file), "runs": runs, "manager": manager}
+        print(json.dumps(told) if given.json else line)
+        return 0 if runs else 1
+    if given.verb == "uninstall":
+        uninstall_service(service)
+    else:
+        control_service(service, given.verb)
+    print_result({"name": service.name, given.verb: "done"}, as_json=given.json)
+    return 0
 
 
 def print_result(found: dict[str, Any], *, as_json: bool) -> None:
@@ -203,14 +241,16 @@ def _parser() -> argparse.ArgumentParser:
     for name in RUN_WORDS:
         run.add_argument(f"--{name}", help=HELP[name])
     run.add_argument("--deny", action="append", default=[], metavar="COMMAND", help=HELP["deny"])
-    installing = below.add_parser("install", help="start it with this machine")
-    installing.add_argument("--print", action="store_true", help=HELP["print"])
+    service = below.add_parser("service", help="start it with this machine, and control that")
+    service.add_argument("verb", choices=SERVICE_VERBS)
+    service.add_argument("--print", action="store_true", help=f"With install: {HELP['print']}")
+    service.add_argument("--follow", action="store_true", help="With logs: go on with what comes.")
     others = [
         below.add_parser("status", help="what this node is and offers"),
         below.add_parser("doctor", help="what it can do here, and what is missing"),
     ]
-    for each in (run, installing, *others):
+    for each in (run, service, *others):
         each.add_argument("--config", metavar="DIR", help=HELP["config"])
-    for each in (installing, *others):
+    for each in (service, *others):
         each.add_argument("--json", action="store_true", help="Print JSON.")
     return parser

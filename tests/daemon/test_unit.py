@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.daemon.unit import MachineService, launchd, owner_of, service_name, systemd
+from hub.daemon.unit import hub_agent, hub_service, owner_of, service_name
+from node.service import MachineService
 
 USUAL = Path("/home/me/.homarus")
 
@@ -29,7 +30,7 @@ def test_each_home_has_a_name_of_its_own_that_a_unit_may_have(names: list[str]) 
 def test_systemd_takes_the_unit(tmp_path: Path, home: str, user: str | None) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not here")
-    service = systemd("homarus", Path(home), "root" if user else None)
+    service = hub_service("homarus", Path(home), "root" if user else None)
     unit = tmp_path / "homarus.service"
     unit.write_text(service.text)
 
@@ -46,7 +47,7 @@ def test_systemd_takes_the_unit(tmp_path: Path, home: str, user: str | None) -> 
 
 
 def test_a_service_of_the_system_is_of_a_user_and_writes_into_its_home_alone() -> None:
-    mine, systems = systemd("homarus", USUAL, None), systemd("homarus", USUAL, "homarus")
+    mine, systems = hub_service("homarus", USUAL, None), hub_service("homarus", USUAL, "homarus")
 
     assert "User=" not in mine.text
     assert "\nUser=homarus\n" in systems.text
@@ -57,14 +58,16 @@ def test_a_service_of_the_system_is_of_a_user_and_writes_into_its_home_alone() -
 
 
 def test_launchd_starts_it_again_after_a_crash_and_not_after_a_stop() -> None:
-    agent = plistlib.loads(launchd("homarus", USUAL).text.encode())
+    agent = plistlib.loads(hub_agent("homarus", USUAL).text.encode())
 
     assert agent["ProgramArguments"][-3:] == ["start", "--config", str(USUAL)]
     assert agent["KeepAlive"] == {"SuccessfulExit": False}
     assert agent["RunAtLoad"] is True
 
 
-@pytest.mark.parametrize("service", [systemd("a", USUAL, None), systemd("a", USUAL, "me"), launchd("a", USUAL)])
+@pytest.mark.parametrize(
+    "service", [hub_service("a", USUAL, None), hub_service("a", USUAL, "me"), hub_agent("a", USUAL)]
+)
 def test_each_command_names_the_service(service: MachineService) -> None:
     for argv in (service.start, service.stop, service.restart, service.status):
         assert any("a" in word.split("/")[-1].split(".")[0] for word in argv)

@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from node.backends.linux import LinuxBackend
 from node.backends.macos import MacBackend
-from node.backends.termux import TermuxBackend
 from node.cli import RunOptions, main, run_node, settled
 from node.doctor import examine
 from node.home import NodeHome, NodeProblem, NodeSettings
-from node.service import service_file
+from node.service import ServiceProblem, control_service, node_service
 from tests.node_program.test_connection import setup_code
 
 CHECKOUT = Path(__file__).parents[2]
@@ -91,31 +89,70 @@ def test_a_pin_is_kept_for_its_hub_and_for_no_other(tmp_path: Path) -> None:
 
 
 def test_systemd_starts_it_again_unless_a_person_must_act(tmp_path: Path) -> None:
-    service = service_file(LinuxBackend(), tmp_path / 'a "b" $c 100%' / "node")
+    service = node_service("linux", tmp_path / 'a "b" $c 100%' / "node")
 
     assert 'a \\"b\\" $$c 100%%"' in service.text
     assert "RestartPreventExitStatus=3" in service.text
-    assert service.path.name == "homarus-node.service"
-    assert service.commands[0] == ("systemctl", "--user", "daemon-reload")
+    assert service.file.name == "homarus-node.service"
+    assert service.install[0] == ("systemctl", "--user", "daemon-reload")
 
 
 def test_launchd_and_termux_start_it_with_the_machine(tmp_path: Path) -> None:
-    agent = service_file(MacBackend(), tmp_path / "node")
-    boot = service_file(TermuxBackend(), tmp_path / "node")
+    agent = node_service("macos", tmp_path / "node")
+    boot = node_service("android", tmp_path / "node")
 
     assert plistlib.loads(agent.text.encode())["ProgramArguments"][-3:] == ["run", "--config", str(tmp_path)]
     assert "termux-wake-lock" in boot.text
-    assert (boot.mode, boot.path.parent.name) == (0o700, "boot")
+    assert (boot.mode, boot.file.parent.name) == (0o700, "boot")
 
 
 def test_install_needs_a_paired_node_and_can_be_looked_at_first(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    shown = ran(capsys, "install", "--print", "--json", "--config", str(tmp_path))
-    refused = ran(capsys, "install", "--config", str(tmp_path))
+    shown = ran(capsys, "service", "install", "--print", "--json", "--config", str(tmp_path))
+    refused = ran(capsys, "service", "install", "--config", str(tmp_path))
 
     assert json.loads(shown[1])["installed"] is False
     assert (refused[0], "pair this node first" in refused[2]) == (3, True)
+
+
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >> "$0.calls"
+[ "$2" != show ] || printf 'ActiveState=active\nSubState=running\nMainPID=42\nNRestarts=1\n'
+[ "$2" != restart ]
+"""
+
+
+def test_the_installed_service_is_controlled_through_its_manager(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = tmp_path / "systemctl"
+    manager.write_text(SYSTEMCTL)
+    manager.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    here = ("--config", str(tmp_path / "node"))
+    missing = ran(capsys, "service", "start", *here)
+    unit = tmp_path / "systemd/user/homarus-node.service"
+    unit.parent.mkdir(parents=True)
+    unit.touch()
+
+    started, status = ran(capsys, "service", "start", *here), ran(capsys, "service", "status", *here)
+    refused, gone = ran(capsys, "service", "restart", *here), ran(capsys, "service", "uninstall", *here)
+
+    assert (missing[0], "homarus-node service install" in missing[2]) == (3, True)
+    assert started[0] == status[0] == gone[0] == 0
+    assert "active (running), process 42, started again 1 times" in status[1]
+    assert (refused[0], "restart homarus-node.service failed" in refused[2]) == (3, True)
+    assert not unit.exists()
+    calls = (tmp_path / "systemctl.calls").read_text().splitlines()
+    assert [call.split()[1] for call in calls] == ["start", "show", "restart", "disable"]
+    assert all(call.startswith("--user ") for call in calls)
+
+
+def test_what_termux_starts_nothing_else_controls(tmp_path: Path) -> None:
+    with pytest.raises(ServiceProblem, match="starts with the phone"):
+        control_service(node_service("android", tmp_path), "stop")
 
 
 def test_the_doctor_names_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

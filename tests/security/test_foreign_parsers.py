@@ -41,7 +41,6 @@ ALLOWED = {
     "hub/skills/skill_file.py": "front matter of 16 KB at most, within the bounds of yaml_reader",
     "integrations/models/offline/recognizer.py": "sentences that come with the hub",
     "integrations/nodes/phone/page.py": "writes a profile",
-    "hub/daemon/unit.py": "writes a unit of its own",
     "node/service.py": "writes a unit of its own",
     "integrations/tools/files/grep_worker.py": "what the hub tells its own process",
     "integrations/tools/files/searching.py": "what the hub tells its own process",

@@ -9,7 +9,9 @@ import click
 
 from hub.cli.exits import CommandFailed
 from hub.cli.groups import Group
+from hub.cli.machine_service import add_controls
 from hub.cli.options import home_option, json_option
+from node.backends import backend_here
 from node.cli import (
     HELP,
     RunOptions,
@@ -21,7 +23,7 @@ from node.cli import (
     run_node,
 )
 from node.home import NodeHome, NodeProblem
-from node.service import MISUSED
+from node.service import MISUSED, node_service
 
 
 @click.group("node", cls=Group)
@@ -30,7 +32,7 @@ def command() -> None:
 
     Example:
       homarus node run --pair oc-pair://eyJ1cmwi…
-      homarus node install
+      homarus node service install
     """
 
 
@@ -59,20 +61,33 @@ def run(home: Path, as_json: bool, deny: tuple[str, ...], **given: str) -> None:
         raise click.exceptions.Exit(MISUSED) from problem
 
 
-@command.command("install")
+@command.group("service", cls=Group)
+def service() -> None:
+    """Run the node as a service of this machine: systemd, launchd or Termux:Boot.
+
+    Example:
+      homarus node service install
+      homarus node service logs --follow
+    """
+
+
+@service.command("install")
 @click.option("--print", "print_only", is_flag=True, help=HELP["print"])
 @home_option
 @json_option
 def install(print_only: bool, home: Path, as_json: bool) -> None:
-    """Start the node with this machine: systemd, launchd or Termux:Boot.
+    """Start the node with this machine, and again when it ends.
 
     Example:
-      homarus node install --print
+      homarus node service install --print
     """
     try:
         print_result(install_node(_home(home), print_only=print_only), as_json=as_json)
     except NodeProblem as problem:
         raise CommandFailed(str(problem)) from problem
+
+
+add_controls(service, "homarus node service", lambda home: node_service(backend_here().platform, _home(home).path))
 
 
 @command.command("status")
