@@ -45,14 +45,15 @@ class Hearing:
     """Prepares sentences of one language.
 
     Args:
-        words: `asides: {before, after}`, patterns around a sentence, and `typos`, how a
-            keyword is misspelled.
+        words: `asides: {before, after, behind}`, patterns around a sentence, the last of which may be one of its own,
+            and `typos`, how a keyword is misspelled.
     """
 
     def __init__(self, words: Mapping[str, Any]) -> None:
         asides: Mapping[str, Sequence[str]] = words["asides"]
         self._before = re.compile(rf"(?:{'|'.join(asides['before'])})[\s,:!.]*", re.IGNORECASE)
         self._after = re.compile(rf"[\s,!.]*(?:{'|'.join(asides['after'])})\Z", re.IGNORECASE)
+        self._pause = re.compile(rf"[.!;,:。](?=\s*(?:{'|'.join(asides['behind'])})\W*\Z)", re.IGNORECASE)
         self._right = {wrong: right for right, wrongs in words["typos"].items() for wrong in wrongs}
         # The first keyword alone is looked at: what follows it is what somebody wants kept as it is.
         known = "|".join(sorted({*self._right, *words["typos"]}, key=len, reverse=True))
@@ -62,7 +63,7 @@ class Hearing:
     def hear(self, text: str) -> HeardSentence:
         """Return a sentence ready to be recognised."""
         said = " ".join(text.split())
-        heard = HeardSentence(plain(said), said)
+        heard = HeardSentence(self._pause.sub("_", plain(said)), said)
         heard = heard.cut(0, len(said))
         first = self._keyword.search(heard.plain)
         right = self._right.get(first[0].casefold()) if first is not None else None
