@@ -18,6 +18,7 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.options import command_on
 from hub.cli.remote import RemoteHome, check_pin
 from hub.security.hub_token import hub_token
+from hub.security.unverified_tls import unverified_tls
 from hub.storage.instance_lock import Running, read_running
 
 SOCKET = Path(".storage/run/hub.sock")
@@ -75,16 +76,11 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def loopback_tls() -> ssl.SSLContext:
-    """Return the TLS context for the hub on this machine, whose certificate has its LAN name, not loopback."""
-    return ssl._create_unverified_context()  # noqa: S323
-
-
 class _PinnedConnection(http.client.HTTPSConnection):
     """HTTPS to a hub that shows one certificate, whoever signed it; nothing is sent to another."""
 
     def __init__(self, hub: RemoteHome, fingerprint: bytes, timeout_s: float) -> None:
-        context = ssl._create_unverified_context()  # noqa: S323  the fingerprint vouches for it
+        context = unverified_tls()
         super().__init__(hub.host, hub.port, timeout=timeout_s, context=context)
         self._fingerprint = fingerprint
 
@@ -201,7 +197,7 @@ class HubClient:
         credential = {"Authorization": f"Bearer {hub_token(self._home).reveal()}"}
         if not self._running.tls:
             return http.client.HTTPConnection(host, self._running.port, timeout=timeout_s), credential
-        context = loopback_tls()
+        context = unverified_tls()
         return http.client.HTTPSConnection(host, self._running.port, timeout=timeout_s, context=context), credential
 
     def _unreachable(self, error: Exception, timeout_s: float) -> CommandFailed:

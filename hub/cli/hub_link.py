@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from hub import __version__
-from hub.cli.client import EVERYWHERE, SOCKET, loopback_tls, wait_for_hub
+from hub.cli.client import EVERYWHERE, SOCKET, wait_for_hub
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.remote import RemoteHome, other_certificate
 from hub.core.ids import new_id
 from hub.security.hub_token import hub_token
+from hub.security.unverified_tls import unverified_tls
 
 if TYPE_CHECKING:
     import aiohttp
@@ -135,7 +136,7 @@ def way(home: Path | RemoteHome, path: str) -> tuple[str, str | None, dict[str, 
     if (home / SOCKET).is_socket():
         return f"ws://localhost{path}", None, {}, home / SOCKET
     host = EVERYWHERE.get(running.host) or str(running.host)
-    options = {"ssl": loopback_tls()} if running.tls else {}
+    options = {"ssl": unverified_tls()} if running.tls else {}
     url = f"{'wss' if running.tls else 'ws'}://{host}:{running.port}{path}"
     return url, hub_token(home).reveal(), options, None
 

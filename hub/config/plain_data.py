@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.config.paths import KeyPath
@@ -29,12 +30,16 @@ def at(data: Any, keys: KeyPath) -> Any:
     return data
 
 
-def plain(value: Any) -> Any:
-    """Return a value as read back from a file: secrets as their tags."""
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+def plain(value: Any, key_of: Callable[[Any], Any] = lambda key: key) -> Any:
+    """Return a value as read back from a file: secrets as their tags.
+
+    Args:
+        key_of: What is written as a key of a mapping.
+    """
+    if isinstance(value, Mapping):
+        return {key_of(key): plain(each, key_of) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(each, key_of) for each in value]
     if isinstance(value, Secret) and value.source is not None:
         tag, _, name = value.source.partition(" ")
         return Tagged(tag, name)

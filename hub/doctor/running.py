@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from hub.core.errors import HubError
 from hub.core.repairs import Severity
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
+from hub.security.unverified_tls import unverified_tls
 from hub.storage.instance_lock import READ_LIMIT_BYTES, Running
 
 ANSWER_LIMIT_S = 5.0
@@ -85,7 +85,7 @@ def _unready(running: Running) -> str | None:
     kind = http.client.HTTPSConnection if running.tls else http.client.HTTPConnection
     options: dict[str, Any] = {"timeout": ANSWER_LIMIT_S}
     if running.tls:
-        options["context"] = ssl._create_unverified_context()  # noqa: S323  only whether it answers is asked
+        options["context"] = unverified_tls()
     address = str(running.address).partition("://")[2]
     connection = kind(address, **options)
     try:

@@ -13,12 +13,11 @@ from hub.config.files import ROOT_FILE, SECRETS_FILE, FileProblem, HomeFiles, co
 from hub.config.loader import load
 from hub.config.locate import locate
 from hub.config.paths import KeyPath
-from hub.config.plain_data import same
+from hub.config.plain_data import plain, same
 from hub.config.render import block, item
 from hub.config.sections import Sections
 from hub.config.spans import SpanNode, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest
-from hub.core.secret import Secret
 from hub.migrate.plan import Changes, NewFile
 from hub.security.root import Root
 
@@ -41,7 +40,7 @@ class Section:
             above: Comments that stand before it.
         """
         self.wanted = [] if self.wanted is None else self.wanted
-        self.wanted.append(_written(value))
+        self.wanted.append(plain(value, str))
         self.lines += [f"  {each}" for each in above]
         lines = _same_text(text, self.wanted[-1])
         if lines is None:
@@ -52,7 +51,7 @@ class Section:
     def entry(self, key: str, value: Any, text: str | None = None) -> None:
         """Add an entry of a mapping; see `item`."""
         self.wanted = {} if self.wanted is None else self.wanted
-        self.wanted[key] = _written(value)
+        self.wanted[key] = plain(value, str)
         lines = _same_text(text, self.wanted[key])
         if lines is None:
             self.lines += block({key: value}, 2)
@@ -222,18 +221,6 @@ class Draft:
 
 def _keys(node: SpanNode | None) -> frozenset[str]:
     return frozenset(str(key.data) for key, _ in node.entries) if node is not None else frozenset()
-
-
-def _written(value: Any) -> Any:
-    """Return data as it is read back: secrets as their tags, keys as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _written(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_written(each) for each in value]
-    if isinstance(value, Secret) and value.source is not None:
-        tag, _, name = value.source.partition(" ")
-        return Tagged(tag, name)
-    return value
 
 
 def _same_text(text: str | None, wanted: Any) -> list[str] | None:

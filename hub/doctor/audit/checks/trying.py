@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ssl
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from hub.core.phrases import phrase
 from hub.doctor.audit.audit_context import AuditContext
 from hub.doctor.audit.listening import Listener
 from hub.doctor.audit.weakness import AuditCheck, AuditSeverity, Spot
+from hub.security.unverified_tls import unverified_tls
 
 ANSWER_LIMIT_S = 3.0
 EVIL = "homarus-audit.invalid"
@@ -46,9 +46,8 @@ def status_of(listener: Listener, request: _Try) -> int | None:
     tls = listener.tls if request.tls is None else request.tls
     address = listener.reached_at
     if tls:
-        unverified = ssl._create_unverified_context()  # noqa: S323  what it lets in is asked, not who it is
         connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            address, listener.port, timeout=ANSWER_LIMIT_S, context=unverified
+            address, listener.port, timeout=ANSWER_LIMIT_S, context=unverified_tls()
         )
     else:
         connection = http.client.HTTPConnection(address, listener.port, timeout=ANSWER_LIMIT_S)
