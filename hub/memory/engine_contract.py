@@ -50,6 +50,34 @@ class EngineUnavailable(Exception):
         self.text = text
 
 
+class EmbeddingRefused(Exception):
+    """A model answered a request with an error; what is done about it depends on the status and the words.
+
+    Args:
+        status: HTTP status; None when there was no answer.
+        said: The model's own words, without keys.
+        retry_after_s: When it wants to be asked again.
+    """
+
+    def __init__(self, status: int | None, said: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(said)
+        self.status = status
+        self.said = said
+        self.retry_after_s = retry_after_s
+
+
+class EmbeddedTexts(msgspec.Struct, frozen=True):
+    """The vectors of some texts, from a model that counts what it reads.
+
+    Attributes:
+        vectors: One for each text; None where it made none.
+        tokens: What it counted; None when it did not.
+    """
+
+    vectors: Sequence[Sequence[float] | None]
+    tokens: int | None = None
+
+
 class KeywordDocument(msgspec.Struct, frozen=True):
     """A passage in the form of the keyword engine.
 
@@ -163,7 +191,7 @@ class EmbeddingModel(Protocol):
     model: str
     dimensions: int
 
-    async def embed(self, texts: Sequence[str], *, query: bool) -> Sequence[Sequence[float]]:
+    async def embed(self, texts: Sequence[str], *, query: bool) -> Sequence[Sequence[float]] | EmbeddedTexts:
         """Return one vector for each text, which need not be normalised.
 
         Args:
@@ -172,6 +200,7 @@ class EmbeddingModel(Protocol):
 
         Raises:
             EngineUnavailable: It does not answer now; it is tried again later.
+            EmbeddingRefused: It answers with an error.
         """
         ...
 

@@ -28,11 +28,14 @@ from hub.core.schema import (
     url,
 )
 from hub.integration.catalog import engines
+from hub.models.vendors import LITELLM_API
 
+VENDORS = ("gemini", "voyage")
+"""Vendors of embeddings that are found by their name and their keys; through litellm, as any other it knows."""
 OWN_ENGINES = {
     "keywords": ("fts5",),
     "vectors": ("exact",),
-    "embeddings": ("auto", "openai", "gemini", "voyage", "local", "none"),
+    "embeddings": ("auto", "openai", *VENDORS, "local", "none"),
 }
 """The engines, and who makes vectors, without an integration beside the memory itself; the first is the default."""
 EXTRA_AREAS = ("private", "shared")
@@ -45,8 +48,8 @@ EMBEDDINGS_SCHEMA = {
         "provider",
         default=OWN_ENGINES["embeddings"][0],
         description="Who turns text into vectors. auto: the local model when its package is installed, else a key for "
-        "OpenAI, Gemini or Voyage, else the server at base_url; none: search by words alone; "
-        "or an integration.",
+        "OpenAI, Gemini or Voyage, else the server at base_url; none: search by words alone; litellm: any vendor "
+        "that it knows, as model: vendor/model; or an integration.",
     ): slug,
     Optional(
         "base_url",
@@ -139,11 +142,12 @@ MEMORY_SCHEMA = Schema(
 
 
 def engine_names(section: Mapping[str, Any]) -> dict[str, str]:
-    """Return the configured name of each kind of engine."""
+    """Return the configured name of each kind of engine; of a vendor of embeddings, who asks it."""
+    provider = section["embeddings"]["provider"]
     return {
         "keywords": section["keywords"],
         "vectors": section["vectors"],
-        "embeddings": section["embeddings"]["provider"],
+        "embeddings": LITELLM_API if provider in VENDORS else provider,
     }
 
 

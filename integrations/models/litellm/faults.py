@@ -46,20 +46,34 @@ def model_error(
         now: Seconds since the epoch.
         secrets: Secrets to remove from it.
     """
-    original = getattr(error, "original_exception", None)
-    cause = original if isinstance(original, Exception) else error
-    message = _stripped(str(cause) or type(cause).__name__)
-    status = getattr(cause, "status_code", None)
-    status = status if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600 else None
+    status, message = said_by(error)
     return make_error(
         provider=provider,
         model=model,
         status=status,
         message=message,
-        retry_after_s=retry_after_s(_headers(error) or _headers(cause), message, now),
+        retry_after_s=wait_asked_by(error, message, now),
         secrets=secrets,
-        kind=_kind(cause, status, message),
+        kind=_kind(_cause(error), status, message),
     )
+
+
+def said_by(error: Exception) -> tuple[int | None, str]:
+    """Return the status and the words of a vendor's refusal; the words may hold a key."""
+    cause = _cause(error)
+    status = getattr(cause, "status_code", None)
+    is_status = isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600
+    return status if is_status else None, _stripped(str(cause) or type(cause).__name__)
+
+
+def wait_asked_by(error: Exception, message: str, now: float) -> float | None:
+    """Return after how many seconds the vendor wants to be asked again; None where it does not say."""
+    return retry_after_s(_headers(error) or _headers(_cause(error)), message, now)
+
+
+def _cause(error: Exception) -> Exception:
+    original = getattr(error, "original_exception", None)
+    return original if isinstance(original, Exception) else error
 
 
 def _kind(error: Exception, status: int | None, message: str) -> type[ModelError] | None:

@@ -153,7 +153,7 @@ def _main(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]
     loop = asyncio.new_event_loop()
     try:
         with _no_collection():
-            module = _import()
+            module = import_litellm()
             loop.run_until_complete(_rehearse(module))
     except Exception as error:  # whatever its import raises is passed to those who wait
         loop.close()
@@ -196,7 +196,8 @@ async def _rehearse(litellm: Any) -> None:
         pass
 
 
-def _import() -> Any:
+def import_litellm() -> Any:
+    """Import litellm and settle how it behaves; takes seconds, and blocks."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     import litellm

@@ -122,6 +122,26 @@ async def test_keys_of_models_and_of_the_environment_are_handed_on_with_their_ad
     assert found["urls"] == {"openai": "http://127.0.0.1:9/v1"}
 
 
+@pytest.mark.parametrize(
+    ("embeddings", "asked"),
+    [
+        ({"provider": "gemini"}, True),
+        ({"provider": "litellm", "model": "cohere/embed-v4.0"}, True),
+        ({}, True),
+        ({"provider": "openai"}, False),
+        ({"provider": "local"}, False),
+    ],
+)
+async def test_vendors_are_asked_through_litellm(house: House, embeddings: dict[str, Any], asked: bool) -> None:
+    house.configure(embeddings=embeddings)
+    house.environment["COHERE_API_KEY"] = "of-cohere"
+
+    settings = job_for(house.ground, "main").settings
+
+    assert ("litellm" in settings["engines"]) == asked
+    assert ("cohere" in settings["embeddings"]["keys"]) == ("model" in embeddings)
+
+
 async def test_conversations_are_left_out_unless_they_are_wanted(house: House) -> None:
     await house.sessions.ensure("agent:main:main")
 

@@ -15,9 +15,10 @@ from hub.core.context import Authority
 from hub.core.secret import Secret
 from hub.integration.catalog import engines
 from hub.memory.places import PRIVATE_AREA, areas_of
-from hub.memory.schema import OWN_ENGINES, engine_names
+from hub.memory.schema import OWN_ENGINES, VENDORS, engine_names
 from hub.memory.scope import MemoryScope
 from hub.models.provider_config import ProviderConfig
+from hub.models.vendors import LITELLM_API
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.sessions.session import Session
@@ -26,8 +27,9 @@ from hub.storage.homedir import Home
 from integrations.memory.notes.files.omissions import Omissions
 from integrations.memory.notes.job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptSource
 
-KEYED = ("openai", "gemini", "voyage")
-"""Providers of embeddings whose keys may be known from elsewhere."""
+KEYED = ("openai", *VENDORS)
+"""Providers of embeddings whose keys may be known from elsewhere, besides the vendor of a model `vendor/model`."""
+AUTO = OWN_ENGINES["embeddings"][0]
 TRANSCRIPTS_LIMIT = 2_000
 """Conversations that are searched, those that were used last."""
 
@@ -83,7 +85,10 @@ _SETTINGS = ("embeddings", "vectors", "keywords", "chunks", "search")
 def _engines(section: Mapping[str, Any], ground: JobSources) -> dict[str, Any]:
     """Return the configured engines of other integrations: their modules and settings."""
     found: dict[str, Any] = {}
-    for what, name in engine_names(section).items():
+    names = [*engine_names(section).items()]
+    if section["embeddings"]["provider"] == AUTO:  # which may choose a vendor
+        names.append(("embeddings", LITELLM_API))
+    for what, name in names:
         if name not in OWN_ENGINES[what] and (entry := engines(what, ground.home.path).get(name)) is not None:
             found[name] = {
                 "module": f"{entry.package}.engine",
@@ -129,7 +134,8 @@ def keys_elsewhere(ground: JobSources) -> dict[str, Any]:
     """Return keys and addresses of embedding providers from the model settings and the environment."""
     keys, urls = {}, {}
     providers = ground.providers()
-    for name in KEYED:
+    vendor, slash, _ = str(ground.section()["embeddings"].get("model") or "").partition("/")
+    for name in (*KEYED, *([vendor] if slash else [])):
         provider = providers.get(name)
         key = provider.api_key.reveal() if provider is not None and provider.api_key is not None else ""
         if key := key or ground.environment.get(f"{name.upper()}_API_KEY", ""):

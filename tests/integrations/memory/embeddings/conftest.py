@@ -14,6 +14,7 @@ from integrations.memory.notes.index.embeddings.sender import RetryPolicy
 from tests.servers.embedding_server import EmbeddingServer
 
 QUICK = RetryPolicy(tries=4, first_s=0.01, most_s=0.02, asked_s=1.0)
+ENGINES = {"litellm": {"module": "integrations.models.litellm.engine"}}
 Make = Callable[..., Awaitable[CachingEmbedder]]
 
 
@@ -36,7 +37,8 @@ async def make(server: EmbeddingServer, cache_path: Path) -> AsyncIterator[Make]
     made: list[CachingEmbedder] = []
 
     async def one(**settings: Any) -> CachingEmbedder:
-        given = {"provider": "openai", "base_url": server.base_url, "model": "words", "timeout_s": 5.0, **settings}
+        given: dict[str, Any] = {"provider": "openai", "base_url": server.base_url, "model": "words"}
+        given |= {"timeout_s": 5.0, "engines": ENGINES, **settings}
         embedder, notes = await choose(EmbeddingSettings(**given), cache_path, retries=QUICK)
         assert isinstance(embedder, CachingEmbedder), notes
         made.append(embedder)

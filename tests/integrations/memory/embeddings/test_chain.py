@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from hub.memory.schema import VENDORS as NAMES
 from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
 from integrations.memory.notes.index.embeddings.local import missing_packages
-from tests.integrations.memory.embeddings.conftest import QUICK
+from integrations.memory.notes.index.embeddings.vendors import VENDORS
+from tests.integrations.memory.embeddings.conftest import ENGINES, QUICK
 from tests.servers.embedding_server import EmbeddingServer
 
 NO_LOCAL = {"dimensions": 256}
@@ -29,7 +31,8 @@ class Chooser:
         self._made: list[Embedder] = []
 
     async def __call__(self, **settings: Any) -> Embedder | None:
-        embedder, self.notes = await choose(EmbeddingSettings(**settings), self._cache_path, retries=QUICK)
+        wanted = EmbeddingSettings(**{"engines": ENGINES, **settings})
+        embedder, self.notes = await choose(wanted, self._cache_path, retries=QUICK)
         if embedder is not None:
             self._made.append(embedder)
         return embedder
@@ -100,6 +103,27 @@ async def test_without_any_of_them_search_goes_by_words_and_it_is_said_why(chose
     assert chosen.notes[-1] == "Search goes by words alone."
 
 
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ({"provider": "gemini", "api_key": "k", "engines": {}}, "Gemini is not used: There is no engine called"),
+        ({"provider": "litellm"}, "litellm is not used: set memory.embeddings.model to a vendor and its model"),
+        ({"provider": "litellm", "model": "cohere"}, "litellm is not used: set memory.embeddings.model to a vendor"),
+    ],
+)
+async def test_a_vendor_that_cannot_be_asked_is_told(chosen: Chooser, settings: dict[str, Any], note: str) -> None:
+    assert await chosen(**settings) is None
+
+    assert chosen.notes[0].startswith(note)
+
+
+async def test_any_vendor_that_litellm_knows_is_named_before_its_model(chosen: Chooser) -> None:
+    embedder = await chosen(provider="litellm", model="cohere/embed-v4.0", keys={"cohere": "k"}, dimensions=1_024)
+
+    assert embedder is not None
+    assert embedder.id.fingerprint == "cohere|embed-v4.0|litellm|1024"
+
+
 async def test_none_asks_nobody(chosen: Chooser, cache_path: Path) -> None:
     assert await chosen(provider="none", keys=KEYS) is None
 
@@ -121,6 +145,10 @@ async def test_the_local_model_that_is_named_must_fit(chosen: Chooser) -> None:
     assert await chosen(provider="local", model="bge-m3") is None
 
     assert "bge-m3" in chosen.notes[0]
+
+
+def test_the_vendors_of_the_configuration_are_those_that_are_known() -> None:
+    assert list(VENDORS) == list(NAMES)
 
 
 def test_what_is_not_installed_is_named() -> None:

@@ -18,14 +18,14 @@ from typing import Any
 
 from hub.core.secret import Secret
 from hub.memory.engine_contract import EngineMissing
+from hub.models.vendors import LITELLM_API
 from integrations.memory.notes.index.contract import Embedder
-from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
+from integrations.memory.notes.index.embeddings import openai_api
 from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.declared import Declared
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
-from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
 from integrations.memory.notes.index.embeddings.local import (
     DIMENSIONS,
     INSTALL,
@@ -39,19 +39,16 @@ from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, P
 from integrations.memory.notes.index.embeddings.sender import RetryPolicy
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
-from integrations.memory.notes.index.embeddings.voyage import VOYAGE_URL, Voyage
+from integrations.memory.notes.index.embeddings.vendors import VENDORS, open_vendor
 
 ASK_TIMEOUT_S = 5.0
 AUTO = "auto"
 LOCAL = "local"
 SERVER = "server"
 """The step of the chain that is any server at `base_url`."""
-KEYED = ("openai", "gemini", "voyage")
+KEYED = ("openai", *VENDORS)
 CHAIN = (LOCAL, *KEYED, SERVER)
-_NAMES = {"openai": "OpenAI", "gemini": "Gemini", "voyage": "Voyage", LOCAL: "The local model", SERVER: "A server"}
-_VARIABLES = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY", "voyage": "VOYAGE_API_KEY"}
-_URLS = {"openai": OPENAI_URL, "gemini": GEMINI_URL, "voyage": VOYAGE_URL}
-_DEFAULTS = {"openai": openai_api.DEFAULT_MODEL, "gemini": gemini.DEFAULT_MODEL, "voyage": voyage.DEFAULT_MODEL}
+_NAMES = {"openai": "OpenAI", LOCAL: "The local model", SERVER: "A server", **{k: v.name for k, v in VENDORS.items()}}
 _OWNERS = {"text-embedding-": "openai", "gemini-": "gemini", "models/gemini-": "gemini", "voyage-": "voyage"}
 _KEY_OWNERS = {"AIza": "gemini", "AQ.": "gemini", "pa-": "voyage", "al-": "voyage"}
 
@@ -134,7 +131,9 @@ class _Choice:
             return await self._local()
         if step == SERVER or (step == "openai" and self._settings.base_url and self._settings.provider == "openai"):
             return await self._server()
-        return self._keyed(step) if step in KEYED else await self._declared(step)
+        if step in KEYED:
+            return await self._keyed(step)
+        return await (self._any_vendor() if step == LITELLM_API else self._declared(step))
 
     async def _declared(self, name: str) -> Provider | None:
         """Return the model of an integration."""
@@ -170,30 +169,55 @@ class _Choice:
             return None  # the name is the server's
         return f"it is {LOCAL_MODEL}, and memory.embeddings.model says {settings.model}."
 
-    def _keyed(self, step: str) -> Provider | None:
+    async def _keyed(self, step: str) -> Provider | None:
         settings = self._settings
         key = self._key_of(step)
         if key is None:
             self._pass(
                 step,
                 f"there is no key; set memory.embeddings.api_key, models.providers.{step}.api_key "
-                f"or {_VARIABLES[step]}.",
+                f"or {step.upper()}_API_KEY.",
             )
             return None
         explicit = settings.provider == step
         usual = settings.urls.get(step) if key == settings.keys.get(step) else None
-        where = Endpoint(settings.base_url if explicit and settings.base_url else usual or _URLS[step])
+        base_url = settings.base_url if explicit and settings.base_url else usual
         owner = step if explicit else _owner_of(settings.model)
         if settings.model and not settings.base_url and owner not in {step, None}:
             self._pass(step, f"memory.embeddings.model names a model of another: {settings.model}.")
             return None
-        model = settings.model if settings.model and owner == step else _DEFAULTS[step]
-        secret, dimensions = Secret(key), settings.dimensions
-        if step == "gemini":
-            return Gemini(where, model, secret, dimensions, settings.timeout_s)
-        if step == "voyage":
-            return Voyage(where, model, secret, dimensions, timeout_s=settings.timeout_s)
-        return OpenAI("OpenAI", where, model, secret, dimensions, timeout_s=settings.timeout_s)
+        usual_model = VENDORS[step].model if step in VENDORS else openai_api.DEFAULT_MODEL
+        model = settings.model if settings.model and owner == step else usual_model
+        if step in VENDORS:
+            return await self._vendor(step, model, key, base_url)
+        where = Endpoint(base_url or OPENAI_URL)
+        return OpenAI("OpenAI", where, model, Secret(key), settings.dimensions, timeout_s=settings.timeout_s)
+
+    async def _any_vendor(self) -> Provider | None:
+        """Return the model of any vendor that litellm knows, named as `vendor/model`."""
+        settings = self._settings
+        vendor, _, model = (settings.model or "").partition("/")
+        if not model:
+            self._pass(LITELLM_API, "set memory.embeddings.model to a vendor and its model, such as cohere/embed-v4.0.")
+            return None
+        return await self._vendor(vendor, model, settings.api_key or settings.keys.get(vendor), settings.base_url)
+
+    async def _vendor(self, vendor: str, model: str, key: str | None, base_url: str | None) -> Provider | None:
+        settings = self._settings
+        try:
+            return await asyncio.to_thread(
+                open_vendor,
+                vendor,
+                model,
+                key,
+                base_url,
+                dimensions=settings.dimensions,
+                timeout_s=settings.timeout_s,
+                engines=settings.engines,
+            )
+        except EngineMissing as error:
+            self._pass(vendor, error.text)
+            return None
 
     async def _server(self) -> Provider | None:
         settings = self._settings

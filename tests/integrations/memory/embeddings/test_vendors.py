@@ -1,4 +1,4 @@
-"""Gemini's and Voyage's own APIs."""
+"""Vendors that are asked through litellm: Gemini's and Voyage's own APIs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_voyage_is_told_whether_it_is_a_query(server: EmbeddingServer, mak
         ({"status": 401, "message": "Provided API key is invalid."}, "refuses the key"),
         ({"status": 404, "message": "models/x is not found for API version v1beta"}, "makes no vectors with the model"),
         ({"status": 403, "message": "billing is not enabled"}, "credit"),
-        ({"kind": "fewer"}, "1 vectors for 2"),
+        ({"kind": "fewer"}, "sent vectors for other texts"),
     ],
 )
 async def test_their_refusals_are_understood(
@@ -99,8 +99,10 @@ async def test_their_refusals_are_understood(
     assert "the-right-key" not in caught.value.text
 
 
-@pytest.mark.parametrize("provider", ["gemini", "voyage"])
-@pytest.mark.parametrize("kind", ["zero", "null", "nan"])
+@pytest.mark.parametrize(
+    ("provider", "kind"),
+    [("gemini", "zero"), ("gemini", "nan"), ("voyage", "zero"), ("voyage", "null"), ("voyage", "nan")],
+)
 async def test_their_broken_vectors_cost_only_their_text(
     server: EmbeddingServer, make: Make, provider: str, kind: str
 ) -> None:
@@ -120,3 +122,26 @@ async def test_they_are_asked_again_after_what_passes(server: EmbeddingServer, m
     vectors, _ = await embedder.documents(["one"])
 
     assert vectors[0] is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["files/abc", "data:text/plain;base64,aGVsbG8=", "gs://bucket/a.png", "https://x.test/"]
+)
+async def test_what_looks_like_a_file_is_a_text(server: EmbeddingServer, make: Make, text: str) -> None:
+    embedder = await make(**_at(server, "gemini", dimensions=384))
+
+    await embedder.documents([text])
+
+    (asked,) = server.asked()
+    assert asked.body["requests"][0]["content"]["parts"] == [{"text": f" {text}"}]
+
+
+async def test_any_vendor_of_litellm_is_asked_by_its_name(server: EmbeddingServer, make: Make) -> None:
+    server.set(key="the-right-key")
+    embedder = await make(**_at(server, "voyage") | {"provider": "litellm", "model": "voyage/voyage-code-3"})
+
+    vectors, spent = await embedder.documents(["one two three"])
+
+    assert server.asked()[0].body["model"] == "voyage-code-3"
+    assert vectors[0] is not None
+    assert spent.tokens > 0
