@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 EVENT_SESSION_CHANGED = "session_changed"
 IN_THREAD_BYTES = 512 * 1024
+FLUSH_DELAY_S = 0.5
+"""How long what is noted of a session may wait for more: totals and times, which a crash may lose."""
 """A transcript beyond this is read in a thread, where the caller can wait for it."""
 
 
@@ -72,7 +74,7 @@ class SessionStore:
         # A run may hold a transcript longer than it is among the recent; there is still only one object per file.
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._dirty: set[str] = set()
-        self._flush_due = False
+        self._flush_timer: asyncio.TimerHandle | None = None
         self._reset_rules = ResetRules()
         self._before_reset: Callable[[Session], None] | None = None
 
@@ -98,6 +100,9 @@ class SessionStore:
 
     async def close(self) -> None:
         """Flush pending writes to disk, and close all files."""
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         self._dirty.clear()
         # Writes keep their order: when this one is on disk, so is everything that was posted before.
@@ -386,13 +391,12 @@ class SessionStore:
             session = replace(session, archived=False, snoozed_ms=0)
         self._sessions[session.key] = session
         self._dirty.add(session.key)
-        if not self._flush_due:
-            self._flush_due = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        if self._flush_timer is None:
+            self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_DELAY_S, self._flush)
         self._tell(session.key, what)
 
     def _flush(self) -> None:
-        self._flush_due = False
+        self._flush_timer = None
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         # What the database is too busy to take stays dirty and goes with the next change, or at the close.
         if not waiting or self._db.post(upsert_rows(waiting)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from hub.core.clock import ManualClock
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.events import Event, EventBus
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.models.contract import Usage, user_message
 from hub.sessions.entry import message_entry
@@ -127,6 +130,28 @@ async def test_usage_adds_up_and_is_written_behind(world: World) -> None:
     session = (await world.store()).get(MAIN)
     assert session is not None
     assert (session.usage, session.turns, session.context_tokens) == (Usage(11, 6, cost_usd=0.75), 3, 15)
+
+
+async def test_what_is_noted_of_a_session_within_a_moment_is_written_once(world: World) -> None:
+    store = await world.store()
+    await store.ensure(MAIN)
+
+    def count(connection: SqlConnection) -> None:
+        connection.execute("CREATE TABLE written(data TEXT)")
+        connection.execute(
+            "CREATE TRIGGER counted AFTER UPDATE ON sessions BEGIN INSERT INTO written VALUES (new.data); END"
+        )
+
+    await world.db.write(count)
+    await store.hear(MAIN)
+    await world.db.write(lambda connection: None)  # whatever was given to the database by now is written
+    store.add_usage(MAIN, Usage(10, 5))
+    rows: list[tuple[str]] = []
+    async with asyncio.timeout(10):
+        while not rows:
+            rows = await world.db.read(lambda connection: connection.execute("SELECT data FROM written").fetchall())
+
+    assert [json.loads(data)["turns"] for (data,) in rows] == [1]
 
 
 async def test_sessions_are_listed_by_agent_and_the_newest_first(world: World) -> None:
