@@ -455,7 +455,8 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
     run.tainted = run.tainted or taint.restricts(config.speaker, run.request.run_id)
     on_sent = run.trace.record_request(run.context_tokens, len(window.messages))
     specs = _specs(parts, run, resolved.ref)
-    _publish_input(parts, run, resolved.ref, window.messages, specs)
+    if (hooks := parts.hooks) is not None and LlmInput.hook in hooks.wanted:
+        hooks.observe(_input(run, resolved.ref, window.messages, specs))
     request = ModelRequest(
         model=info.id,
         system=config.prompt.system,
@@ -486,14 +487,10 @@ def _for_program(run: AgentRun, request: ModelRequest) -> ModelRequest:
     )
 
 
-def _publish_input(
-    parts: RunDependencies, run: AgentRun, model: str, messages: Sequence[Message], specs: Sequence[ToolSpec]
-) -> None:
-    hooks = parts.hooks
-    if hooks is not None and LlmInput.hook in hooks.wanted:
-        tools, system = [spec.name for spec in specs], run.config.prompt.system
-        told = {**run.facts, "model": model, "system": system, "messages": messages, "tools": tools}
-        hooks.observe(LlmInput(**told, context=run.context))
+def _input(run: AgentRun, model: str, messages: Sequence[Message], specs: Sequence[ToolSpec]) -> LlmInput:
+    tools, system = [spec.name for spec in specs], run.config.prompt.system
+    told = {**run.facts, "model": model, "system": system, "messages": messages, "tools": tools}
+    return LlmInput(**told, context=run.context)
 
 
 def _specs(parts: RunDependencies, run: AgentRun, ref: str) -> tuple[ToolSpec, ...]:

@@ -24,8 +24,8 @@ TARGET = ReplyTarget(Address("test", "7"), "main", "agent:main:main", Context(OW
 
 
 def _live(post: Post) -> LiveAnswers:
-    replies = Replies(post.outbox, post.workspaces, lambda: "en")
-    return LiveAnswers(post.runner.parts, post.outbox, replies, lambda address, session_key: True, lambda: "en")
+    replies = Replies(post.outbox, post.workspaces)
+    return LiveAnswers(post.runner.parts, post.outbox, replies, lambda address, session_key: True)
 
 
 @dataclass

@@ -277,8 +277,8 @@ async def test_between_blocks_is_a_pause_and_none_before_the_answers_end(
 async def test_once_the_answer_is_written_no_block_is(start: Start) -> None:
     post = await start(OutboundPolicy(blocks=BLOCKS))
     target = ReplyTarget(Address("test", "7"), "main", "agent:main:main", Context(OWNER))
-    replies = Replies(post.outbox, post.workspaces, lambda: "en")
-    live = LiveAnswers(post.runner.parts, post.outbox, replies, lambda address, session_key: True, lambda: "en")
+    replies = Replies(post.outbox, post.workspaces)
+    live = LiveAnswers(post.runner.parts, post.outbox, replies, lambda address, session_key: True)
     for run_id in ("written", "going on"):
         live.watch(run_id, target, {})
         said = {"run_id": run_id, "text": f"{ONE} {run_id}\n\n{TWO}", "so_far_chars": len(f"{ONE} {run_id}\n\n{TWO}")}

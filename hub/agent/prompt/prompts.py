@@ -90,6 +90,8 @@ class Prompts:
             if len(self._kept) > PROMPTS_KEPT:
                 del self._kept[next(iter(self._kept))]
         prompt = known[1]
+        if not configured and not extra:
+            return prompt
         texts = [
             _titled(_GROUP if facts.in_room else None, configured),
             _titled(_SUBAGENT if facts.mode is PromptMode.MINIMAL else None, extra),

@@ -264,10 +264,10 @@ def template(name: str, agent_name: str) -> bytes:
 
 def _signs(workspace: Path, names: Iterable[str]) -> list[_Sign]:
     """Return name, time, size and number of each file, by which changes are seen; its size is -1 when there is none."""
-    signs = []
+    signs, folder = [], str(workspace)
     for name in names:
         try:
-            found = os.stat(f"{workspace}/{name}", follow_symlinks=False)
+            found = os.stat(f"{folder}/{name}", follow_symlinks=False)
         except OSError:
             signs.append((name, 0, -1, 0))
         else:

@@ -57,7 +57,7 @@ class AgentMessages:
         self._db = db
         self._outbox = outbox
         self._addresses = addresses
-        self.replies = Replies(outbox, workspaces, lambda: outbox.settings.language)
+        self.replies = Replies(outbox, workspaces)
 
     async def place(self, run_id: str, session_key: str) -> RunPlace | None:
         """Return the place of a run, or None if it has none, such as an automation's."""

@@ -131,7 +131,6 @@ def close(connection: SqlConnection, id: str, state: str, reason: str | None = N
 def close_run(connection: SqlConnection, run_id: str) -> None:
     """Set the state of all messages that a run answered."""
     connection.execute("UPDATE inbox SET state = 'done' WHERE run_id = ? AND state = 'queued'", (run_id,))
-    group_history.forget(connection, run_id)
 
 
 def join(connection: SqlConnection, run_id: str, rows: Iterable[MessageRow], reason: str | None = None) -> None:

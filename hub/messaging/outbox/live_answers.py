@@ -125,7 +125,6 @@ class LiveAnswers:
         outbox: Sends the messages.
         replies: Writes what is sent.
         may_send: Whether anything of a session is sent to a chat.
-        language: The language of the home.
     """
 
     def __init__(
@@ -134,13 +133,11 @@ class LiveAnswers:
         outbox: Outbox,
         replies: Replies,
         may_send: Callable[[Address, str], bool],
-        language: Callable[[], str],
     ) -> None:
         self._parts = parts
         self._outbox = outbox
         self._replies = replies
         self._may_send = may_send
-        self._language = language
         self._runs: OrderedDict[str, _LiveRun] = OrderedDict()
         parts.bus.listen("run_started", self._started)
         parts.bus.listen("run_delta", self._delta)
@@ -390,7 +387,7 @@ class LiveAnswers:
         wanted = self._chosen(run, "reasoning")
         thoughts = _thoughts(result) if wanted == "on" or (wanted == "stream" and self._draws(run) is None) else ""
         if thoughts:
-            text, target = f"{say('reasoning.title', self._language())}\n{thoughts}", run.target
+            text, target = f"{say('reasoning.title', self._outbox.settings.language)}\n{thoughts}", run.target
             self._outbox.insert(
                 connection, target.address, text, caused_by=target.context.id, session_key=target.session_key
             )
@@ -402,7 +399,14 @@ class LiveAnswers:
         read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         cost = "-" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
         key = f"footer.{level}"
-        return say(key, self._language(), input=read, output=usage.output_tokens, cost=cost, model=result.model or "-")
+        return say(
+            key,
+            self._outbox.settings.language,
+            input=read,
+            output=usage.output_tokens,
+            cost=cost,
+            model=result.model or "-",
+        )
 
     def _tool_finished(self, event: Event) -> None:
         run = self._runs.get(event.data["run_id"])
@@ -420,7 +424,7 @@ class LiveAnswers:
         return self._chosen(run, "verbose") in (level, "full") and self._sends(run)
 
     def _tell(self, run: _LiveRun, event: Event, key: str, **facts: Any) -> None:
-        text = say(key, self._language(), **facts).rstrip()
+        text = say(key, self._outbox.settings.language, **facts).rstrip()
         sending = self._outbox.send(run.target.address, text, event.context, session_key=run.target.session_key)
         self._parts.tasks.spawn(sending, name="send what /verbose asks for")
 

@@ -27,7 +27,7 @@ Trouble = tuple[str, str, str, int, str | None, str | None]
 OPEN_LIMIT = 100
 SENT_LIMIT = 1_000
 """Messages of a chat, counted from the newest, that can be edited, deleted and answered with a button."""
-_OF_CHAT = "channel = ? AND account = ? AND peer = ?"
+OF_CHAT = "channel = ? AND account = ? AND peer = ?"
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
 _KEPT = "source NOT IN ('preview', 'notice')"
@@ -250,12 +250,12 @@ def select_rows(
 
 def open_rows(connection: SqlConnection, chat: ChatKey) -> list[OutboxRow]:
     """Return the first waiting rows of a chat."""
-    return select_rows(connection, f"{_OF_CHAT} AND {_OPEN}", chat, OPEN_LIMIT)
+    return select_rows(connection, f"{OF_CHAT} AND {_OPEN}", chat, OPEN_LIMIT)
 
 
 def is_waiting(connection: SqlConnection, chat: ChatKey) -> bool:
     """Whether a chat has waiting rows."""
-    found = connection.execute(f"SELECT 1 FROM outbox WHERE {_OF_CHAT} AND {_OPEN} LIMIT 1", chat)  # noqa: S608  constants
+    found = connection.execute(f"SELECT 1 FROM outbox WHERE {OF_CHAT} AND {_OPEN} LIMIT 1", chat)  # noqa: S608  constants
     return found.fetchone() is not None
 
 
@@ -309,14 +309,14 @@ def sent_ids(connection: SqlConnection, address: Address) -> set[str]:
 
 def unconfirmed_rows(connection: SqlConnection, address: Address) -> list[OutboxRow]:
     """Return messages that may be visible in a chat although their delivery is uncertain, newest first."""
-    known = f"{_OF_CHAT} AND platform_ids IS NULL"
+    known = f"{OF_CHAT} AND platform_ids IS NULL"
     return select_rows(connection, known, _chat(address), SENT_LIMIT, newest=True)[::-1]
 
 
 def _lately_sent(connection: SqlConnection, address: Address) -> list[tuple[int, list[str]]]:
     """Return position and ids of sent messages of a chat, newest first."""
     rows = connection.execute(
-        f"SELECT position, platform_ids FROM outbox WHERE {_OF_CHAT} AND platform_ids IS NOT NULL"  # noqa: S608  constants
+        f"SELECT position, platform_ids FROM outbox WHERE {OF_CHAT} AND platform_ids IS NOT NULL"  # noqa: S608  constants
         " ORDER BY position DESC LIMIT ?",
         (*_chat(address), SENT_LIMIT),
     ).fetchall()
@@ -354,7 +354,7 @@ def unsure(connection: SqlConnection, chat: ChatKey, since_ms: int) -> list[Outb
 def unnotified_answer(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow | None:
     """Return a chat's last answer that may not have arrived, unless a notice about it exists."""
     (told_ms,) = connection.execute(
-        f"SELECT max(created_ms) FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND NOT ({_LOST})",  # noqa: S608  constants
+        f"SELECT max(created_ms) FROM outbox WHERE {OF_CHAT} AND source = 'notice' AND NOT ({_LOST})",  # noqa: S608  constants
         chat,
     ).fetchone()
     since_ms = max(since_ms, told_ms + 1) if told_ms is not None else since_ms
@@ -364,7 +364,7 @@ def unnotified_answer(connection: SqlConnection, chat: ChatKey, since_ms: int) -
 
 def drop_lost_notices(connection: SqlConnection, chat: ChatKey) -> None:
     """Delete notices to a chat that may not have arrived, since another one replaces them."""
-    connection.execute(f"DELETE FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND {_LOST}", chat)  # noqa: S608  constants
+    connection.execute(f"DELETE FROM outbox WHERE {OF_CHAT} AND source = 'notice' AND {_LOST}", chat)  # noqa: S608  constants
 
 
 def settle_interrupted(connection: SqlConnection) -> None:
@@ -398,7 +398,9 @@ def expire(connection: SqlConnection, before_ms: int, now_ms: int, error: str) -
 
 def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
     """Write state, attempts, time of the next one, and error."""
-    _keep_changed(connection, row)
+    if row.changed:
+        store_content(connection, row)
+        row.changed = False
     connection.execute(
         "UPDATE outbox SET state = ?, attempts = ?, next_ms = ?, updated_ms = ?, error = ? WHERE id = ?",
         (row.state, row.attempts, row.next_ms, now_ms, row.error, row.id),
@@ -407,7 +409,9 @@ def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
 
 def mark_sent(connection: SqlConnection, row: OutboxRow, delivery: Delivery, now_ms: int) -> None:
     """Write that a row was sent, and the platform's ids."""
-    _keep_changed(connection, row)
+    if row.changed:
+        store_content(connection, row)
+        row.changed = False
     connection.execute(
         "UPDATE outbox SET state = 'sent', attempts = ?, platform_ids = ?, updated_ms = ?, error = NULL WHERE id = ?",
         (row.attempts, json.dumps(delivery.platform_ids), now_ms, row.id),
@@ -444,12 +448,6 @@ def drop(connection: SqlConnection, id: str) -> OutboxRow:
         raise Conflict(f"a message that is sent, or is being sent, cannot be dropped; {id} is {row.state}")
     connection.execute("DELETE FROM outbox WHERE id = ?", (id,))
     return row
-
-
-def _keep_changed(connection: SqlConnection, row: OutboxRow) -> None:
-    if row.changed:
-        store_content(connection, row)
-        row.changed = False
 
 
 def _load_row(values: tuple[Any, ...]) -> OutboxRow:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import PurePosixPath
 
@@ -27,6 +27,7 @@ from hub.messaging.outbox.ack import declines, may_decline, without_token
 from hub.messaging.outbox.chunking import close_fence, open_fence
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outbox_rows import (
+    OF_CHAT,
     NewMessage,
     NewText,
     OutboxRow,
@@ -197,10 +198,12 @@ class ReplyTarget(Struct, frozen=True):
     message_id: str | None = None
     footer: str = ""
 
-    @property
-    def reply_to(self) -> str | None:
-        """The default message that an answer replies to: none in a direct conversation."""
-        return self.message_id if self.address.chat_type is not ChatType.DIRECT else None
+    def reply_to(self, parsed: ParsedReply) -> str | None:
+        """Return the message that an answer replies to: the one it names, else none in a direct conversation."""
+        if parsed.reply_to:
+            return parsed.reply_to
+        here = parsed.reply_to_current or self.address.chat_type is not ChatType.DIRECT
+        return self.message_id if here else None
 
 
 class Replies:
@@ -209,13 +212,11 @@ class Replies:
     Args:
         outbox: Sends them.
         workspaces: Have the files that an answer may attach.
-        language: The language of the hub's own sentences.
     """
 
-    def __init__(self, outbox: Outbox, workspaces: Workspaces, language: Callable[[], str]) -> None:
+    def __init__(self, outbox: Outbox, workspaces: Workspaces) -> None:
         self._outbox = outbox
         self._workspaces = workspaces
-        self._language = language
 
     def insert(self, connection: SqlConnection, result: RunResult, target: ReplyTarget) -> list[str]:
         """Write the rows of an answer in the caller's transaction; none for an answer that is not for people."""
@@ -242,13 +243,13 @@ class Replies:
         elif shown is not None and self._can_delete(target.address):
             content.append(Withdrawal(row_id=shown.id))
         if text or media:
-            replying = None if blocks else _reply_to(parsed, target)
+            replying = None if blocks else target.reply_to(parsed)
             made = NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying, derived=result.tainted)
             content.append(made)
         return [id for each in content for id in self._insert(connection, each, target, result.run_id)]
 
     def _notices(self, result: RunResult) -> list[str]:
-        language = self._language()
+        language = self._outbox.settings.language
         return [notice_text(each, language) for each in result.notices]
 
     def insert_block(
@@ -280,7 +281,7 @@ class Replies:
         message = NewMessage(
             text if blocks else self.with_prefix(text, model, target),
             silent=so_far.silent,
-            reply_to=None if blocks else _reply_to(so_far, target),
+            reply_to=None if blocks else target.reply_to(so_far),
             covers=len(said),
             digest=digest(said),
         )
@@ -293,7 +294,7 @@ class Replies:
         known = _preview(self._rows(connection, run_id, target))
         if known is not None:
             return [known.id]
-        message = NewMessage(so_far.text or "", silent=so_far.silent, reply_to=_reply_to(so_far, target))
+        message = NewMessage(so_far.text or "", silent=so_far.silent, reply_to=target.reply_to(so_far))
         return self._insert(connection, message, target, run_id, RowSource.PREVIEW)[:1]
 
     def _insert(
@@ -319,11 +320,11 @@ class Replies:
     def _rows(self, connection: SqlConnection, run_id: str, target: ReplyTarget) -> list[OutboxRow]:
         """Return the rows of a run in the chat that it answers."""
         chat = (target.address.channel, target.address.account, target.address.peer)
-        return [row for row in select_rows(connection, "run_id = ?", (run_id,), ROWS_LIMIT) if row.chat == chat]
+        return select_rows(connection, f"run_id = ? AND {OF_CHAT}", (run_id, *chat), ROWS_LIMIT)
 
     def _text(self, result: RunResult, parsed: ParsedReply, rows: list[OutboxRow]) -> str | None:
         """Return the rest of the text: empty for attachments alone, None for nothing at all."""
-        language = self._language()
+        language = self._outbox.settings.language
         left = (rest_of(parsed.text or "", _covered(rows)) if rows else parsed.text or "").strip()
         error = result.error or {}
         nothing = parsed.text == "" and not parsed.media and error.get("code", EMPTY) == EMPTY
@@ -347,7 +348,7 @@ class Replies:
         for path in parsed.media:
             found = self.attachment(path, target, voice=parsed.voice)
             if found is None:
-                lines.append(say("media.gone", self._language(), name=PurePosixPath(path).name))
+                lines.append(say("media.gone", self._outbox.settings.language, name=PurePosixPath(path).name))
             else:
                 media.append(found)
         return tuple(media), lines
@@ -391,10 +392,6 @@ class Replies:
     def _can_delete(self, address: Address) -> bool:
         attached = self._outbox.channels.get(address.channel, address.account)
         return attached is not None and Capability.DELETE in attached.capabilities
-
-
-def _reply_to(parsed: ParsedReply, target: ReplyTarget) -> str | None:
-    return parsed.reply_to or (target.message_id if parsed.reply_to_current else target.reply_to)
 
 
 def _covered(rows: Iterable[OutboxRow]) -> list[tuple[int, str]]:

@@ -127,14 +127,15 @@ class OutboxSender:
 
         In the transaction and thread of who writes it; `wake` then sends it.
         """
-        attached = self._channels.get(*row.chat[:2])
+        attached = self._channels.get(row.address.channel, row.address.account)
         if attached is None or attached.channel.limits.idempotent or isinstance(row.outgoing, REPEATABLE):
             return False
         if self.hooks is not None and MessageSending.hook in self.hooks.wanted:
             return False
-        if row.next_ms > row.created_ms or row.run_id in self._shown or outbox_rows.is_waiting(connection, row.chat):
+        chat = row.chat
+        if row.next_ms > row.created_ms or row.run_id in self._shown or outbox_rows.is_waiting(connection, chat):
             return False
-        self._begun[row.chat] = row
+        self._begun[chat] = row
         if len(self._begun) > BEGUN_LIMIT:
             del self._begun[next(iter(self._begun))]
         return True

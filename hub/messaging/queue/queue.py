@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from hub.agent.run_request import RunOutcome, SteeredMessage, Steering
 from hub.agent.runner import AgentRunner
+from hub.agent.taint.authorship import is_room
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError
 from hub.core.ids import new_id
@@ -32,7 +33,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy
 from hub.messaging.queue.queue_recovery import resumable
-from hub.messaging.queue.turn import Turn, TurnRequests
+from hub.messaging.queue.turn import Turn, TurnRequests, queued_request
 from hub.messaging.queue.typing_indicator import TypingIndicators
 from hub.messaging.queue.waiting import (
     Conversation,
@@ -120,7 +121,7 @@ class MessageQueue:
         fresh = WaitingMessage(new_id(), chosen or new_id(), message, accepted.context, int(self._clock.time() * 1000))
         facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
         row = InboxRow(*facts, accepted.part)
-        queued = Turn(session_key, (fresh,)).queued_request()
+        queued = queued_request(session_key, fresh)
         if self._early is not None:
             self._early.add(fresh.row_id)
 
@@ -130,7 +131,8 @@ class MessageQueue:
                 if chosen and connection.execute("SELECT 1 FROM runs WHERE id = ?", (chosen,)).fetchone():
                     raise Conflict(f"there is a run {chosen!r:.100} already; choose another key for this message")
                 self._runner.insert_queued(connection, queued)
-                fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
+                if is_room(session_key):
+                    fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
             return known
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.
@@ -243,8 +245,11 @@ class MessageQueue:
         if found is None:
             self._wake_in(session_key, min((each.due for each in waiting if not each.dropped), default=now) - now)
             return
-        gone = {each.row_id for each in (*found.messages, *found.superseded)}
-        self._waiting[session_key] = [each for each in waiting if each.row_id not in gone]
+        gone = (*found.messages, *found.superseded)
+        if len(gone) == len(waiting):
+            del self._waiting[session_key]
+        else:
+            self._waiting[session_key] = [each for each in waiting if each not in gone]
         self._start(Turn(session_key, found.messages, found.superseded, begun=len(gone) == 1))
 
     def _start(self, turn: Turn) -> None:
@@ -305,9 +310,9 @@ class MessageQueue:
                 waker.cancel()
         conversation = conversation_of(address)
         running = self._running.get(session_key, ())
-        if not self._here(session_key, conversation) and all(
-            conversation_of(turn.address) != conversation for turn in running
-        ):
+        if session_key in self._waiting and self._here(session_key, conversation):
+            return
+        if not running or all(conversation_of(turn.address) != conversation for turn in running):
             self._typing.hide(address)
 
     def _wake_in(self, session_key: str, seconds: float) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hub.agent.conversation.conversation import harmless_name
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
+from hub.agent.taint.authorship import is_room
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
@@ -23,6 +24,7 @@ from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.outbox.live_answers import LiveAnswers
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
+from hub.messaging.queue import group_history
 from hub.messaging.queue.group_history import is_outside, overheard_text
 from hub.messaging.queue.waiting import (
     Conversation,
@@ -41,6 +43,7 @@ BY_HUB = "by_hub"
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
+NOTHING = Message(Role.USER, ())
 _MEDIA = attrgetter("message.media")
 _PART = re.compile(r"^---\nQueued #\d+ \((?:from .*, )?message_id: .*\)$\n?", re.MULTILINE)
 
@@ -87,21 +90,10 @@ class Turn:
     @property
     def joined_messages(self) -> list[tuple[str, WaitingMessage]]:
         """The client-named runs whose messages this turn answers too, with those messages."""
+        if len(self.messages) == 1 and not self.steered:
+            return []
         answered = (*self.messages, *self.steered)
         return [(run_id, each) for each in answered if (run_id := own_run(each.message)) not in (None, self.run_id)]
-
-    def queued_request(self) -> RunRequest:
-        """Return the run as far as its row tells."""
-        first, nothing = self.first, Message(Role.USER, ())
-        return RunRequest(
-            run_id=first.run_id,
-            agent_id=self.agent_id,
-            session_key=self.session_key,
-            message=nothing,
-            context=first.context,
-            inbox_id=first.row_id,
-            kind="message",
-        )
 
 
 class TurnRequests:
@@ -118,8 +110,8 @@ class TurnRequests:
         self._router = router
         self._outbox = outbox
         self._media = media
-        self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
-        self._live = LiveAnswers(parts, outbox, self._replies, router.may_reply, lambda: router.settings.language)
+        self._replies = Replies(outbox, media.workspaces)
+        self._live = LiveAnswers(parts, outbox, self._replies, router.may_reply)
 
     def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
         """Return the run request of a turn.
@@ -189,7 +181,7 @@ class TurnRequests:
                 own = waiting_message(row)
                 own.run_id = own_run(own.message) or new_id()
                 inbox_rows.part(connection, own.row_id, own.run_id)
-                insert(connection, Turn(row.session_key or "", (own,)).queued_request())
+                insert(connection, queued_request(row.session_key or "", own))
         text = say("run.interrupted", self._router.settings.language)
         told: dict[tuple[str, Conversation], Address] = {}
         for each in inbox_rows.interrupted_messages(connection, run_id=run_id):
@@ -228,11 +220,27 @@ class TurnRequests:
             footer = self._live.end(connection, result, may_send=may_send)
             turn.written = ()
             inbox_rows.close_run(connection, turn.run_id)
-            inbox_rows.end_joined(connection, [run_id for run_id, _ in turn.joined_messages], turn.run_id)
+            if is_room(turn.session_key):
+                group_history.forget(connection, turn.run_id)
+            if joined := turn.joined_messages:
+                inbox_rows.end_joined(connection, [run_id for run_id, _ in joined], turn.run_id)
             if may_send:
                 turn.written = self._replies.insert(connection, result, replace(target, footer=footer))
 
         return end
+
+
+def queued_request(session_key: str, first: WaitingMessage) -> RunRequest:
+    """Return the run of a message as far as its row tells."""
+    return RunRequest(
+        run_id=first.run_id,
+        agent_id=SessionKey.parse(session_key).agent,
+        session_key=session_key,
+        message=NOTHING,
+        context=first.context,
+        inbox_id=first.row_id,
+        kind="message",
+    )
 
 
 class TurnContent(Struct, frozen=True):

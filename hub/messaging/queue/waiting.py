@@ -177,6 +177,9 @@ def next_turn(
         rules: Returns the rules of a message: those of its conversation, unless it brings its own.
         now: On the monotonic clock.
     """
+    if len(waiting) == 1:
+        only = waiting[0]
+        return NextTurn((only,)) if not only.dropped and only.due <= now else None
     seen: set[Conversation] = set()
     for first in waiting:
         conversation = first.conversation
