@@ -57,6 +57,11 @@ class ManualClock(Clock):
     def monotonic(self) -> float:
         return self._monotonic
 
+    @property
+    def sleepers(self) -> int:
+        """How many wait for it."""
+        return sum(not waiter.done() for *_, waiter in self._waiting)
+
     async def sleep(self, seconds: float) -> None:
         if seconds <= 0:
             await asyncio.sleep(0)
