@@ -29,8 +29,8 @@ NODES_SCHEMA = Schema(
                 Optional("deny", description="Never, whatever else says so."): _COMMANDS,
                 Optional(
                     "unasked",
-                    description="What an agent may ask of nodes without your yes, unless words from outside are in the "
-                    "conversation.",
+                    description="What an agent may ask of nodes without your yes, unless text that others wrote is in "
+                    "the conversation.",
                 ): _COMMANDS,
             }
         ),

@@ -101,7 +101,7 @@ class NodesTool:
         if action in LOOKS:
             return None
         if authority.tainted:
-            return phrase("words from outside are in this conversation, and may be what it is about")
+            return phrase("text that others wrote is in this conversation, and may be what it is about")
         command = COMMANDS.get(str(action), arguments.get("command", ""))
         if action == "notify" or matches(self._nodes.surfaces.rules.unasked, command):
             return None

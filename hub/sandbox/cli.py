@@ -18,7 +18,7 @@ from hub.cli.verbs import Answer, verb
 BUILD_LIMIT_S = 1_800.0
 _WHO = {
     "ownerMain": "an owner, in the main conversation",
-    "ownerMainWithWordsFromOutside": "the same, with words from outside in it",
+    "ownerMainWithWordsFromOutside": "the same, with text that others wrote in it",
     "ownerElsewhere": "an owner, elsewhere",
     "others": "everybody else",
 }

@@ -84,7 +84,11 @@ class Sandboxes:
         """
         settings, authority = self._settings(call.agent_id), call.context.authority
         if settings.mode == "off" and settings.must(authority):
-            why = "words from outside are in this conversation" if authority.tainted else "the owner did not ask for it"
+            why = (
+                "text that others wrote is in this conversation"
+                if authority.tainted
+                else "the owner did not ask for it"
+            )
             raise Forbidden(f"programs must run in a sandbox here ({why}), and agents[].sandbox.mode is off")
         if not settings.must(authority) and not settings.by_mode(call.session_key, authority):
             return None

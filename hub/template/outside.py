@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_NOTE: ContextVar[Callable[[], None] | None] = ContextVar("note of words from outside", default=None)
+_NOTE: ContextVar[Callable[[], None] | None] = ContextVar("note of text that others wrote", default=None)
 
 
 def note_outside() -> None:

@@ -18,7 +18,7 @@ def refuse_to_answer(context: Context) -> None:
     """
     authority = context.authority
     if authority.tainted:
-        raise Forbidden("words from outside are in this conversation; it cannot answer an approval")
+        raise Forbidden("text that others wrote is in this conversation; it cannot answer an approval")
     if not authority.has(SCOPE) or (authority.principal.startswith("peer:") and not authority.owner):
         raise Forbidden("only an owner of this home can answer an approval", details={"missingScope": SCOPE})
     _refuse_programs(context)

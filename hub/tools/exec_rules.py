@@ -30,7 +30,7 @@ EXEC_KEYS = {
     Optional(
         "mode",
         description="deny: no commands; allowlist: only allowed ones; ask: all others after the owner's yes; full: all "
-        "of an owner, unless words from outside are in the conversation.",
+        "of an owner, unless text that others wrote is in the conversation.",
     ): In(MODES),
     Optional(
         "allow",
@@ -43,7 +43,7 @@ EXEC_KEYS = {
     Optional(
         "trust_output",
         description="Whether what commands print counts as this home's own words. Otherwise the conversation counts as "
-        "having words from outside, and its next command does not run on the hub's machine.",
+        "having text that others wrote, and its next command does not run on the hub's machine.",
     ): boolean,
     Optional(
         "reader",

@@ -140,7 +140,7 @@ def explain_tool(
         yield LayerVerdict(
             "tools.tainted",
             rules.tainted.permits(tool.name, tool.group),
-            f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)",
+            f"{tool.name} is switched off while text that others wrote is in this conversation (tools.tainted)",
         )
 
 
@@ -159,7 +159,7 @@ def needs_approval(
         return reason
     if authority.tainted and secrets:
         return phrase(
-            "words from outside are in this conversation, and {tool} is given {secrets}",
+            "text that others wrote is in this conversation, and {tool} is given {secrets}",
             tool=tool.name,
             secrets=sorted(secrets),
         )
@@ -167,7 +167,7 @@ def needs_approval(
         return None
     if not authority.tainted or (tool.annotations.read_only and not tool.annotations.egress):
         return None
-    return phrase("words from outside are in this conversation, and {tool} may do what they say", tool=tool.name)
+    return phrase("text that others wrote is in this conversation, and {tool} may do what it says", tool=tool.name)
 
 
 def _standing_layers(

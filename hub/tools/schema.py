@@ -66,7 +66,7 @@ TOOLS_SCHEMA = Schema(
         Optional(
             "tainted",
             default=dict,
-            description="Narrower rules while words from outside are in a session, beside the built-in ones.",
+            description="Narrower rules while text that others wrote is in a session, beside the built-in ones.",
         ): {
             Optional("allow", description="Only these: names, or group:<group>."): _names,
             Optional("deny", default=list, description="Not these: names, or group:<group>."): _names,

@@ -71,7 +71,7 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     url = str(parse_url(arguments["url"]))
     if not authority.tainted:
         return None
-    return phrase("words from outside are in this conversation, and it fetches {url}", url=url)
+    return phrase("text that others wrote is in this conversation, and it fetches {url}", url=url)
 
 
 def names(text: str, url: str) -> bool:

@@ -174,11 +174,11 @@ async def test_the_question_speaks_the_language_of_the_home(desk: Desk) -> None:
     desk.post.settings = replace(desk.post.settings, language="zh-CN")
     await desk.post.said("hello")
     await desk.post.until(lambda: len(desk.post.pigeons.sent) == 1)
-    fetches = phrase("words from outside are in this conversation, and it fetches {url}", url="http://a/\u202eb")
+    fetches = phrase("text that others wrote is in this conversation, and it fetches {url}", url="http://a/\u202eb")
 
     await desk.asked("agent:main:main", phrase("The assistant does not do this without you: {reason}.", reason=fetches))
     await desk.post.until(lambda: len(desk.post.pigeons.sent) == 2)
 
     told = desk.post.pigeons.texts()[1]
     assert "工具 send 需要您的批准。" in told
-    assert "未经您同意，助手不会这样做：此对话中有来自外部的内容，而它要获取 http://a/\\u202eb。" in told
+    assert "未经您同意，助手不会这样做：此对话中有他人写的内容，而它要获取 http://a/\\u202eb。" in told

@@ -115,7 +115,7 @@ async def test_a_webhook_chooses_neither_agent_nor_session(
         trace = (await ended(house, id))[0]
 
         assert trace["outcome"] == "failed"
-        assert "words from outside" in trace["error"]
+        assert "text that others wrote" in trace["error"]
     assert openai_server.requests() == []
 
 

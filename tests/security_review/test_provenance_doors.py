@@ -223,7 +223,7 @@ DOORS: Mapping[str, Door] = {
     ),
     "platform, stranger": Door(on_the_platform("platform:user:9"), of("peer:"), "inbound InboundMessage"),
     "button, owner": Door(pressed(derived=False), OWNER, "inbound ButtonPressed"),
-    "button with words from outside": Door(pressed(derived=True), of("owner", derived=True), "inbound ButtonPressed"),
+    "button, after others' text": Door(pressed(derived=True), of("owner", derived=True), "inbound ButtonPressed"),
     "group, stranger": Door(on_the_platform("platform:user:9", "-100"), of("peer:"), "inbound InboundMessage"),
     "tool, our file": Door(used("read", path="notes.txt"), of("read", trusted=True), "tool read"),
     "tool, file from outside": Door(used("read", outside=True, path="notes.txt"), of("read"), "tool read"),
@@ -231,7 +231,7 @@ DOORS: Mapping[str, Door] = {
     "integration's tool": Door(integrated(open_world=False), of("gnome", trusted=True), "tool of an integration"),
     "integration's tool beyond home": Door(integrated(open_world=True), of("gnome"), "tool of an integration"),
     "model": Door(answered(outside=False), of("model", trusted=True), "model"),
-    "model, after words from outside": Door(answered(outside=True), of("model", derived=True), "model"),
+    "model, after text that others wrote": Door(answered(outside=True), of("model", derived=True), "model"),
 }
 
 

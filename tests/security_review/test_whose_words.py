@@ -130,7 +130,7 @@ async def test_what_the_owner_writes_is_remembered_unasked_and_nothing_else(
     assert kept.text.startswith("remembered in memory/")
     notes = "".join(path.read_text() for path in (house.workspace / "memory").glob("*.md"))
     assert written in notes
-    assert "words from outside" not in notes
+    assert "text that others wrote" not in notes
     for refused in (later, others):
         message = last_result(refused, "remember").message
         assert message is not None

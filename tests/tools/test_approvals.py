@@ -258,7 +258,7 @@ async def test_a_row_that_cannot_be_read_waits_for_nothing(office: Office) -> No
         (Authority("peer:telegram:user:2", "kid"), "a person who is no owner"),
         (OWNER_IN_CHAT.narrow(owner=False), "an owner in a group"),
         (OWNER.narrow(scopes=frozenset({"operator.write"})), "an owner without the scope"),
-        (OWNER.narrow(tainted=True), "words from outside"),
+        (OWNER.narrow(tainted=True), "text that others wrote"),
         (Authority("token:read", None, frozenset({"operator.write", "operator.read"})), "a token without the scope"),
         (SYSTEM, "the hub itself"),
     ],

@@ -394,7 +394,7 @@ MEMORY_FACTS = {
     "rss_bytes": "Memory of the index worker",
     "changes": "Changes that are kept",
 }
-MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
+MEMORY_TRUST = {"yes": "From this home", "no": "Written by others"}
 MEMORY_TOLD = {
     "added": "Remembered.",
     "known": "Already remembered.",

@@ -127,7 +127,7 @@ PRIVACY = (
             SettingField(
                 ("exec", "mode"),
                 phrase("When an agent wants to run a command"),
-                phrase("Words from outside never run a command unasked."),
+                phrase("Text that others wrote never runs a command unasked."),
                 options=(
                     ("ask", phrase("Ask me")),
                     ("allowlist", phrase("Only allowed ones")),

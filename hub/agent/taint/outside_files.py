@@ -78,7 +78,7 @@ class OutsideFiles:
             marks = self._of(agent_id)
             if marks.count + len(wanted) > MARKS_LIMIT:
                 raise LimitExceeded(
-                    f"{MARKS_LIMIT} files with words from outside were written in this workspace; "
+                    f"{MARKS_LIMIT} files with text that others wrote were written in this workspace; "
                     "the owner must remove some first"
                 )
             file = self._file(agent_id)

@@ -92,7 +92,7 @@ class Tidy:
         """
         authority = request.context.authority
         if authority.tainted:
-            raise Forbidden("memory.tidy: words from outside are in this run; they may not decide what is kept")
+            raise Forbidden("memory.tidy: text that others wrote is in this run; it may not decide what is kept")
         own = own_scope(authority)
         if own == NOBODY:
             raise Forbidden("memory.tidy: the caller is not a person of this home, so there is no memory to tidy")

@@ -290,7 +290,7 @@ def _prompt_file(root: Root, name: str, size: int, chars: int) -> PromptFile | N
     except (OSError, PathRefused) as error:
         return PromptFile(name, "", note=f"cannot be read: {error}")
     if name.startswith((CURATED, f"{FOLDER}/")) and holds_outside_words(text):
-        return PromptFile(name, "", note="holds words from outside and is not shown here; memory_get reads it")
+        return PromptFile(name, "", note="holds text that others wrote and is not shown here; memory_get reads it")
     if not text.strip() and size <= limit:
         return None
     return PromptFile(name, text[:chars], max(len(text), size if size > limit else 0))

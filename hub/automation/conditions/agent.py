@@ -157,7 +157,7 @@ KIND = ConditionKind(
     "agent",
     {
         Required("question", description="What the model is asked."): template,
-        Optional("data", description="Text the question is about; it is quoted as words from outside."): dynamic_text,
+        Optional("data", description="What it is about; it is quoted as text that others wrote."): dynamic_text,
         Optional("answer", description="yes_no, choice or score; choice when there are choices."): In(
             [YES_NO, CHOICE, SCORE]
         ),

@@ -263,7 +263,7 @@ class ScheduleService:
     def _refuse_tainted(self, asker: Asker) -> None:
         if asker.context.authority.tainted and not asker.approved:
             raise Forbidden(
-                "words from outside are in this conversation, so scheduling from it needs the owner's approval"
+                "text that others wrote is in this conversation, so scheduling from it needs the owner's approval"
             )
 
     async def _bounded(

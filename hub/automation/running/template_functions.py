@@ -84,7 +84,7 @@ class TemplateFunctions:
         )
         if holds_outside_words(text):
             raise Forbidden(
-                f"{str(path)[:200]} holds words from outside, which a template does not read; "
+                f"{str(path)[:200]} holds text that others wrote, which a template does not read; "
                 "call the service memory.get with a response_variable instead"
             )
         return text

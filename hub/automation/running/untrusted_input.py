@@ -31,7 +31,7 @@ def refuse_chosen_service(step: Mapping[str, Any], run: StepRun, name: str) -> N
         return
     if not written.startswith(f"{name.partition('.')[0]}."):
         raise Forbidden(
-            f"words from outside are in this run, so they may not choose the service {name}; write its domain out, "
+            f"text that others wrote is in this run, so it may not choose the service {name}; write its domain out, "
             "as in light.{{ … }}"
         )
 
@@ -50,7 +50,7 @@ def refuse_choices(step: Mapping[str, Any], run: StepRun, data: Mapping[str, Any
         if key == "session" and data[key] is not None and data[key] == _conversation(run):
             continue
         raise Forbidden(
-            f"words from outside are in this run, so they may not choose its {key}; write it out instead of a template"
+            f"text that others wrote is in this run, so it may not choose its {key}; write it out instead of a template"
         )
 
 

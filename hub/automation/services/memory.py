@@ -115,7 +115,7 @@ class MemoryServices:
         authority, data = call.context.authority, call.data
         if authority.tainted and (data["shared"] or "replaces" in data):
             raise Forbidden(
-                "memory.add: words from outside are in this run; they may decide neither what is struck nor "
+                "memory.add: text that others wrote is in this run; it may decide neither what is struck nor "
                 "what is shared"
             )
         agent_id = self._agent(call)
@@ -148,7 +148,7 @@ class MemoryServices:
     async def _forget(self, call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
         if call.context.authority.tainted:
-            raise Forbidden("memory.forget: words from outside are in this run; they may not decide what is forgotten")
+            raise Forbidden("memory.forget: text that others wrote is in this run; it may not decide what is forgotten")
         what = Forget(data.get("query"), data.get("session"), data.get("person"))
         if what == Forget():
             raise InvalidRequest("memory.forget: expected query, session or person")

@@ -49,7 +49,7 @@ def list_(client: HubClient, agent: str | None) -> Answer:
     show_default=True,
     help="For whom.",
 )
-@click.option("--tainted", is_flag=True, help="As while words from outside are in the session.")
+@click.option("--tainted", is_flag=True, help="As while text that others wrote is in the session.")
 def explain(client: HubClient, name: str, session: str | None, somebody: str, tainted: bool) -> Answer:
     """Say whether the tool NAME may be used, and what each rule says.
 

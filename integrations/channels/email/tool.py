@@ -121,7 +121,7 @@ class MailTool:
         to, what = str(arguments.get("to")), f"{arguments.get('subject')}: {arguments.get('text')}"
         if authority.tainted:
             return phrase(
-                "it sends a mail to {to}, and words from outside are in this conversation: {mail}", to=to, mail=what
+                "it sends a mail to {to}, and text that others wrote is in this conversation: {mail}", to=to, mail=what
             )
         if to.lower() not in self._recipients:
             return phrase(

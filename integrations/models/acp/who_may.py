@@ -47,7 +47,7 @@ def _refusal(context: Context, key: str) -> str | None:
     if not authority.owner:
         return "Only an owner of this home may ask it; choose another model for this conversation."
     if authority.tainted:
-        return "Words from outside are in this message, so it is not given to it; say it in your own words."
+        return "Text that others wrote is in this message, so it is not given to it; say it in your own words."
     if context.parent_id is not None or context.chain or authority.principal == SYSTEM.principal:
         return "Only an owner in person may ask it: no automation, no subagent and no other agent."
     if authority.tool_policies:

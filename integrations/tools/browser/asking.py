@@ -48,23 +48,24 @@ class BrowserQuestions:
         match arguments["action"]:
             case "open" | "navigate" if "url" in arguments:
                 url = arguments["url"][:SHOWN_LIMIT]
-                return phrase("it opens {url}, and words from outside are in this conversation", url=url)
+                return phrase("it opens {url}, and text that others wrote is in this conversation", url=url)
             case "cookies" if arguments["clear"]:
                 name = self._service.profile(arguments.get("profile")).name
                 return phrase(
-                    "it deletes the cookies of the profile {profile}, and words from outside are in this conversation",
+                    "it deletes the cookies of the profile {profile}, and text that others wrote is in this "
+                    "conversation",
                     profile=name,
                 )
             case "dialog" if arguments["accept"]:
-                return phrase("it answers a question of the page, and words from outside are in this conversation")
+                return phrase("it answers a question of the page, and text that others wrote is in this conversation")
             case "emulate":
                 return phrase(
-                    "it changes how the browser appears to the page, and words from outside are in this conversation"
+                    "it changes how the browser appears to the page, and text that others wrote is in this conversation"
                 )
             case "act" if _acts(arguments):
                 return phrase(
-                    "it acts on a web page, and words from outside are in this conversation; with a yes it may follow "
-                    "links within that host until it has answered"
+                    "it acts on a web page, and text that others wrote is in this conversation; with a yes it may "
+                    "follow links within that host until it has answered"
                 )
         return None
 

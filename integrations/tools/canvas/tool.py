@@ -212,8 +212,8 @@ def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     if not authority.tainted or (arguments.get("action") in WITHIN and "node" not in arguments):
         return None
     if arguments.get("action") == "eval":
-        return phrase("it runs JavaScript in a page, and words from outside are in this conversation")
-    return phrase("words from outside are in this conversation, and may be what it shows")
+        return phrase("it runs JavaScript in a page, and text that others wrote is in this conversation")
+    return phrase("text that others wrote is in this conversation, and may be what it shows")
 
 
 def _need(call: ToolCall, name: str) -> str:

@@ -62,7 +62,7 @@ def approval_to_patch(arguments: Mapping[str, Any], authority: Authority) -> str
 def _reason(authority: Authority) -> str | None:
     if authority.owner and not authority.tainted:
         return None
-    outside, other = phrase("words from outside are in this conversation"), phrase("the owner did not ask for it")
+    outside, other = phrase("text that others wrote is in this conversation"), phrase("the owner did not ask for it")
     who = outside if authority.tainted else other
     return phrase("{who}, and only text and data below {inbox}/ are written then without asking", who=who, inbox=INBOX)
 

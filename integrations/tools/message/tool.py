@@ -67,9 +67,9 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     if elsewhere and (authority.tainted or not authority.owner):
         return phrase("it sends to another chat: {where}", where=", ".join(elsewhere))
     if authority.tainted and arguments["action"] == "delete":
-        return phrase("it deletes a message, and words from outside are in this conversation")
+        return phrase("it deletes a message, and text that others wrote is in this conversation")
     if authority.tainted and arguments.get("media"):
-        return phrase("it sends {files}, and words from outside are in this conversation", files=arguments["media"])
+        return phrase("it sends {files}, and text that others wrote is in this conversation", files=arguments["media"])
     return None
 
 

@@ -129,7 +129,7 @@ class DelegationTools:
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why the owner has to approve a call: a subagent's task may hold words from outside."""
     if authority.tainted and arguments.get("action", "kill") != "list":
-        return phrase("it stops or steers a subagent, and words from outside are in this conversation")
+        return phrase("it stops or steers a subagent, and text that others wrote is in this conversation")
     return None
 
 

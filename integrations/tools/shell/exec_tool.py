@@ -355,7 +355,7 @@ class ExecTool:
         moved = where == "sandbox" and call.arguments["host"] == "auto"
         if not moved or settings.describe(call.session_key, authority):
             return ""
-        return "\n[in a sandbox, because words from outside are in this conversation]"
+        return "\n[in a sandbox, because text that others wrote is in this conversation]"
 
     async def _show_until_end(self, call: ToolCall, running: RunningCommand) -> None:
         shown = -UPDATE_S
@@ -375,7 +375,7 @@ def refuse_on_hub(call: ToolCall) -> None:
     """
     authority = call.context.authority
     if not authority.owner or authority.tainted:
-        raise Forbidden("only an owner's command runs outside a sandbox, and none after words from outside")
+        raise Forbidden("only an owner's command runs outside a sandbox, and none after text that others wrote")
 
 
 def place_of(

@@ -96,6 +96,6 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     if not authority.tainted:
         return None
     return phrase(
-        "words from outside are in this conversation, and it searches the web for {query}",
+        "text that others wrote is in this conversation, and it searches the web for {query}",
         query=repr(arguments.get("query")),
     )

@@ -37,7 +37,9 @@ def test_it_holds_identity_rules_and_files_in_order() -> None:
     prompt = ada(files=(file("AGENTS.md", "house rules"), file("SOUL.md", "be kind")))
 
     assert prompt.startswith("You are Ada,")
-    places = [prompt.index(part) for part in ("## How you work", "## Words from outside", "### AGENTS.md", "be kind")]
+    places = [
+        prompt.index(part) for part in ("## How you work", "## Text that others wrote", "### AGENTS.md", "be kind")
+    ]
     assert places == sorted(places)
     assert prompt.endswith("be kind")
 

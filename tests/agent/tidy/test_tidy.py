@@ -140,7 +140,7 @@ async def test_where_there_is_nothing_nothing_is_done(house: TidyHouse) -> None:
 async def test_words_from_outside_do_not_choose_what_lasts(house: TidyHouse) -> None:
     a_mess(house)
 
-    with pytest.raises(Forbidden, match="words from outside"):
+    with pytest.raises(Forbidden, match="text that others wrote"):
         await house.tidy(house.people.owner_authority().narrow(tainted=True))
 
     assert await house.changes() == []

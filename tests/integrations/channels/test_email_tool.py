@@ -94,7 +94,7 @@ async def test_a_mail_to_somebody_new_asks_and_under_words_from_outside_each_one
     assert [each["Bcc"] for each in letters.rig.smtp.mails] == [None] * 2
     assert len(letters.asks) == 3
     assert "sends a mail to ada@ada.test, to whom you have not let any be sent before" in letters.asks[0]
-    assert "words from outside are in this conversation" in letters.asks[2]
+    assert "text that others wrote is in this conversation" in letters.asks[2]
     assert all("It is fine." in each for each in letters.asks)
 
 

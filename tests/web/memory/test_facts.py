@@ -37,7 +37,7 @@ async def test_a_fact_is_a_row_with_its_kind_person_day_and_conversation(plain: 
     boiler = " ".join(plain.having(ROWS, "The boiler was serviced").get_text(" ").split())
 
     assert "Fact from Me Main conversation 12 May" in boiler
-    assert "from outside" in plain.having(ROWS, "shop closes").get_text()
+    assert "written by others" in plain.having(ROWS, "shop closes").get_text()
     assert [each for each in plain.texts(ROWS) if "bakery" in each] == []
 
 

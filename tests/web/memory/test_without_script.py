@@ -60,7 +60,7 @@ async def test_a_file_is_read_with_where_its_entries_came_from(plain: PlainBrows
         "/chat?session=agent%3Amain%3Amain"
     ]
     assert "No longer true." in plain.having("article", "bakery").get_text()
-    assert "from outside" in plain.having("article", "shop closes").get_text()
+    assert "written by others" in plain.having("article", "shop closes").get_text()
     assert "by hand" in plain.having("article", "绿茶").get_text()
     assert "_fact" not in plain.text()
 
@@ -70,7 +70,7 @@ async def test_what_was_brought_in_says_so(plain: PlainBrowser) -> None:
 
     origin = plain.region("Where it comes from").get_text()
     assert "openclaw" in origin
-    assert "from outside" in origin
+    assert "written by others" in origin
 
 
 async def test_what_is_no_text_is_told_before_it_is_lost(plain: PlainBrowser) -> None:

@@ -22,7 +22,7 @@ OWNER = Authority("owner", person="me", owner=True)
     [
         (Authority("peer:telegram:user:7", person="anna"), "Only an owner of this home"),
         (Authority("token:3"), "Only an owner of this home"),
-        (OWNER.narrow(tainted=True), "Words from outside"),
+        (OWNER.narrow(tainted=True), "Text that others wrote"),
         (SYSTEM, "in person"),
         (OWNER.narrow(policy=ToolPolicy(deny=frozenset({"write"}))), "restricted"),
     ],

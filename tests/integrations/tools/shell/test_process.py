@@ -124,7 +124,7 @@ async def test_what_is_written_to_a_command_on_the_hub_is_asked_about_and_never_
     assert approval.details["input"] == "touch made\n"
     await bench.answer(approval, False)
 
-    assert "words from outside" in tainted.output
+    assert "text that others wrote" in tainted.output
     assert (await asked).is_error
     await command.process.kill()
     assert not (bench.workspace / "made").exists()
