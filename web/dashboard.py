@@ -144,6 +144,7 @@ class Dashboard:
             *home_routes.keep_true(hub.bus, self._live, self._home_pulse, self._home),
             *(hub.bus.listen(name, self._asked) for name in ASKED),
             *(hub.bus.listen(name, self._sent) for name in (*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED)),
+            hub.bus.listen(EVENT_REPAIRS_CHANGED, lambda event: self._live.changed("waiting")),
             *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
         ]
 
@@ -170,7 +171,8 @@ class Dashboard:
         ]
         if self._live_chat is None:
             return routes
-        waiting = WaitingCount(renderer, self._client, lambda: len(self._approvals.pending()))
+        others = lambda: len(self._approvals.pending()) + len(self._current_repairs())  # noqa: E731
+        waiting = WaitingCount(renderer, self._client, others)
         renderer.waiting = waiting.of
         self._live.add_topic("waiting", waiting.state, ADMIN)
         self._live.add_topic("pairing", self._pairing.state, ADMIN)
@@ -242,7 +244,7 @@ class Dashboard:
         hub = self._hub
 
         sources = HomeSources(
-            lambda: [repair for repair, ignored in self._open_repairs() if not ignored],
+            self._current_repairs,
             self._approvals.data,
             self._pairing.data,
             (lambda name: False) if self._renderer.recovery else hub.channels.is_home,
@@ -327,6 +329,9 @@ class Dashboard:
         from web.settings.settings_page import SettingsPage
 
         return lambda: SettingsPage(self._renderer, self._client, self._hub.config, self._put_into_force)
+
+    def _current_repairs(self) -> list[Repair]:
+        return [repair for repair, ignored in self._open_repairs() if not ignored]
 
     def _open_repairs(self) -> list[tuple[Repair, bool]]:
         """Return the open repairs without secrets, each with whether it is ignored."""

@@ -13,7 +13,7 @@ from hub.core.phrases import phrase, phrase_from_data
 from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import FELL_BACK, Cause, Happening, Kind, Outcome, first_line
 from hub.timeline.history_sources import TRIGGERED, BegunRun, Change, HubEvent, RelatedRecords, Skipped
-from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, ReceivedMessage, approval_subject
+from hub.timeline.hub_sources import FoundApproval, FoundMessage, FoundRun, approval_subject
 from hub.timeline.words import device_change, event_title
 
 EFFECTS_SHOWN = 6
@@ -418,6 +418,7 @@ def _lasted(run: FoundRun) -> int | None:
 
 
 def _sender(found: FoundMessage) -> str:
-    """Return what a sender is called: the name on the platform, else its id there without `telegram:user:` before."""
-    said: ReceivedMessage = found.said
-    return said.sender_name or str(found.authority.get("principal") or "").removeprefix("peer:").split(":", 2)[-1]
+    """Return the name that a sender gave itself on the platform, and its id there without `telegram:user:` before."""
+    id = str(found.authority.get("principal") or "").removeprefix("peer:").split(":", 2)[-1]
+    name = found.said.sender_name
+    return f"{name} ({id})" if name and id else name or id

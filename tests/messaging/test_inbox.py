@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,9 +119,11 @@ async def test_a_stranger_is_refused_nothing_is_kept_of_the_words_and_nothing_is
     post = Post(tmp_path / "home", openai_server.base_url, access=AccessPolicy())
     await post.open()
 
-    receipt = await post.said("let me in", "m1", who="666")
+    receipt = await post.said("let me in", "m1", who="666", sender_name="Mal\u202elory\n" + "x" * 100)
     again = await post.said("let me in", "m1", who="666")
 
+    (kept,) = await post.rows("SELECT message FROM inbox")
+    assert json.loads(kept[0])["sender_name"] == ("Mal lory " + "x" * 100)[:64]
     assert (receipt.accepted, receipt.run_id) == (False, None)
     assert "test:user:666" in (receipt.reason or "")
     assert again == replace(receipt, duplicate=True)

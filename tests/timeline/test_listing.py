@@ -196,12 +196,12 @@ async def test_a_lamp_of_the_same_call_that_did_not_set_off_an_automation_is_a_r
 
 async def test_a_stranger_who_was_refused_is_a_row_and_what_is_said_in_a_group_is_none(tmp_path: Path) -> None:
     async with kept_home(tmp_path / "home") as home:
-        await home.refused("Mallory", NOON)
+        await home.refused("Mallory", NOON, principal="peer:telegram:user:12")
         await home.refused("A neighbour", NOON + 1, chat_type="group")
 
         (found,) = await home.pages()
 
-    assert (found["title"], found["kind"]) == ("Mallory wrote on telegram", "person")
+    assert (found["title"], found["kind"]) == ("Mallory (12) wrote on telegram", "person")
     assert (found["outcome"], found["reason"]) == ("refused", "not paired")
 
 

@@ -81,7 +81,7 @@ async def test_a_stranger_is_let_in_by_their_code_on_home(plain: PlainBrowser, h
     await plain.press("Let them in: Per (per)")
 
     assert "Per asks to write to the assistant" in card
-    assert badge == "1 waiting for your answer"
+    assert badge == "1 waiting for you"
     assert "Per (per) may write to the assistant now." in plain.text("[role=status].good")
     assert plain.text("#pairing") == ""
     assert "hidden" in plain.page.select_one("#waiting-count").attrs  # type: ignore[union-attr]
@@ -192,7 +192,7 @@ async def test_an_open_page_shows_at_once_who_asks_and_what_was_not_sent(plain: 
         await stranger(hub, "eva")
         hub.rpc("message.send", {"channel": "ferry", "to": "nobody", "message": "Is anybody there?"})
 
-        news = {"pairing": "ferry:user:eva", "waiting-count": ">1<", "undelivered": "Is anybody there?"}
+        news = {"pairing": "ferry:user:eva", "waiting-count": ">2<", "undelivered": "Is anybody there?"}
         async with asyncio.timeout(30):
             while news:
                 frame = await socket.receive_json()

@@ -36,6 +36,8 @@ async def test_it_greets_and_shows_what_matters(home: Page) -> None:
     await expect(home.get_by_role("heading", level=1)).to_contain_text(", Ada")
     for card in ("Run this command on this machine?", "Latest answers", "Favourite devices", "Next up", "This week"):
         await expect(home.get_by_role("heading", name=card)).to_be_visible()
+    await expect(home.locator(".page-head")).to_contain_text("3 things need you")
+    await expect(home.locator("#waiting-count")).to_have_text("3 waiting for you")
     assert await faults(home) == []
 
 

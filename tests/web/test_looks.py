@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from playwright.async_api import BrowserContext, Page, StorageState, expect
 
@@ -55,6 +57,26 @@ CUT = """() => [...document.querySelectorAll('.bottom span')]
   .filter((element) => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right
     > element.parentElement.getBoundingClientRect().right + 0.5)
   .map((element) => element.textContent)"""
+BUNCH, BUNCHES = 20, 8
+"""Presses of Tab that are sent without waiting for each; a page that is not left after all of them holds the focus."""
+TAB = {"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+WATCH_FOCUS = """() => {
+  const shown = (element) => element.checkVisibility({ visibilityProperty: true });
+  const outlined = (at) => at && (getComputedStyle(at).outlineStyle !== "none" || outlined(at.parentElement));
+  const ringed = (element) => element.closest(".graph, .composer") || outlined(element);
+  const covered = (element, box) => {
+    const at = document.elementFromPoint(box.x + box.width / 2, box.y + Math.min(box.height / 2, 20));
+    return !at || !(element.contains(at) || at.contains(element) || at.closest("label")?.contains(element));
+  };
+  window.unseen = [];
+  document.addEventListener("focusin", ({ target }) => {
+    const box = target.getBoundingClientRect();
+    const [hidden, bare] = [!shown(target) || box.width < 2, !ringed(target)];
+    const why = hidden ? "hidden" : bare ? "no ring" : covered(target, box) ? "covered" : "";
+    window.left ||= !target.closest("main");
+    if (why && target.closest("main > *")) window.unseen.push(`${why}: ${target.outerHTML.slice(0, 120)}`);
+  });
+}"""
 RING_PX = 5
 """Width of the focus ring and its distance."""
 
@@ -84,6 +106,55 @@ async def test_every_page_is_accessible_and_fits(
         found[path] = await faults(page)
 
     assert found == {each: [] for each in ("a conversation", *PAGES)}
+
+
+async def test_tab_goes_through_every_page_and_one_always_sees_where_one_is(
+    chromium: Chromium, signed_in: BrowserContext
+) -> None:
+    chromium.allowed.append("status of 404")
+    page = await opened(signed_in, "/")
+    devtools = await signed_in.new_cdp_session(page)
+    unseen: dict[str, list[str]] = {}
+
+    for path in PAGES:
+        await page.goto(path)
+        await is_ready(page)
+        await page.evaluate("document.activeElement.blur()")
+        await page.evaluate(WATCH_FOCUS)
+        await page.get_by_role("link", name="Skip to content").focus()
+        await page.keyboard.press("Enter")
+        await page.evaluate("window.left = false")
+        for _ in range(BUNCHES):
+            await asyncio.gather(*(devtools.send("Input.dispatchKeyEvent", TAB) for _ in range(BUNCH)))
+            if await page.evaluate("window.left"):
+                break
+        else:
+            unseen[path] = ["the focus does not leave the page's content"]
+        unseen.setdefault(path, await page.evaluate("window.unseen"))
+
+    assert unseen == {path: [] for path in PAGES}
+
+
+async def test_menus_and_tabs_are_walked_by_the_arrow_keys_and_give_the_focus_back(page: Page) -> None:
+    await page.goto("/automations/reminders")
+    await is_ready(page)
+    await page.get_by_role("navigation", name="Automations").get_by_role("link", name="Reminders").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.get_by_role("link", name="Scripts")).to_be_focused()
+    await page.keyboard.press("Home")
+    await expect(page.get_by_role("navigation", name="Automations").get_by_role("link").first).to_be_focused()
+
+    await page.goto("/chat")
+    await is_ready(page)
+    opener = page.get_by_role("button", name="Further actions").first
+    await opener.focus()
+    await page.keyboard.press("ArrowDown")
+    entries = page.locator("#talk-menu :is(a, button):visible")
+    await expect(entries.first).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    await expect(entries.nth(1)).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(opener).to_be_focused()
 
 
 async def test_a_conversation_is_accessible_on_a_phone(

@@ -15,7 +15,7 @@ from hub.config.errors import ConfigInvalid
 from hub.config.item_changes import with_changes
 from hub.config.spans import as_written
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
-from hub.core.schema import All, Length, Required, Schema, SchemaError, string
+from hub.core.schema import All, Length, Optional, Required, Schema, SchemaError, string
 from hub.core.surfaces import HttpCall
 from web.automations.card_fields import PICKS, STATES, parse_pairs, states_of
 from web.automations.card_states import Badge, CardStates
@@ -33,7 +33,7 @@ from web.automations.form_texts import (
     SCRIPT_FIELD_LABELS,
     SERVICE_FIELD_LABELS,
 )
-from web.automations.item_problems import Problem, by_name, problems_in_file
+from web.automations.item_problems import Problem, by_name, problems_in_file, problems_of_card
 from web.automations.kind_tiles import TILE_GROUPS, tile_groups
 from web.automations.list_page import AutomationsPage
 from web.automations.service_data import ServiceFields
@@ -50,7 +50,7 @@ ALIAS_LIMIT = 100
 FORM, YAML = "form", "yaml"
 AUTOMATION = "automation"
 NEW = {AUTOMATION: "New automation", "script": "New script"}
-CHECK = Schema({Required("text"): All(string, Length(max=TEXT_LIMIT))})
+CHECK = Schema({Required("text"): All(string, Length(max=TEXT_LIMIT)), Optional("what"): string})
 
 
 class _EditorState(Struct, frozen=True):
@@ -154,11 +154,18 @@ class EditPage:
             return await self._page(call, state, _Told(drafted=by))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/check` and `POST /scripts/check`: the errors of a text; nothing is written."""
-        text = _plain(read_fields(call, CHECK)["text"])
-        words = self._words(call)
+        """`POST /automations/check` and `POST /scripts/check`: the errors of a text; nothing is written.
+
+        With `what` it is the text of one card: a trigger, condition, action or option, or anything else in YAML.
+        """
+        asked = read_fields(call, CHECK)
+        text, words = _plain(asked["text"]), self._words(call)
         with self._kinds.in_use():
-            return json_response({"problems": [each.as_dict(words) for each in await self._problems(text)]})
+            if "what" in asked:
+                found = await asyncio.to_thread(problems_of_card, text, asked["what"])
+            else:
+                found = await self._problems(text)
+            return json_response({"problems": [each.as_dict(words) for each in found]})
 
     async def edit(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/edit` and `POST /scripts/edit`: handle a card's button, the other view, or Save."""

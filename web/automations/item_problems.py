@@ -17,6 +17,14 @@ from web.core.i18n import Catalogue
 from web.core.texts import REQUIRED
 
 PROBLEM_LIMIT = 100
+_CARDS = {
+    "trigger": ("triggers:\n-\n", 2),
+    "condition": ("conditions:\n-\n", 2),
+    "action": ("actions:\n-\n", 2),
+    "option": ("actions:\n- choose:\n  -\n", 4),
+}
+"""The automation around a card that is judged alone: what stands above it, and the columns before it, which are as many
+as the keys that lead to it."""
 AUTOMATION = "an automation is a mapping: keys such as alias, triggers and actions"
 SCRIPT = "a script is a mapping: keys such as alias, fields and sequence"
 
@@ -66,6 +74,24 @@ def problems_of(text: str, check: Callable[[Any], object] = automation, what: st
     except Invalid as error:
         return [_problem(text, root, each) for each in each_error(error)][:PROBLEM_LIMIT]
     return []
+
+
+def problems_of_card(text: str, what: str) -> list[Problem]:
+    """Return the problems of one trigger, condition, action or option; of anything else only that it is no YAML."""
+    if what not in _CARDS:
+        try:
+            read_spans(text)
+        except InvalidRequest as error:
+            return [_unreadable(error)]
+        return []
+    head, before = _CARDS[what]
+    lines = (" " * before + line if line.strip() else line for line in text.splitlines(keepends=True))
+    above = head.count("\n")
+    return [
+        Problem(each.line - above, max(1, each.column - before), each.keys[before:], each.message, each.hint)
+        for each in problems_of(head + "".join(lines))
+        if each.line > above
+    ]
 
 
 def problems_in_file(errors: Sequence[ConfigError], text: str) -> list[Problem]:

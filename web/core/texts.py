@@ -417,6 +417,7 @@ SCRIPT_TEXTS = (
     "No notifications come to this browser yet.",
     "Notifications come to this browser.",
     "{name}: place {at} of {count}, {list}",
+    "All lines",
     "That did not work",
     "The hub cannot be reached now.",
     "Time",

@@ -1,4 +1,4 @@
-"""The number in the navigation: pending approvals and pairing requests."""
+"""The number in the navigation: what needs a person on Home."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from web.core.render import Renderer
 
 
 class WaitingCount:
-    """Counts approvals and pairing requests, for administrators.
+    """Counts approvals, pairing requests and repairs, for administrators.
 
     Args:
         client: Calls the methods for pairing requests.
-        approvals: Returns how many approvals wait.
+        others: Returns how many approvals and repairs wait.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient, approvals: Callable[[], int]) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, others: Callable[[], int]) -> None:
         self._renderer = renderer
         self._client = client
-        self._approvals = approvals
+        self._others = others
 
     async def of(self, call: HttpCall) -> int | None:
         """Return the count; None for those who may not answer."""
@@ -38,4 +38,4 @@ class WaitingCount:
         ]
 
     async def _count(self) -> int:
-        return self._approvals() + len((await self._client.read("pairing.list"))["requests"])
+        return self._others() + len((await self._client.read("pairing.list"))["requests"])

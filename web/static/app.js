@@ -14,17 +14,4 @@ if (document.body.classList.contains("shell")) {
 }
 for (const button of document.querySelectorAll("[data-palette]")) button.addEventListener("click", openPalette);
 
-// A menu closes when one clicks elsewhere or presses Escape.
-document.addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
-});
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  const menu = document.querySelector("details.menu[open]");
-  if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
-  event.stopImmediatePropagation();
-});
-
 document.documentElement.dataset.ready = "";

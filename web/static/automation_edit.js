@@ -218,6 +218,38 @@ function tell(text) {
   place.textContent = text;
 }
 
+/** Give the boxes for YAML that are shown the editor of the whole file; what is typed there is in the box as well. */
+async function dressYaml(root) {
+  const boxes = [...root.querySelectorAll("textarea[data-language=yaml]:not([hidden])")].filter((each) => each.checkVisibility());
+  if (!boxes.length) return;
+  const { yamlView } = await import("./yaml_view.js");
+  for (const box of boxes) {
+    if (!box.isConnected || box.hidden) continue;
+    const focused = box === document.activeElement;
+    const [label, card] = [box.labels[0], box.closest(".step-card")];
+    const what = card && box.name === `${card.dataset.path}.yaml` ? card.dataset.what : "";
+    const host = document.createElement("div");
+    box.after(host);
+    const own = yamlView({
+      host, nonce: NONCE, text: box.value, name: label?.textContent.trim() ?? "YAML",
+      check: (text) => askProblems({ text, what }), save: () => press("save"),
+      changed: (text) => { box.value = text; noteTyped(); }, told: box.getAttribute("aria-describedby"),
+    });
+    label?.addEventListener("click", () => own.focus());
+    box.hidden = true;
+    if (focused) own.focus();
+  }
+}
+
+async function askProblems(body) {
+  const answer = await fetch(form().dataset.check, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+  });
+  return answer.ok ? (await answer.json()).problems : [];
+}
+
 async function start() {
   typed = false;
   changes = Number(form().dataset.count);
@@ -247,12 +279,7 @@ function noteTyped() {
 
 /** Ask the hub what is wrong with the text. */
 async function problems(text) {
-  const answer = await fetch(form().dataset.check, {
-    method: "POST",
-    body: JSON.stringify({ text }),
-    headers: { "Content-Type": "application/json", Accept: "application/json" },
-  });
-  const found = answer.ok ? (await answer.json()).problems : [];
+  const found = await askProblems({ text });
   const list = document.getElementById("problems");
   list.replaceChildren(...found.map((problem) => {
     const item = document.createElement("li");
@@ -288,6 +315,7 @@ document.addEventListener("beforetoggle", (event) => {
   for (const panel of panels()) if (panel !== event.target && panel.popover === "manual") panel.hidePopover();
 }, true);
 document.addEventListener("toggle", (event) => {
+  if (event.newState === "open" && form()?.contains(event.target)) dressYaml(event.target);
   if (!event.target.matches?.(".step-card > .sheet")) return;
   const row = event.target.parentElement.querySelector(":scope > .line");
   if (event.newState === "open" && document.activeElement === row) event.target.focus();

@@ -56,10 +56,27 @@ function draw() {
   return chart;
 }
 
+/** Plus looks closer at the value one is at, minus and zero at all again; a digit shows one line alone, and all when pressed again. */
+function look(event) {
+  event.preventDefault();
+  const { min, max } = chart.scales.x;
+  const at = times[chart.cursor.idx ?? times.length - 1];
+  const line = chart.series[Number(event.key)];
+  if (event.key === "+") chart.setScale("x", { min: Math.max(min, at - (max - min) / 4), max: Math.min(max, at + (max - min) / 4) });
+  else if (event.key === "-" || event.key === "0") chart.setScale("x", { min: times[0], max: times.at(-1) });
+  else if (line) {
+    const alone = chart.series.slice(1).every((each) => each.show === (each === line));
+    chart.series.forEach((each, index) => index && chart.setSeries(index, { show: alone || each === line }));
+    announce(alone ? t("All lines") : line.label);
+  }
+}
+
 let chart = draw();
 document.getElementById("chart-help").hidden = false;
 place.tabIndex = 0;
 place.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/^[0-9+-]$/.test(event.key)) return look(event);
   const last = times.length - 1;
   const page = Math.max(1, Math.round(times.length / 10));
   const at = chart.cursor.idx ?? last + 1;

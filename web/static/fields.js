@@ -114,7 +114,7 @@ class Pick extends LitElement {
         aria-invalid=${this.invalid || nothing} aria-describedby=${this.described || nothing}
         aria-activedescendant=${this.open && this.at >= 0 ? `${list}-${this.at}` : nothing} placeholder=${this.picked.length ? "" : t("Search")}
         @input=${(event) => { event.stopPropagation(); this.search(event.target.value); }} @change=${(event) => event.stopPropagation()} @focus=${(event) => this.search(event.target.value)} @click=${(event) => this.search(event.target.value)}
-        @blur=${() => setTimeout(() => this.close(), 120)} @keydown=${this.keydown}>
+        @blur=${this.close} @keydown=${this.keydown}>
     </div>
     <div class="options" id=${list} role="listbox" aria-label=${this.label} popover="manual">
       ${this.found.map((item, index) => html`<div role="option" id="${list}-${index}" aria-selected=${index === this.at} @mousedown=${(event) => { event.preventDefault(); this.take(item); }}>

@@ -119,6 +119,23 @@ function watchChanges(form) {
   look();
 }
 
+/** Go from entry to entry of a menu, a strip of tabs or the sections of a page by the arrow keys; down on its button opens a menu. */
+function walk(event) {
+  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !event.target.matches?.("a, button")) return;
+  const menu = event.key === "ArrowDown" && document.getElementById(event.target.getAttribute("popovertarget") ?? "");
+  const opens = menu && menu.matches(".menu");
+  const strip = opens ? menu : event.target.closest(".menu:popover-open, .tabs, .segments, .sections");
+  if (!strip) return;
+  const sign = strip.matches(".menu, .sections") ? { ArrowDown: 1, ArrowUp: -1 } : { ArrowRight: 1, ArrowLeft: -1 };
+  if (opens) menu.showPopover({ source: event.target });
+  const entries = [...strip.querySelectorAll("a, button:enabled")].filter((each) => each.checkVisibility());
+  const at = entries.indexOf(event.target);
+  const to = { Home: 0, End: entries.length - 1 }[event.key] ?? (sign[event.key] ? (at + sign[event.key] + entries.length) % entries.length : undefined);
+  if (to === undefined) return;
+  event.preventDefault();
+  entries[opens ? 0 : to]?.focus();
+}
+
 export function start() {
   setInterval(countDown, 1_000);
   document.addEventListener("submit", (event) => {
@@ -127,6 +144,7 @@ export function start() {
     postInPlace(event.target, event.submitter);
   });
   document.addEventListener("toggle", place, { capture: true });
+  document.addEventListener("keydown", walk);
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-copy], [data-dialog], [data-remove]");
     if (!button) return;

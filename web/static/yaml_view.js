@@ -14,6 +14,7 @@ const colours = HighlightStyle.define([
 ]);
 const theme = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--surface)" },
+  "&:focus-within": { outline: "2px solid var(--action)" },
   ".cm-content": { fontFamily: "var(--mono)", caretColor: "var(--text)" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--soft)", border: "0" },
@@ -63,9 +64,9 @@ function typedOver(event, view) {
  * Open an editor in `host`.
  *
  * `check(text)` returns problems, `save()` is what Ctrl+S does, `changed(text)` is called at each edit, `complete` is a
- * source of completions of CodeMirror, `name` is what the editor is called.
+ * source of completions of CodeMirror, `name` is what the editor is called, `told` has the ids of what is said of it.
  */
-export function yamlView({ host, nonce, text, name, check, save, changed = () => {}, complete = null }) {
+export function yamlView({ host, nonce, text, name, check, save, changed = () => {}, complete = null, told = null }) {
   const lint = async (view) => {
     try { return marks(view.state.doc, await check(view.state.doc.toString())); } catch { return []; }
   };
@@ -87,7 +88,7 @@ export function yamlView({ host, nonce, text, name, check, save, changed = () =>
         ...(complete ? [autocompletion({ override: [complete], activateOnTyping: true })] : []),
         EditorView.lineWrapping,
         EditorView.domEventHandlers({ beforeinput: typedOver }),
-        EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0" }),
+        EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0", ...(told && { "aria-describedby": told }) }),
         EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
         EditorState.phrases.of({ "Find": t("Find"), "Replace": t("Replace"), "next": t("next"), "previous": t("previous"), "all": t("all"), "replace": t("replace"), "close": t("Close") }),
       ],

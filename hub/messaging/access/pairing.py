@@ -174,7 +174,7 @@ class Pairings:
             identity=inbound.sender,
             state=PairingState.PENDING,
             created_ms=self._now_ms(),
-            name=_shown_name(inbound.sender_name if isinstance(inbound, InboundMessage) else None),
+            name=shown_name(inbound.sender_name if isinstance(inbound, InboundMessage) else None),
             peer=address.peer,
             account_name=address.account,
         )
@@ -316,7 +316,7 @@ def _hash(id: str, code: str) -> bytes:
     return sha256(f"{id}:{code}".encode()).digest()
 
 
-def _shown_name(name: str | None) -> str:
+def shown_name(name: str | None) -> str:
     """Return a self-given name as one short line."""
     return " ".join("".join(char if char.isprintable() else " " for char in name or "").split())[:NAME_LENGTH]
 

@@ -16,6 +16,7 @@ from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.messaging.access.decide import Accept, Notice, Overheard, Refuse
+from hub.messaging.access.pairing import shown_name
 from hub.messaging.access.router import Router
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.reading import with_options
@@ -356,9 +357,10 @@ class Inbox:
 
 
 def _without_words(inbound: Inbound) -> Inbound:
-    """Return the stored form of a refused message: without its words."""
+    """Return the stored form of a refused message: without its words, with the beginning of its sender's name."""
     if isinstance(inbound, InboundMessage):
-        return InboundMessage(inbound.address, inbound.message_id, inbound.sender, "")
+        name = shown_name(inbound.sender_name) or None
+        return InboundMessage(inbound.address, inbound.message_id, inbound.sender, "", sender_name=name)
     return InboundEvent(inbound.address, inbound.event_id, inbound.sender)
 
 
