@@ -205,6 +205,7 @@ class Timeline:
                     scanned += len(found)
                     if len(found) < chunk:
                         over.add(source)
+                chunk = min(chunk * 2, MOST_CHUNK)
             heads = [(found[0][1], source) for source, found in waiting.items() if found]
             if not heads:
                 break

@@ -104,7 +104,7 @@ async def _of_many() -> list[Row]:
 async def _fill(folder: Path) -> None:
     async with kept_home(folder) as home:
         for number in range(MANY):
-            key = f"agent:main:telegram:direct:{number}"
+            key = f"agent:main:webchat:direct:{number}"
             await home.sessions.ensure(key)
             await home.run(f"Question {number}", BEGUN_S + number, key=key)
 

@@ -144,12 +144,12 @@ async def test_menus_and_tabs_are_walked_by_the_arrow_keys_and_give_the_focus_ba
     await page.keyboard.press("Home")
     await expect(page.get_by_role("navigation", name="Automations").get_by_role("link").first).to_be_focused()
 
-    await page.goto("/chat")
+    await page.goto("/settings/advanced/ui")
     await is_ready(page)
-    opener = page.get_by_role("button", name="Further actions").first
+    opener = page.locator("main [aria-haspopup]").first
     await opener.focus()
     await page.keyboard.press("ArrowDown")
-    entries = page.locator("#talk-menu :is(a, button):visible")
+    entries = page.locator(".menu:popover-open :is(a, button)")
     await expect(entries.first).to_be_focused()
     await page.keyboard.press("ArrowDown")
     await expect(entries.nth(1)).to_be_focused()

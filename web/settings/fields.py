@@ -59,6 +59,16 @@ class SettingCard(Struct, frozen=True):
     folded: bool = False
 
 
+KEPT = (
+    ("1d", phrase("1 day")),
+    ("7d", phrase("7 days")),
+    ("30d", phrase("30 days")),
+    ("90d", phrase("90 days")),
+    ("365d", phrase("1 year")),
+    ("400d", phrase("400 days")),
+    ("1095d", phrase("3 years")),
+)
+"""How long things may be kept."""
 GENERAL = (
     SettingCard(
         phrase("Your home"),
@@ -145,10 +155,10 @@ PRIVACY = (
     SettingCard(
         phrase("How long things are kept"),
         (
-            SettingField(("hub", "history", "states"), phrase("States of devices"), placeholder="30d"),
-            SettingField(("hub", "history", "events"), phrase("Events"), placeholder="7d"),
-            SettingField(("hub", "history", "traces"), phrase("Runs and why they happened"), placeholder="30d"),
-            SettingField(("hub", "history", "usage"), phrase("Usage and cost"), placeholder="400d"),
+            SettingField(("hub", "history", "states"), phrase("States of devices"), "", "select", KEPT, "30d"),
+            SettingField(("hub", "history", "events"), phrase("Events"), "", "select", KEPT, "7d"),
+            SettingField(("hub", "history", "traces"), phrase("Runs and why they happened"), "", "select", KEPT, "30d"),
+            SettingField(("hub", "history", "usage"), phrase("Usage and cost"), "", "select", KEPT, "400d"),
         ),
     ),
 )

@@ -227,7 +227,7 @@ async function dressYaml(root) {
     if (!box.isConnected || box.hidden) continue;
     const focused = box === document.activeElement;
     const [label, card] = [box.labels[0], box.closest(".step-card")];
-    const what = card && box.name === `${card.dataset.path}.yaml` ? card.dataset.what : "";
+    const what = card && box.name === card.dataset.path ? card.dataset.what : "";
     const host = document.createElement("div");
     box.after(host);
     const own = yamlView({

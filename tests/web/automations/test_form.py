@@ -13,7 +13,7 @@ from web.automations.draft import ALREADY, NOT_A_NAME, AutomationDraft, perform,
 from web.automations.draft_changes import count_changes
 from web.automations.form import form_of, with_errors
 from web.automations.form_kinds import FIELD, LISTS, SCRIPT_SHAPE, fresh, kind_names, kind_of, own_keys
-from web.automations.item_problems import by_name, problems_of
+from web.automations.item_problems import by_name, problems_of, problems_of_card
 from web.core.form_fields import MISSING, Control, control_of, parse_text
 from web.core.i18n import catalogue
 
@@ -387,3 +387,20 @@ def test_a_card_is_shown_as_yaml_and_taken_back() -> None:
     assert draft.as_yaml == {"actions.1"}
     assert perform(draft, "as_form:actions.1").as_yaml == frozenset()
     assert perform(draft, "remove:actions.0").as_yaml == frozenset()  # the paths of others may be others now
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "places"),
+    [
+        ("trigger", "trigger: time\natt: 3\n", [(2, 1, ("att",)), (1, 1, ("at",))]),
+        ("condition", "condition: state\n\nentity_id: light.a\nstate: on\nmore: 1", [(5, 1, ("more",))]),
+        ("action", "event: pump_on\nevent_data: {percent: 30}", []),
+        ("action", "event: [", [(2, 1, ())]),
+        ("option", "conditions: []\nsequence:\n  - evnt: a", [(3, 5, ("sequence", 0, "evnt"))]),
+        ("field", "- anything: goes", []),
+    ],
+)
+def test_the_problems_of_one_card_stand_at_the_lines_of_its_own_text(
+    what: str, text: str, places: list[tuple[int, int, tuple[object, ...]]]
+) -> None:
+    assert [(each.line, each.column, each.keys) for each in problems_of_card(text, what)] == places
