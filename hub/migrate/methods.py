@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import ADMIN, Method, MethodCall
 from hub.migrate.job import SOURCES, MoveJob
 from hub.migrate.moves import Moves
+from hub.migrate.nearby import folders_nearby
 
 OWNER = "gateway"
 _WANTED = {
@@ -75,7 +77,8 @@ class MigrateMethods:
         moves = await self._owned(call)
         shown = ("id", "source", "path", "begun_ms", "state", "counts")
         found = [msgspec.to_builtins(each) for each in await moves.list()]
-        return {"moves": [{key: each[key] for key in shown} for each in found]}
+        nearby = await asyncio.to_thread(lambda: [*folders_nearby(Path.home())])
+        return {"moves": [{key: each[key] for key in shown} for each in found], "nearby": nearby}
 
     def _job(self, params: Mapping[str, Any]) -> MoveJob:
         path = Path(params["path"]).expanduser()

@@ -142,10 +142,19 @@ class MovePage:
         status: int = 200,
     ) -> web.StreamResponse:
         words = catalogue(self._renderer.preferences(call).language)
-        moves = (await self._client.ask(call, "migrate.list"))["moves"]
+        listed = await self._client.ask(call, "migrate.list")
+        moves = listed["moves"]
         source = wanted.get("source") if wanted.get("source") in SOURCES else next(iter(SOURCES))
         data = {
             "sources": [(key, words.gettext(name)) for key, name in SOURCES.items()],
+            "nearby": [
+                {
+                    "name": words.gettext(SOURCES[each["source"]]),
+                    "path": each["path"],
+                    "plan": f"{PATH}?{urlencode(each)}",
+                }
+                for each in listed["nearby"]
+            ],
             "where": words.gettext(WHERE[str(source)]),
             "wanted": {"path": "", "secrets": "", "off": "", **wanted, "source": source},
             "problem": words.gettext(problem.message) if problem is not None else "",

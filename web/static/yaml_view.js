@@ -51,10 +51,14 @@ export function marks(doc, problems) {
  * Chromium would keep the look of what it replaces in a style attribute, which the page's policy forbids.
  */
 function typedOver(event, view) {
-  const { from, to, empty } = view.state.selection.main;
   const text = event.data;
-  if (event.inputType !== "insertText" || !text || empty || view.composing) return false;
-  const replaced = () => view.state.update({ ...view.state.replaceSelection(text), userEvent: "input.type", scrollIntoView: true });
+  const [range] = event.getTargetRanges(); // the editor may not know yet what was selected just now
+  if (event.inputType !== "insertText" || !text || !range || view.composing) return false;
+  const from = view.posAtDOM(range.startContainer, range.startOffset);
+  const to = view.posAtDOM(range.endContainer, range.endOffset);
+  if (from === to) return false;
+  const change = { changes: { from, to, insert: text }, selection: { anchor: from + text.length } };
+  const replaced = () => view.state.update({ ...change, userEvent: "input.type", scrollIntoView: true });
   const taken = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, replaced));
   if (!taken) view.dispatch(replaced());
   return true;
