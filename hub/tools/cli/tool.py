@@ -31,7 +31,7 @@ def command() -> None:
 @click.option("--session", metavar="KEY", help="In this session; the default agent's main one without it.")
 @click.option("--no-wait", is_flag=True, help="Do not wait when it takes an approval; it is done once approved.")
 def run(client: HubClient, name: str, arguments: dict[str, Any], session: str | None, no_wait: bool) -> Answer:
-    """Use the tool NAME in a session, with its rules, approvals and words from outside.
+    """Use the tool NAME in a session, with its rules, approvals and text that others wrote.
 
     Example:
       homarus tool run exec --args '{"command": "date"}'
