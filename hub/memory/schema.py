@@ -132,6 +132,11 @@ MEMORY_SCHEMA = Schema(
         ): slug,
         Optional("chunks", default={}, description="How files are cut."): CHUNKS_SCHEMA,
         Optional("search", default={}, description="How passages are ranked."): SEARCH_SCHEMA,
+        Optional(
+            "citations",
+            default="auto",
+            description="Whether answers name the file and the lines they are from: on, off, or auto (not in groups).",
+        ): In(["auto", "on", "off"]),
         Optional("recall", default={}, description="What is put before a turn unasked."): RECALL_SCHEMA,
         Optional("extra_paths", default=[], description="Further directories or Markdown files that are searched."): [
             EXTRA_PATH_SCHEMA

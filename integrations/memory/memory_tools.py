@@ -30,6 +30,7 @@ from hub.tools.parameters import from_schema
 from integrations.memory.said_now import SaidNow
 
 GROUP = "memory"
+DO_NOT_CITE = "name no paths and lines in your answer"
 NOT_FOUND = "nothing found; try other words, and no kind or person"
 AT_ITS_END = "(nothing here: the file ends before these lines)"
 STRUCK_SHOWN = 200
@@ -44,6 +45,8 @@ class MemoryTools:
         people: Gives the people of this home.
         now: Seconds since the epoch.
         said_now: Knows the words of the current turn, which even a tainted conversation remembers without asking.
+        citations: Returns whether answers name what they are from: `on`, `off`, or `auto`, which is everywhere but in
+            groups.
     """
 
     def __init__(
@@ -52,8 +55,10 @@ class MemoryTools:
         people: Callable[[], People | None],
         now: Callable[[], float],
         said_now: SaidNow | None = None,
+        citations: Callable[[], str] = lambda: "auto",
     ) -> None:
         self._said_now = said_now
+        self._citations = citations
         self._memory = memory
         self._people = people
         self._now = now
@@ -86,7 +91,7 @@ class MemoryTools:
             Tool(
                 "memory_search",
                 "Search what was remembered. Use it before you answer questions on earlier conversations, people, "
-                "preferences, dates or plans; cite path and lines.",
+                "preferences, dates or plans; cite the `source` of what you use, where one is given.",
                 from_schema(
                     {
                         Required("query", description="What to look for."): All(string, Length(max=QUERY_LIMIT)),
@@ -154,17 +159,22 @@ class MemoryTools:
         return self._said_now is not None and await self._said_now.covers(call)
 
     async def _search(self, call: ToolCall) -> ToolResult:
-        arguments = call.arguments
+        arguments, scope = call.arguments, self._scope(call)
         kind = MemoryKind(arguments["kind"]) if "kind" in arguments else None
         answer = await self._memory.search(
             arguments["query"],
             agent_id=call.agent_id,
-            scope=self._scope(call),
+            scope=scope,
             limit=arguments.get("limit"),
             filters=Filters(person=arguments.get("person"), kind=kind),
         )
-        found: dict[str, Any] = {"hits": [_shown(hit) for hit in answer.hits]}
-        if notes := [*([] if answer.hits else [NOT_FOUND]), *([answer.degraded] if answer.degraded else [])]:
+        citations = self._citations()
+        is_cited = citations == "on" or (citations == "auto" and scope.group is None)
+        found: dict[str, Any] = {
+            "hits": [{**_shown(hit), **({"source": _source(hit)} if is_cited else {})} for hit in answer.hits]
+        }
+        notes = [NOT_FOUND] if not answer.hits else [] if is_cited else [DO_NOT_CITE]
+        if notes := [*notes, *([answer.degraded] if answer.degraded else [])]:
             found["note"] = "; ".join(notes)
         details = {**found, "engines": list(answer.engines), "took_ms": answer.took_ms, "scores": _scores(answer)}
         return ToolResult(
@@ -194,6 +204,10 @@ class MemoryTools:
 
 def _where(hit: Hit) -> str:
     return f"{hit.path}, line {hit.start_line}"
+
+
+def _source(hit: Hit) -> str:
+    return f"{hit.path}#{hit.start_line}" + (f"-{hit.end_line}" if hit.end_line != hit.start_line else "")
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

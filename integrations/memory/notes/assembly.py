@@ -115,7 +115,14 @@ def build(host: IntegrationHost) -> None:
     host.bus.listen("integration_changed", engine_changed)
     follow_conversations()
     tasks.spawn(_begin(upkeep, host), name="begin to index memory")
-    host.tools.add(*MemoryTools(memory, lambda: host.people, host.clock.time, SaidNow(host.sessions)).all())
+    tools = MemoryTools(
+        memory,
+        lambda: host.people,
+        host.clock.time,
+        SaidNow(host.sessions),
+        citations=lambda: str(section("memory")["citations"]),
+    )
+    host.tools.add(*tools.all())
 
 
 def settings_in_force(config: Config) -> Mapping[str, Any]:

@@ -50,6 +50,31 @@ async def test_what_is_remembered_is_found_and_it_says_where_it_is(place: Standi
     assert "_fact · 2026-05-12 14:00 ·" in text  # noon in UTC, in Berlin
 
 
+@pytest.mark.parametrize(
+    ("citations", "session", "cited"),
+    [("auto", MAIN, True), ("auto", GROUP, False), ("on", GROUP, True), ("off", MAIN, False)],
+)
+async def test_answers_name_their_source_where_that_is_wanted(
+    standing: Standing, citations: str, session: str, cited: bool
+) -> None:
+    memory = NotesMemory(
+        lambda agent_id: Root(standing.workspace),
+        history_of=lambda agent_id: standing.home.agent(agent_id) / "memory_history",
+        now=standing.clock.time,
+        zone=lambda: ZoneInfo(standing.time_zone),
+    )
+    standing.memory.register(memory)
+    for tool in MemoryTools(memory, lambda: standing.people, standing.clock.time, citations=lambda: citations).all():
+        standing.tools.register(tool)
+    await standing.call("remember", {"text": "the boiler is new"}, session=session)
+
+    found = json.loads((await standing.call("memory_search", {"query": "boiler"}, session=session)).output)
+
+    (hit,) = found["hits"]
+    assert hit.get("source") == (f"{hit['path']}#{hit['lines'][0]}-{hit['lines'][1]}" if cited else None)
+    assert found.get("note") == (None if cited else "name no paths and lines in your answer")
+
+
 async def test_what_is_forgotten_is_gone(place: Standing) -> None:
     await place.call("remember", {"text": "Anna likes tea", "kind": "person"})
 
