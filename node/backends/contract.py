@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import locale
 import os
 import platform
@@ -17,13 +18,14 @@ from typing import Any, Protocol
 
 from .. import __version__
 from ..errors import NodeError
-from ..parameters import text
-from ..pictures import picture
+from ..parameters import number, text
+from ..pictures import PICTURE_LIMIT_BYTES, picture
 from ..programs import PROGRAM_LIMIT_S, find, output_of
 
 Answer = dict[str, Any]
 Handler = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 SPEECH_LIMIT_S = 120.0
+FILM_LIMIT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,56 @@ async def picture_command(argv: Callable[[str], list[str]], suffix: str, *, dela
             return picture(await asyncio.to_thread(path.read_bytes))
         except OSError as error:
             raise NodeError("UNAVAILABLE", f"{argv('')[0]} made no picture: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is asked of `screen.record`: a film of one screen, without sound."""
+
+    duration_s: float
+    fps: float
+    screen: int
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Recording:
+        """Read the parameters `durationMs`, `fps` and `screenIndex`."""
+        duration_s = number(params, "durationMs", 10_000, 250, FILM_LIMIT_S * 1_000) / 1_000
+        return cls(duration_s, number(params, "fps", 10, 1, 60), int(number(params, "screenIndex", 0, 0, 15)))
+
+
+async def film_command(
+    recording: Recording, argv: Callable[[str], list[str]], suffix: str, stdin: bytes = b""
+) -> Answer:
+    """Return the answer of `screen.record`: a film that a program writes to a file.
+
+    Args:
+        recording: What is asked.
+        argv: Returns the command line for the path of the file.
+        suffix: The suffix of the file.
+        stdin: For the program.
+
+    Raises:
+        NodeError: The program fails, makes none, or makes one that is too large to be sent.
+    """
+    with tempfile.TemporaryDirectory(prefix="homarus-node-") as folder:
+        path = Path(folder, f"film{suffix}")
+        await output_of(argv(str(path)), stdin=stdin, timeout_s=recording.duration_s + PROGRAM_LIMIT_S)
+        try:
+            data = await asyncio.to_thread(path.read_bytes)
+        except OSError as error:
+            raise NodeError("UNAVAILABLE", f"{argv('')[0]} made no film: {error.strerror}") from error
+    if len(data) > PICTURE_LIMIT_BYTES:
+        raise NodeError(
+            "PAYLOAD_TOO_LARGE", f"the film has {len(data)} bytes; ask for a shorter durationMs or fewer fps"
+        )
+    return {
+        "format": suffix.removeprefix("."),
+        "base64": base64.b64encode(data).decode(),
+        "durationMs": round(recording.duration_s * 1_000),
+        "fps": recording.fps,
+        "screenIndex": recording.screen,
+        "hasAudio": False,
+    }
 
 
 def output_command(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[..., Awaitable[Answer]]:

@@ -12,7 +12,17 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import SPEECH_LIMIT_S, Answer, Offer, input_command, output_command, picture_command, status_offers
+from .contract import (
+    SPEECH_LIMIT_S,
+    Answer,
+    Offer,
+    Recording,
+    film_command,
+    input_command,
+    output_command,
+    picture_command,
+    status_offers,
+)
 
 DEVICES = Path("/sys/class/video4linux")
 POWER = Path("/sys/class/power_supply")
@@ -39,11 +49,13 @@ class LinuxBackend:
     family = "Linux"
 
     def offers(self) -> list[Offer]:
-        screens = _WAYLAND_SCREEN if os.environ.get("WAYLAND_DISPLAY") else _X11_SCREEN
+        wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
+        screens, recorders = (_WAYLAND_SCREEN, ("wf-recorder",)) if wayland else (_X11_SCREEN, ("ffmpeg",))
         return [
             *status_offers(self),
             Offer("system.notify", self._notify, ("notify-send",), "install libnotify-bin"),
             Offer("screen.snapshot", self._screen, screens, f"install {screens[0]}"),
+            Offer("screen.record", self._record, recorders, f"install {recorders[0]}"),
             Offer("camera.list", self._cameras),
             Offer("camera.snap", self._snap, _CAMERA, "install ffmpeg"),
             Offer("location.get", self._place, ("gpspipe",), "install gpsd-clients, with a GPS receiver"),
@@ -70,6 +82,25 @@ class LinuxBackend:
             "import": lambda path: ["import", "-window", "root", path],
         }
         return await picture_command(options[program], ".png")
+
+    async def _record(self, params: Mapping[str, Any], program: str) -> Answer:
+        recording = Recording.of(params)
+        seconds, fps = f"{recording.duration_s:g}", f"{recording.fps:g}"
+        if program == "wf-recorder":  # it ends by a signal alone, and asks which screen when there are several
+            limit = ["timeout", "--signal=INT", "--preserve-status", seconds]
+            chosen = f"{recording.screen + 1}\n".encode()
+            return await film_command(recording, lambda path: [*limit, program, "-r", fps, "-f", path], ".mp4", chosen)
+        display = os.environ.get("DISPLAY")
+        if not display:
+            raise NodeError(
+                "UNAVAILABLE", "this program has no screen: neither WAYLAND_DISPLAY nor DISPLAY is set for it"
+            )
+        if recording.screen:
+            raise NodeError("INVALID_PARAMS", "screenIndex: X11 has one screen, 0, which all monitors are parts of")
+        grab = [program, "-loglevel", "error", "-f", "x11grab", "-framerate", fps, "-t", seconds, "-i", display]
+        # H.264 takes even sizes only, and players its usual colours.
+        form = ["-vf", "scale=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-y"]
+        return await film_command(recording, lambda path: [*grab, *form, path], ".mp4")
 
     async def _cameras(self, params: Mapping[str, Any]) -> Answer:
         return {"devices": await asyncio.to_thread(_cameras)}

@@ -10,7 +10,17 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import SPEECH_LIMIT_S, Answer, Offer, input_command, output_command, picture_command, status_offers
+from .contract import (
+    SPEECH_LIMIT_S,
+    Answer,
+    Offer,
+    Recording,
+    film_command,
+    input_command,
+    output_command,
+    picture_command,
+    status_offers,
+)
 
 # Titles and texts are arguments of the script, never a part of it.
 _NOTIFY = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
@@ -34,6 +44,7 @@ class MacBackend:
             *status_offers(self),
             Offer("system.notify", self._notify, ("osascript",)),
             Offer("screen.snapshot", self._screen, ("screencapture",), permission=_SCREEN_GRANT),
+            Offer("screen.record", self._record, ("screencapture",), permission=_SCREEN_GRANT),
             Offer("camera.list", self._cameras, ("imagesnap",), _IMAGESNAP),
             Offer("camera.snap", self._snap, ("imagesnap",), _IMAGESNAP, _CAMERA_GRANT),
             Offer("location.get", self._place, ("CoreLocationCLI",), _LOCATION, _LOCATION_GRANT),
@@ -59,6 +70,11 @@ class MacBackend:
     async def _screen(self, params: Mapping[str, Any], program: str) -> Answer:
         display = int(number(params, "screenIndex", 0, 0, 15)) + 1
         return await picture_command(lambda path: [program, "-x", "-t", "jpg", "-D", str(display), path], ".jpg")
+
+    async def _record(self, params: Mapping[str, Any], program: str) -> Answer:
+        recording = Recording.of(params)
+        words = [program, "-x", "-v", "-V", f"{max(1, round(recording.duration_s))}", "-D", f"{recording.screen + 1}"]
+        return await film_command(recording, lambda path: [*words, path], ".mov")
 
     async def _cameras(self, params: Mapping[str, Any], program: str) -> Answer:
         said = (await output_of([program, "-l"])).decode(errors="replace")

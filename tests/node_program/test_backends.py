@@ -94,6 +94,56 @@ async def test_a_mac_uses_its_own_programs(install: Install) -> None:
     assert said.endswith('end run|--|" & do shell script "id|--hello|\n')
 
 
+async def test_a_film_of_the_screen_is_made_by_what_the_desktop_has(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    film = LAST + 'printf film > "$last"'
+    log = install(ffmpeg=film, wf_recorder=film, screencapture=film)
+    asked = {"durationMs": 2_500, "fps": 5}
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with pytest.raises(NodeError, match="neither WAYLAND_DISPLAY nor DISPLAY"):
+        await call(LinuxBackend(), "screen.record", **asked)
+    monkeypatch.setenv("DISPLAY", ":7")
+
+    x11 = await call(LinuxBackend(), "screen.record", **asked)
+    with pytest.raises(NodeError, match="screenIndex"):
+        await call(LinuxBackend(), "screen.record", screenIndex=1)
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    wayland = await call(LinuxBackend(), "screen.record", screenIndex=1, **asked)
+    mac = await call(MacBackend(), "screen.record", screenIndex=1, **asked)
+
+    told = {"base64": base64.b64encode(b"film").decode(), "durationMs": 2_500, "fps": 5, "hasAudio": False}
+    assert x11 == {"format": "mp4", "screenIndex": 0, **told}
+    assert wayland == {"format": "mp4", "screenIndex": 1, **told}
+    assert mac == {"format": "mov", "screenIndex": 1, **told}
+    said = log.read_text()
+    assert "|-framerate|5|-t|2.5|-i|:7|" in said
+    assert "wf-recorder|-r|5|-f|" in said
+    assert "screencapture|-x|-v|-V|2|-D|2|" in said
+
+
+@pytest.mark.parametrize(
+    ("makes", "code"),
+    [
+        ("true", "UNAVAILABLE"),
+        ("exit 1", "UNAVAILABLE"),
+        (LAST + 'head -c 13000000 /dev/zero > "$last"', "PAYLOAD_TOO_LARGE"),
+    ],
+)
+async def test_a_film_that_is_none_or_too_large_is_said(
+    install: Install, monkeypatch: pytest.MonkeyPatch, makes: str, code: str
+) -> None:
+    install(ffmpeg=makes)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", ":7")
+
+    with pytest.raises(NodeError) as refused:
+        await call(LinuxBackend(), "screen.record", durationMs=250)
+
+    assert refused.value.code == code
+
+
 async def test_a_phone_uses_termux(install: Install, tmp_path: Path) -> None:
     log = install(
         termux_notification=f"cat >> {tmp_path / 'body'}",
