@@ -97,7 +97,7 @@ class LinuxBackend:
             )
         if recording.screen:
             raise NodeError("INVALID_PARAMS", "screenIndex: X11 has one screen, 0, which all monitors are parts of")
-        grab = [program, "-loglevel", "error", "-f", "x11grab", "-framerate", fps, "-t", seconds, "-i", display]
+        grab = [program, "-loglevel", "error", "-f", "x11grab", "-framerate", fps, "-i", display, "-t", seconds]
         # H.264 takes even sizes only, and players its usual colours.
         form = ["-vf", "scale=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-y"]
         return await film_command(recording, lambda path: [*grab, *form, path], ".mp4")

@@ -118,7 +118,7 @@ async def test_a_film_of_the_screen_is_made_by_what_the_desktop_has(
     assert wayland == {"format": "mp4", "screenIndex": 1, **told}
     assert mac == {"format": "mov", "screenIndex": 1, **told}
     said = log.read_text()
-    assert "|-framerate|5|-t|2.5|-i|:7|" in said
+    assert "|-framerate|5|-i|:7|-t|2.5|" in said
     assert "wf-recorder|-r|5|-f|" in said
     assert "screencapture|-x|-v|-V|2|-D|2|" in said
 
