@@ -284,5 +284,5 @@ class Channel(Protocol):
         ...
 
     async def probe(self) -> dict[str, Any]:
-        """Return whether the platform can be reached, and as whom."""
+        """Return whether the platform can be reached (`ok`), as whom, and which rights are `missing`, as texts."""
         ...

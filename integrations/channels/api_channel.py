@@ -52,7 +52,7 @@ class ApiChannel(ABC):
 
     @abstractmethod
     async def _who(self) -> dict[str, Any]:
-        """Return the identity of the account on the platform."""
+        """Return the identity of the account on the platform, and the rights that it lacks there; see `probe`."""
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment; see `CanFetch`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,10 @@ def telegram_channel(
     timing: PollTiming = TIMING,
     webhook: TelegramWebhook | None = None,
     migrated: Callable[[str, str], None] = lambda old, new: None,
+    groups: Sequence[str] = (),
 ) -> Telegram:
     """Return a channel for the bot of a server."""
-    config = TelegramAccount(account, Secret(server.token), server.api_root, webhook)
+    config = TelegramAccount(account, Secret(server.token), server.api_root, webhook, groups)
     parts = TelegramParts(clock, lambda: "(The topic was deleted.)", migrated)
     return Telegram(config, parts, timing)
 

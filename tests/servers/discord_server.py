@@ -77,6 +77,10 @@ class DiscordServer:
         }
         self.messages: dict[str, list[Json]] = {room: [] for room in self.channels}
         self._nonces: dict[str, Json] = {}
+        self.guilds = {"Home": 1 << 3}
+        """The permissions of the bot, by the name of a server."""
+        self.flags = 1 << 19
+        """Of its application: it may read what is written, as a bot of few servers."""
         self._sessions: dict[str, _Session] = {}
         self._last_id = 0
 
@@ -88,6 +92,8 @@ class DiscordServer:
         add("GET", "/api/gateway/bot", self._gateway_bot)
         add("GET", "/api/users/@me", self._me)
         add("POST", "/api/users/@me/channels", self._open_dm)
+        add("GET", "/api/users/@me/guilds", self._guilds)
+        add("GET", "/api/applications/@me", self._application)
         add("GET", "/api/channels/{channel}", self._channel)
         add("GET", "/api/channels/{channel}/messages", self._history)
         add("POST", "/api/channels/{channel}/messages", self._post)
@@ -225,6 +231,17 @@ class DiscordServer:
 
     async def _me(self, _: web.Request) -> web.Response:
         return web.json_response(BOT)
+
+    async def _guilds(self, _: web.Request) -> web.Response:
+        return web.json_response(
+            [
+                {"id": str(at), "name": name, "permissions": str(bits)}
+                for at, (name, bits) in enumerate(self.guilds.items())
+            ]
+        )
+
+    async def _application(self, _: web.Request) -> web.Response:
+        return web.json_response({"id": BOT["id"], "flags": self.flags})
 
     async def _nothing(self, _: web.Request) -> web.Response:
         return web.Response(status=204)

@@ -56,6 +56,10 @@ class TelegramChats:
     def __init__(self, bot: Json, update: Callable[[str, Json], Json]) -> None:
         self.bot = bot
         self._update = update
+        self.joins_groups = True
+        self.reads_groups = False
+        self.membership: dict[int, Json] = {}
+        """What `getChatMember` says of the bot, by the number of a group."""
         self._ids: defaultdict[int, count[int]] = defaultdict(lambda: count(FIRST_MESSAGE))
         self.messages: dict[int, dict[int, Json]] = defaultdict(dict)
         """By chat and id; what was deleted is not there."""
@@ -126,6 +130,13 @@ class TelegramChats:
         both = [{"status": each, "user": self.bot} for each in (before, status)]
         facts = {"chat": _chat(chat), "from": _user(who), "date": int(time.time())}
         self._update("my_chat_member", facts | {"old_chat_member": both[0], "new_chat_member": both[1]})
+
+    def member(self, given: Json) -> Json:
+        """Answer `getChatMember`."""
+        found = self.membership.get(int(given["chat_id"]))
+        if found is None:
+            raise ApiError(400, "Bad Request: chat not found")
+        return {"user": self.bot, **found}
 
     def file(self, content: bytes, **fields: Any) -> Json:
         """Somebody's upload: the description of a file that the bot can get."""

@@ -234,7 +234,12 @@ class TelegramServer:
         if method == "getupdates":
             return await self._get_updates(given)
         done: dict[str, Callable[[Json], Any]] = {
-            "getme": lambda _: {**chats.bot, "can_join_groups": True, "can_read_all_group_messages": False},
+            "getme": lambda _: {
+                **chats.bot,
+                "can_join_groups": chats.joins_groups,
+                "can_read_all_group_messages": chats.reads_groups,
+            },
+            "getchatmember": chats.member,
             "setwebhook": self._set_webhook,
             "deletewebhook": lambda _: self._set_webhook({}),
             "getwebhookinfo": lambda _: self._webhook_info(),

@@ -72,7 +72,7 @@ def status(client: HubClient, channel: str | None) -> Answer:
 @verb(command, columns=_COLUMNS, empty=_NO_ACCOUNT)
 @click.argument("channel", metavar="[CHANNEL]", required=False)
 def probe(client: HubClient, channel: str | None) -> Answer:
-    """Ask the platforms whether they can be reached. Exits 1 when one cannot.
+    """Ask the platforms whether they can be reached, and which rights the accounts lack. Exits 1 when one cannot.
 
     Example:
       homarus channels probe
@@ -90,7 +90,11 @@ def test(client: HubClient, channel: str, account: str) -> Answer:
       homarus channels test telegram
     """
     found = client.call("channels.probe", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
-    words = "\n".join(f"{key}: {value}" for key, value in found.items())
+    words = "\n".join(
+        f"{key}: {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in found.items()
+        if value != []
+    )
     return found, words, Exit.OK if found.get("ok") else Exit.FINDINGS
 
 
@@ -202,7 +206,10 @@ def _row(account: Mapping[str, Any]) -> tuple[str, ...]:
     heard = account["lastEventAt"]
     error = account["lastError"] or ""
     if "probe" in account:
-        error = "reached" if account["probe"].get("ok") else str(account["probe"].get("error") or error)
+        probe = account["probe"]
+        error = (
+            " ".join(["reached.", *probe.get("missing", ())]) if probe.get("ok") else str(probe.get("error") or error)
+        )
     since = "" if heard is None else f"{max(0, round(time.time() - heard / 1000))} s ago"
     return (account["channel"], account["accountId"], account.get("name", ""), account["state"], since, error)
 

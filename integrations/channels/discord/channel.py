@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.messaging.contract import (
     Address,
@@ -49,6 +50,18 @@ NO_EMBEDS = 1 << 2
 EPOCH_MS = 1_420_070_400_000
 UNKNOWN_MESSAGE = 10008
 PUBLIC_THREAD = 11
+READS_MESSAGES = 1 << 18 | 1 << 19
+"""Flags of an application that may read what is written; the second of one in few servers."""
+ADMINISTRATOR = 1 << 3
+RIGHTS = {
+    "View Channels": 1 << 10,
+    "Send Messages": 1 << 11,
+    "Send Messages in Threads": 1 << 38,
+    "Attach Files": 1 << 15,
+    "Read Message History": 1 << 16,
+    "Add Reactions": 1 << 6,
+}
+"""What the channel uses, by the names in Discord's settings of a role."""
 NO_MENTIONS = {"parse": [], "replied_user": False}
 
 
@@ -91,7 +104,14 @@ class DiscordChannel(ApiChannel):
 
     async def _who(self) -> dict[str, Any]:
         me = await self._api.call("GET", "/users/@me")
-        return {"id": me["id"], "name": me["username"]}
+        application = await self._api.call("GET", "/applications/@me")
+        servers = await self._api.call("GET", "/users/@me/guilds")
+        missing = [text for server in servers if (text := _missing_in(server))]
+        if not application.get("flags", 0) & READS_MESSAGES:
+            missing.append(
+                phrase("It cannot read what is written in servers; the Message Content Intent of the bot is off.")
+            )
+        return {"id": me["id"], "name": me["username"], "missing": missing}
 
     async def _send(self, message: OutboundMessage) -> str | None:
         """Post a message, as the answer to a command where one waits for it."""
@@ -254,3 +274,12 @@ def _read(media: Sequence[OutboundMedia]) -> list[tuple[str, str, bytes]]:
 
 def _emoji_path(emoji: str) -> str:
     return quote(emoji.strip("<>").removeprefix("a:").removeprefix(":"), safe="")
+
+
+def _missing_in(server: Mapping[str, Any]) -> str:
+    """Return what the bot may not do in a server, by its roles; channels may deny or allow more."""
+    granted = int(server.get("permissions", 0))
+    lacked = [name for name, bit in RIGHTS.items() if not granted & bit]
+    if granted & ADMINISTRATOR or not lacked:
+        return ""
+    return phrase("In the server {server} it lacks: {rights}.", server=server["name"], rights=", ".join(lacked))

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import (
     Address,
@@ -147,7 +148,12 @@ class MatrixChannel:
         except HubError as error:
             return {"ok": False, "error": str(error)}
         user = getattr(response, "user_id", None)
-        return {"ok": user is not None, "account_id": user, "rooms": len(client.rooms)}
+        mute = [
+            phrase("It may not write in the room {room}.", room=room.display_name)
+            for room in client.rooms.values()
+            if user is not None and not room.power_levels.can_user_send_message(user)
+        ]
+        return {"ok": user is not None, "account_id": user, "rooms": len(client.rooms), "missing": mute}
 
     @property
     def _client(self) -> AsyncClient:

@@ -44,7 +44,8 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
 
     for entry in config:
         webhook = TelegramWebhook(**entry["webhook"]) if "webhook" in entry else None
-        account = TelegramAccount(entry["account"], entry["token"], entry["api_root"], webhook)
+        groups = [name for name in entry["groups"] if name.lstrip("-").isdecimal()]
+        account = TelegramAccount(entry["account"], entry["token"], entry["api_root"], webhook, groups)
         parts = TelegramParts(host.clock, lambda: say("thread.gone", host.language), migrated)
         channel = Telegram(account, parts)
         if webhook is not None:

@@ -11,9 +11,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 from telegram import ReactionTypeEmoji, Update, User
+from telegram.constants import ChatMemberStatus
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.messaging.contract import (
     Address,
@@ -51,6 +53,8 @@ class TelegramAccount(Struct, frozen=True):
     token: Secret
     api_root: str
     webhook: TelegramWebhook | None = None
+    groups: Sequence[str] = ()
+    """The numbers of the groups that the configuration names."""
 
 
 class TelegramParts(Struct, frozen=True):
@@ -196,10 +200,30 @@ class Telegram(ApiChannel):
             self._published = listed
 
     async def _who(self) -> dict[str, Any]:
-        """Return who the bot is, and whether it sees all that is said in groups."""
+        """Return who the bot is, whether it sees all that is said in groups, and what it may not do."""
         me = await self._api.call(self._api.bot.get_me())
         reads_groups = me.can_read_all_group_messages is True
-        return {"account_id": str(me.id), "name": me.name, "reads_groups": reads_groups}
+        missing = [text for group in self._config.groups if (text := await self._missing_in(group, me.id))]
+        if me.can_join_groups is False:
+            missing.append(phrase("It cannot be added to groups; /setjoingroups at @BotFather changes that."))
+        if not reads_groups:
+            missing.append(
+                phrase("In groups it sees only what is written to it; /setprivacy at @BotFather changes that.")
+            )
+        return {"account_id": str(me.id), "name": me.name, "reads_groups": reads_groups, "missing": missing}
+
+    async def _missing_in(self, group: str, bot_id: int) -> str:
+        try:
+            member = await self._api.call(self._api.bot.get_chat_member(int(group), bot_id))
+        except PlatformError as error:
+            if error.status not in (400, 403):
+                raise
+            return phrase("It is not in the group {group}.", group=group)
+        if member.status in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED):
+            return phrase("It is not in the group {group}.", group=group)
+        if getattr(member, "can_send_messages", True) is False:
+            return phrase("It may not write in the group {group}.", group=group)
+        return ""
 
     def _stored(self, update: Update, notice: str | None) -> None:
         """Do what follows an update that is stored: a button that was pressed waits for an answer, without fail."""

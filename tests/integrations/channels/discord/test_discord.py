@@ -30,7 +30,7 @@ from hub.messaging.contract import (
     Quote,
     ReactionChanged,
 )
-from integrations.channels.discord.channel import DiscordChannel
+from integrations.channels.discord.channel import RIGHTS, DiscordChannel
 from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import BOT, BOT_ROLE, DM, GUILD, ROOM, THREAD, TOKEN, DiscordServer
 
@@ -356,3 +356,16 @@ async def test_what_takes_a_person_is_said_and_not_tried_again(
 
     assert says in rig.error(channel)
     assert len(rig.repairs.all()) == 1
+
+
+async def test_a_probe_says_what_the_bot_may_not_do(channel: DiscordChannel, discord: DiscordServer) -> None:
+    everything = sum(RIGHTS.values())
+    discord.guilds = {"Home": 1 << 3, "Club": everything, "Work": everything - RIGHTS["Attach Files"]}
+
+    right = await channel.probe()
+    discord.flags = 0
+    wrong = await channel.probe()
+
+    assert right["missing"] == ["In the server Work it lacks: Attach Files."]
+    assert wrong["ok"] is True
+    assert "Message Content Intent" in wrong["missing"][1]
