@@ -23,7 +23,7 @@ from hub.config.seed import seed
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.stages import Stage
-from hub.gateway.log_tail import LogTail
+from hub.gateway.log_tail import FORMAT, JsonFormatter, LogTail
 from hub.hub import Hub
 from hub.security.redaction import RedactingFilter, Redactor
 from hub.storage.homedir import Home, restrict_umask
@@ -37,7 +37,6 @@ SWITCH_S = 0.001
 """A thread that computes gives way to the event loop after so long: each write to a socket waits for its turn again."""
 GC_THRESHOLD = 10_000
 """Objects made and not yet freed before cycles are looked for: the messages of a busy moment hold a few thousand."""
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 EXIT_OK = 0
 EXIT_FAILED = 1
 STOP_LIMIT_S = 9.0
@@ -54,6 +53,7 @@ class StartOptions(Struct, frozen=True):
         host: Address to serve, over the configuration's.
         port: Port to serve, over the configuration's.
         verbose: Whether to log more.
+        log_format: `text` or `json`, one object a line.
         on_ready: Called with the hub's address and the way to sign in, each time it is ready.
         clock: The clock instead of the real one.
         prepare: Awaited once, with the started hub, before it is announced as ready.
@@ -63,6 +63,7 @@ class StartOptions(Struct, frozen=True):
     host: str | None = None
     port: int | None = None
     verbose: bool = False
+    log_format: str = "text"
     on_ready: Callable[[Mapping[str, Any]], None] | None = None
     clock: Clock | None = None
     prepare: Callable[[Hub], Awaitable[None]] | None = None
@@ -79,7 +80,7 @@ def run(options: StartOptions) -> int:
     _allow_files()
     sys.setswitchinterval(SWITCH_S)
     redactor = Redactor()
-    log = _set_up_logging(redactor, verbose=options.verbose)
+    log = _set_up_logging(redactor, verbose=options.verbose, as_json=options.log_format == "json")
     home = Home(options.home)
     try:
         home.create()
@@ -280,9 +281,9 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _set_up_logging(redactor: Redactor, *, verbose: bool) -> LogTail:
+def _set_up_logging(redactor: Redactor, *, verbose: bool, as_json: bool) -> LogTail:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    handler.setFormatter(JsonFormatter() if as_json else logging.Formatter(FORMAT))
     handler.addFilter(RedactingFilter(redactor))
     root = logging.getLogger()
     tail = LogTail(redactor)

@@ -6,6 +6,7 @@ Nothing below imports this file; integrations are given an `IntegrationHost`, th
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hub import __version__
 from hub.agent.component.agents import AgentsComponent
@@ -49,6 +50,9 @@ from hub.storage.component import StorageComponent
 from hub.storage.homedir import Home
 from hub.timeline.component import TimelineComponent
 from hub.tools.component import ToolMethodsComponent, ToolsComponent
+
+if TYPE_CHECKING:
+    from hub.gateway.http_api.metrics import MetricSources
 
 
 class Hub(Lifecycle):
@@ -199,6 +203,7 @@ class Hub(Lifecycle):
                 outbox=self.outbox,
                 redactor=base.redactor,
                 subagents=self.subagents,
+                metric_sources=self._metric_sources,
                 transcriber=messaging.transcriber,
                 embed=lambda: self.memory.embed,
             )
@@ -243,6 +248,24 @@ class Hub(Lifecycle):
     def people(self) -> People:
         """The people of this home, as configured now."""
         return self._security.people
+
+    def _metric_sources(self) -> MetricSources:
+        from hub.gateway.http_api.metrics import MetricSources
+
+        return MetricSources(
+            home=self.home,
+            clock=self.clock,
+            bus=self.bus,
+            tasks=self.tasks,
+            repairs=self.repairs,
+            gateway=self.gateway,
+            db=self.db,
+            channels=self.channels,
+            runner=self.runner,
+            approvals=self.approvals,
+            nodes=self.nodes,
+            states=self.states,
+        )
 
     async def _renew(self, kinds: frozenset[str]) -> None:
         await self.automation.renew(kinds)

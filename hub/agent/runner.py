@@ -40,6 +40,8 @@ __all__ = ["ActiveRun", "AgentRunner", "Recovered", "RunRequest", "RunResult", "
 
 _log = logging.getLogger(__name__)
 
+EVENT_RUN_TRACED = "run_traced"
+"""After `run_finished`, with the steps of the run's trace; only where somebody listens."""
 KEEP_RETRY_S = 2.0
 ENDED_KEPT = 1_000
 """Runs that are remembered, without their messages, for those who ask again; of older ones the database knows."""
@@ -376,6 +378,9 @@ class AgentRunner:
             context = context.tainted()  # what it read goes on in what it answered
         parts.bus.fire("run_finished", {**run.facts, **result.as_event()}, context)
         run.trace.model_ended((result.error or {}).get("code"))
+        if parts.bus.has_listeners(EVENT_RUN_TRACED):
+            ended = {"status": result.status.value, "error": result.error, "started_ms": run.started_ms}
+            parts.bus.fire(EVENT_RUN_TRACED, {**run.facts, **ended, "steps": run.trace.as_dict()["steps"]}, context)
         if parts.history is not None:
             now = parts.clock.time()
             parts.history.record_run(request.run_id, run.trace, now)

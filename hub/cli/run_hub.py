@@ -14,13 +14,18 @@ from typing import Any, NoReturn
 DEFAULT_HOME = Path("~/.homarus")
 HOME_VARIABLE = "HOMARUS_CONFIG"
 URL_VARIABLE = "HOMARUS_URL"
+LOG_FORMAT_VARIABLE = "HOMARUS_LOG_FORMAT"
 LIGHT = ("aiohttp", "anyio", "ruamel.yaml", "watchfiles")
 """Packages of which most homes use a part: see `hub.core.light_packages`."""
 
 
-def run_hub(home: Path, host: str | None, port: int | None, *, verbose: bool, as_json: bool) -> NoReturn:
-    """Run the hub until it is asked to stop, and end the process."""
-    end(run_until_stopped(home, host, port, verbose=verbose, as_json=as_json))
+def run_hub(home: Path, host: str | None, port: int | None, *, as_json: bool, **options: Any) -> NoReturn:
+    """Run the hub until it is asked to stop, and end the process.
+
+    Args:
+        options: Further ones of `StartOptions`.
+    """
+    end(run_until_stopped(home, host, port, as_json=as_json, **options))
 
 
 def run_until_stopped(home: Path, host: str | None, port: int | None, *, as_json: bool, **options: Any) -> int:
@@ -44,7 +49,7 @@ def run_plainly(arguments: Sequence[str]) -> None:
         _import_hub()
     except ModuleNotFoundError:
         return
-    run_hub(plain[0], None, plain[1], verbose=False, as_json=False)
+    run_hub(plain[0], None, plain[1], as_json=False)
 
 
 def plain_start(arguments: Sequence[str]) -> tuple[Path, int | None] | None:
@@ -57,7 +62,8 @@ def plain_start(arguments: Sequence[str]) -> tuple[Path, int | None] | None:
         values[each] = next(rest, "")
     port = values.get("--port", "")
     named = values.get("--config", os.environ.get(HOME_VARIABLE) or str(DEFAULT_HOME))
-    if URL_VARIABLE in os.environ or not named or ("--port" in values and not (port.isdecimal() and int(port) < 65536)):
+    asked = {URL_VARIABLE, LOG_FORMAT_VARIABLE} & os.environ.keys()
+    if asked or not named or ("--port" in values and not (port.isdecimal() and int(port) < 65536)):
         return None
     return Path(named).expanduser().absolute(), int(port) if port else None
 

@@ -23,6 +23,7 @@ SCOPES = frozenset(
         "operator.talk",
         "operator.talk.secrets",
         "operator.questions",
+        "operator.metrics",
     }
 )
 IMPLIED_SCOPES: dict[str, frozenset[str]] = {

@@ -24,6 +24,7 @@ RAW_LIMIT_BYTES = 65_536
 """Raw bytes that may come from whoever has not shown a credential, unless the route takes more."""
 
 ADMIN = "operator.admin"
+METRICS = "operator.metrics"
 PAIRING = "operator.pairing"
 READ = "operator.read"
 WRITE = "operator.write"

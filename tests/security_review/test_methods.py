@@ -99,7 +99,8 @@ def attacks(method: Method) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "scopes", [(READ,), (WRITE,), ("operator.pairing",), ("operator.approvals",), ("operator.talk",)]
+    "scopes",
+    [(READ,), (WRITE,), ("operator.pairing",), ("operator.approvals",), ("operator.talk",), ("operator.metrics",)],
 )
 async def test_a_token_reaches_the_methods_of_its_scopes_and_no_other(house: Besieged, scopes: tuple[str, ...]) -> None:
     _, header = await house.token(*scopes)

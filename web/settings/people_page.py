@@ -32,6 +32,7 @@ NAME_LIMIT = 100
 LAST_OWNER = phrase("At least one person must own this home: make another one an owner first.")
 NOBODY = phrase("Nobody more")
 RIGHTS = {
+    "operator.metrics": phrase("Metrics only"),
     "operator.read": phrase("Look only"),
     "operator.write": phrase("Use the home"),
     "operator.admin": phrase("Everything"),

@@ -28,10 +28,15 @@ from hub.storage.database import Database
 
 if TYPE_CHECKING:
     from hub.agent.methods.catalog import CatalogMethods
+    from hub.gateway.http_api.metrics import Metrics, MetricSources
 
 
 class ClientDependencies(Struct, frozen=True):
-    """The dependencies of the routes and the facts."""
+    """The dependencies of the routes and the facts.
+
+    Attributes:
+        metric_sources: Returns the parts that `/metrics` counts and measures.
+    """
 
     gateway: Gateway
     db: Database
@@ -43,6 +48,7 @@ class ClientDependencies(Struct, frozen=True):
     outbox: Outbox
     redactor: Redactor
     subagents: Subagents
+    metric_sources: Callable[[], MetricSources]
     transcriber: Callable[[], Transcribe | None] = lambda: None
     embed: Callable[[], Embed | None] = lambda: None
 
@@ -55,6 +61,7 @@ class ClientsComponent(Component):
     def __init__(self, needs: ClientDependencies) -> None:
         self._needs = needs
         self._catalog = FirstUse("the catalog of models", self._load_catalog)
+        self.metrics: FirstUse[Metrics] = FirstUse("the metrics", self._load_metrics)
 
     def methods(self) -> MethodGroups:
         """Return the methods that clients call when they start."""
@@ -66,8 +73,18 @@ class ClientsComponent(Component):
         return StartMethods(self._needs.subagents, self._needs.redactor).methods()
 
     def routes(self) -> RouteGroups:
-        """Return the routes of the APIs of OpenAI, Anthropic and Ollama."""
-        return {"clients": self._load_routes}
+        """Return the routes of the APIs of OpenAI, Anthropic and Ollama, and of Prometheus."""
+        return {"clients": self._load_routes, "metrics": self._metric_routes}
+
+    def _metric_routes(self) -> Iterable[Route]:
+        from hub.gateway.http_api.metrics import metric_routes
+
+        return metric_routes(self.metrics)
+
+    def _load_metrics(self) -> Callable[[], Metrics]:
+        from hub.gateway.http_api.metrics import Metrics
+
+        return lambda: Metrics(self._needs.metric_sources())
 
     def _load_routes(self) -> Iterable[Route]:
         from hub.gateway.http_api.anthropic_messages import anthropic_messages

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from hub.core.errors import Forbidden, Unavailable
 from hub.core.repairs import Repairs
-from hub.core.schema import All, AnyOf, Optional, Range, Schema, boolean, integer
+from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Schema, boolean, integer, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.gateway.connection.server import Gateway
-from hub.gateway.log_tail import LogTail
+from hub.gateway.log_tail import LEVELS, LogTail
 from hub.security.login_codes import EXPIRES_S, LoginCodes
 
 OWNER = "gateway"
@@ -87,6 +87,8 @@ class HubState:
                 Optional("cursor"): AnyOf(None, All(integer, Range(min=0))),
                 Optional("limit", default=500): All(integer, Range(min=1, max=LINES_LIMIT)),
                 Optional("maxBytes", default=1_000_000): All(integer, Range(min=1, max=BYTES_LIMIT)),
+                Optional("level"): In(LEVELS),
+                Optional("part"): All(string, Length(min=1, max=100)),
             }
         )
         stability = Schema(
@@ -159,7 +161,14 @@ class HubState:
     async def _tail(self, call: MethodCall) -> Mapping[str, Any]:
         if self._log is None:
             raise Unavailable("this hub keeps no log in memory")
-        tail = self._log.read(call.params.get("cursor"), call.params["limit"], call.params["maxBytes"])
+        params = call.params
+        tail = self._log.read(
+            params.get("cursor"),
+            params["limit"],
+            params["maxBytes"],
+            level=params.get("level"),
+            part=params.get("part"),
+        )
         size = sum(len(line) + 1 for line in tail.lines)
         return {
             "file": LOG_NAME,
