@@ -62,6 +62,7 @@ def settle(connection: SqlConnection, now_ms: int) -> dict[str, int]:
             ("UPDATE system_events SET taken_ms = ? WHERE taken_ms IS NULL", (now_ms,)),
             ("DELETE FROM node_work", ()),
             ("DELETE FROM login_codes", ()),
+            ("DELETE FROM meta WHERE key = 'audit_head'", ()),
             ("DELETE FROM idempotency WHERE state = 'started'", ()),
         ),
     }

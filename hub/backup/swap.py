@@ -2,7 +2,7 @@
 
 A journal decides. It is written once the prepared home is whole; from then on, each start goes on with the exchange
 wherever it was cut off, before anything else of the home is read. So there is the old home or the new one, never a
-mixture. What the process itself holds (its lock, its socket, the backups) stays where it is.
+mixture. What the process itself holds (its lock, its socket, the backups) stays where it is, and so does the audit log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.backup.contents import OWN, REPLACED, RUNTIME, STORAGE
+from hub.backup.contents import AUDIT, OWN, REPLACED, RUNTIME, STORAGE
 from hub.core.durable import sync_directory
 from hub.storage.errors import StorageError, from_os
 from hub.storage.files import write_atomic
@@ -82,14 +82,18 @@ def finish(home: Home) -> Path | None:
     except msgspec.DecodeError as error:
         raise StorageError(f"{journal_file} cannot be read ({error}); move it away to keep the present home") from error
     aside, new = home.storage / journal.aside, home.storage / journal.source
+    kept = OWN | RUNTIME | ({AUDIT} if (home.storage / AUDIT).is_dir() else set())
     try:
         if not journal.moved_out:
+            from hub.gateway.audit_log import keep_restored
+
+            keep_restored(home.storage / AUDIT, new / STORAGE / AUDIT, journal.aside.removeprefix(REPLACED))
             aside.mkdir(mode=0o700, exist_ok=True)
             _move_all(home.path, aside, {STORAGE, *journal.stays})
-            _move_all(home.storage, aside / STORAGE, OWN | RUNTIME, REPLACED)
+            _move_all(home.storage, aside / STORAGE, kept, REPLACED)
             _sync(aside, aside / STORAGE, home.path, home.storage)
             write_atomic(journal_file, msgspec.json.encode(replace(journal, moved_out=True)))
-        _move_all(new / STORAGE, home.storage, OWN | RUNTIME, beside=aside / STORAGE)
+        _move_all(new / STORAGE, home.storage, kept, beside=aside / STORAGE)
         _move_all(new, home.path, {STORAGE}, beside=aside)
         _sync(home.path, home.storage)
         _drop_older(home, keep=aside)

@@ -174,7 +174,9 @@ class ConfigStore:
         )
         if changed or old.recovery:
             added = sorted(new.present - old.present)
-            self._bus.fire(EVENT_CONFIG_CHANGED, {**result.as_dict(), "added": added, "files": sorted(new.files)})
+            edited = sorted(self._edited_by_hand(old, new))
+            told = {**result.as_dict(), "added": added, "files": sorted(new.files), "edited": edited}
+            self._bus.fire(EVENT_CONFIG_CHANGED, told)
         return result
 
     def _refused(self, checked: Checked) -> ReloadResult:
@@ -294,11 +296,7 @@ class ConfigStore:
     def _note_hand_edits(self, new: Config) -> None:
         """Keep in the history what somebody replaced in an editor of theirs, where the text before is known."""
         before = self.current.files
-        edited = {
-            name
-            for name, digest in new.files.items()
-            if name in before and before[name] != digest and self.editor.written.get(name) != digest
-        }
+        edited = self._edited_by_hand(self.current, new)
         if not edited:
             return
         try:
@@ -307,6 +305,14 @@ class ConfigStore:
                     self.editor.history.keep(name, data, BY_HAND)
         except (OSError, StorageError) as error:
             _log.warning("an earlier version of %s could not be kept: %s", ", ".join(sorted(edited)), error)
+
+    def _edited_by_hand(self, old: Config, new: Config) -> set[str]:
+        before, written = old.files, self.editor.written
+        return {
+            name
+            for name, digest in new.files.items()
+            if name in before and before[name] != digest and written.get(name) != digest
+        }
 
     def _take(self, checked: Checked) -> None:
         self.current, self.errors, self.warnings = checked.config, checked.errors, checked.warnings

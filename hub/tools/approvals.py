@@ -376,7 +376,7 @@ class Approvals:
         self._decided[ended.id] = ended
         while len(self._decided) > KEPT:
             self._decided.popitem(last=False)
-        told = {"id": ended.id, "state": ended.state.value, "decided_by": ended.decided_by}
+        told = {"id": ended.id, "state": ended.state.value, "decided_by": ended.decided_by, "title": ended.title}
         type = EVENT_QUESTION_RESOLVED if ended.kind == QUESTION else EVENT_APPROVAL_RESOLVED
         self._bus.fire(type, told, context)
 

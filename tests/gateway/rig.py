@@ -86,7 +86,7 @@ class Rig:
         gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         routes = [
             *rpc_routes(gateway.dispatcher),
-            *SignIn(gateway.ingress, gateway.authenticator, self.codes, self.web_sessions).routes(),
+            *SignIn(gateway.ingress, gateway.authenticator, self.codes, self.web_sessions, gateway.bus).routes(),
         ]
         for route in routes:
             gateway.routes.add(route)

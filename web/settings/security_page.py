@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +24,32 @@ GROUPS = {
     "warning": (phrase("Warnings"), "warn"),
     "note": (phrase("Good to know"), ""),
 }
+AUDIT_LINES = 20
+DONE = {
+    "agents": phrase("Agents"),
+    "approval": phrase("Approval"),
+    "approval_resolved": phrase("Approval"),
+    "automation": phrase("Automation"),
+    "backup": phrase("Backup"),
+    "channels": phrase("Channels"),
+    "command_received": phrase("Command in a chat"),
+    "config": phrase("Configuration"),
+    "config_changed": phrase("Configuration"),
+    "device": phrase("Devices"),
+    "exec": phrase("Approval"),
+    "home": phrase("The home was restored from a backup"),
+    "integration": phrase("Integrations"),
+    "models": phrase("Models"),
+    "node": phrase("Devices"),
+    "pairing": phrase("Who may write"),
+    "pairing_decided": phrase("Who may write"),
+    "secrets": phrase("Secrets"),
+    "security": phrase("Security"),
+    "signed_in": phrase("Sign-in"),
+    "signed_out": phrase("Signed out"),
+    "token": phrase("Tokens"),
+}
+"""What an entry of the audit log is about, by the beginning of its name; others are shown by their name alone."""
 
 
 class SecurityPage:
@@ -61,6 +88,7 @@ class SecurityPage:
         status: int = 200,
     ) -> web.StreamResponse:
         found = await self._client.ask(call, "security.audit", {"deep": deep})
+        entries = (await self._client.ask(call, "audit.list", {"limit": AUDIT_LINES}))["entries"]
         rows = [_row(each) for each in found["findings"]]
         data = {
             "problem": problem,
@@ -75,9 +103,29 @@ class SecurityPage:
             "reach": found["reach"],
             "checks": found["checks"],
             "tried": deep,
+            "audit": {
+                "rows": [self._entry(each) for each in entries],
+                **(await self._client.ask(call, "audit.verify", {})),
+            },
         }
         page = RenderedPage("security", phrase("Security"), data, PATH, status, secret=True)
         return await self._renderer.respond(call, page)
+
+    def _entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        about = [
+            ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            for value in entry["about"].values()
+            if value not in (None, "", [], True, False)
+        ]
+        who = entry.get("name") or entry.get("person") or entry["who"]
+        at = dt.datetime.fromisoformat(entry["at"])
+        return {
+            "title": DONE.get(entry["what"].partition(".")[0], entry["what"]),
+            "what": entry["what"],
+            "sub": " · ".join([who, *filter(None, [entry.get("from")]), entry["what"], *about]),
+            "failed": entry["outcome"] != "ok",
+            "when": self._renderer.when(int(at.timestamp() * 1000)),
+        }
 
 
 def _of(rows: Sequence[dict[str, Any]], severity: str) -> list[dict[str, Any]]:

@@ -55,6 +55,8 @@ OWN_EVENTS = frozenset(
         "service_called",
         "service_registered",
         "service_removed",
+        "signed_in",
+        "signed_out",
         "skills_changed",
         "state_changed",
         "system_event",

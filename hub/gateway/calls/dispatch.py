@@ -14,7 +14,7 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, describe_error, each_error
-from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
+from hub.core.surfaces import ADMIN, FRAME_LIMIT_BYTES, PAIRING, Caller, Method, MethodCall, TooLarge
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.method_table import NODE, MethodTable, serves_role
@@ -25,7 +25,24 @@ _log = logging.getLogger(__name__)
 LOGGED_LIMIT = 1_000
 """Clients and methods whose unknown keys are logged."""
 
+AUDITED_SCOPES = frozenset({ADMIN, PAIRING, "operator.approvals"})
+ALSO_AUDITED = frozenset({"automation.off", "automation.on", "memory.forget", "sessions.delete"})
+READING = frozenset(
+    {
+        *("audit", "draft", "explain", "get", "history", "info", "list", "log", "plan", "preview", "render", "request"),
+        *("scan", "sent", "setupStatus", "status", "test", "try", "verify", "wait", "waitDecision", "yaml"),
+    }
+)
+"""How the names of methods end that change nothing, though they take more rights than to read."""
+
 Later = Callable[[Mapping[str, Any]], Awaitable[None]]
+Auditor = Callable[[MethodCall, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
+"""Answers a call with the coroutine that does, and records who made it."""
+
+
+def is_audited(name: str, scope: str) -> bool:
+    """Whether calls of a method are kept in the audit log: all that take more rights than to talk, but for reading."""
+    return name in ALSO_AUDITED or (scope in AUDITED_SCOPES and name.rpartition(".")[2] not in READING)
 
 
 class Dispatcher:
@@ -39,6 +56,7 @@ class Dispatcher:
         self._methods = methods
         self.recovering = False
         """Whether the hub is in recovery mode, which has few methods."""
+        self.audit: Auditor | None = None
         self._idempotency: Idempotency | None = None
         self._logged: set[tuple[str, str]] = set()
 
@@ -125,7 +143,7 @@ class Dispatcher:
         method = await self._methods.load(call.method)
         if method is None:
             raise InvalidRequest(f"unknown method: {call.method}", details={"method": call.method})
-        return await self.run(method, replace(call, params=self._valid(method, call.params, tolerate)))
+        return await self._answer(method, replace(call, params=self._valid(method, call.params, tolerate)))
 
     def _log_once(self, client: str, method: str, left_out: list[str]) -> None:
         if left_out and (client, method) not in self._logged and len(self._logged) < LOGGED_LIMIT:
@@ -134,6 +152,13 @@ class Dispatcher:
 
     def run(self, method: Method, call: MethodCall) -> Coroutine[Any, Any, Any]:
         """Return the coroutine that answers a prepared request."""
+        name = method.name
+        looked_at = self.audit is not None and (name in ALSO_AUDITED or method.scope in AUDITED_SCOPES)
+        if looked_at and is_audited(name, method.scope) and self.audit is not None:
+            return self.audit(call, self._answer(method, call))
+        return self._answer(method, call)
+
+    def _answer(self, method: Method, call: MethodCall) -> Coroutine[Any, Any, Any]:
         if not method.acts:
             return _run(method, call)
         if self._idempotency is None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from hub.core.component import Component
+from hub.core.events import Event
+from hub.core.sql import SqlConnection
 from hub.core.stages import Stage
 from hub.core.surface_table import read_table
-from hub.core.surfaces import Method, MethodGroups, Route, RouteGroups
+from hub.core.surfaces import Method, MethodCall, MethodGroups, Route, RouteGroups
 from hub.foundation import Foundation
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.idempotency import Idempotency
@@ -26,8 +30,17 @@ from hub.storage.database import Database
 from hub.storage.errors import StorageError
 from hub.storage.versioned_file import VersionedFile
 
+if TYPE_CHECKING:
+    from hub.gateway.access.audit import Audit
+
 _log = logging.getLogger(__name__)
 
+AUDITED_EVENTS = (
+    *("approval_resolved", "config_changed", "device_pair_resolved", "device_pair_setup_completed"),
+    *("node_pair_resolved", "pairing_decided", "signed_in", "signed_out"),
+)
+AUDITED_COMMANDS = frozenset({"allowlist", "config", "debug", "devices", "elevated", "restart", "trust"})
+"""Commands in a chat that change what the hub may do; those that approve and pair fire events of their own."""
 IGNORED = "ignored_repairs.json"
 """Which repairs nobody wants to see."""
 
@@ -75,13 +88,33 @@ class AccessComponent(Component):
         self._ignored = VersionedFile(base.home.storage / IGNORED, 1)
         self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit log, imported with its first entry."""
+        from hub.gateway.access.audit import Audit
+        from hub.gateway.audit_log import FOLDER
+
+        base = self._base
+        folder = base.home.storage / FOLDER
+        return Audit(folder, self._needs.db, base.clock, base.tasks, base.redactor, base.repairs)
+
     def stages(self) -> Sequence[Stage]:
         """Return the stage that opens the credentials and fills the tables of the gateway."""
-        return [Stage("credentials", self._open)]
+        return [Stage("credentials", self._open, self._close)]
 
     def methods(self) -> MethodGroups:
-        """Return the methods about the hub itself, tokens and devices."""
-        return {"hub": self._state.methods, "access": self._access_methods, "repairs": self._repair_methods}
+        """Return the methods about the hub itself, tokens, devices and the audit log."""
+        return {
+            "hub": self._state.methods,
+            "access": self._access_methods,
+            "repairs": self._repair_methods,
+            "audit log": self._audit_methods,
+        }
+
+    def _audit_methods(self) -> Iterable[Method]:
+        from hub.gateway.methods.audit import AuditMethods
+
+        return AuditMethods(self.audit, self.tokens).methods()
 
     def _repair_methods(self) -> Iterable[Method]:
         from hub.gateway.methods.repairs import RepairMethods
@@ -109,7 +142,7 @@ class AccessComponent(Component):
         from hub.gateway.http_api.sign_in import SignIn
 
         gateway = self._gateway
-        sign_in = SignIn(gateway.ingress, gateway.authenticator, self._codes, self._web_sessions)
+        sign_in = SignIn(gateway.ingress, gateway.authenticator, self._codes, self._web_sessions, gateway.bus)
         return [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
 
     def _connected(self) -> set[str]:
@@ -125,8 +158,35 @@ class AccessComponent(Component):
         made = await self._state.link()
         return LoginLink(made["url"], made["code"], made["valid_s"])
 
+    async def _close(self) -> None:
+        if "audit" in vars(self):
+            await self.audit.flush()
+
+    def _watch_audited(self) -> None:
+        """Record what is audited from now on."""
+        bus = self._base.bus
+
+        def note(event: Event) -> None:
+            if event.type != "approval_resolved" or event.data["decided_by"]:
+                self.audit.note(event)
+
+        def note_command(event: Event) -> None:
+            if event.data["name"] in AUDITED_COMMANDS and event.data["from_owner"]:
+                self.audit.note(event)
+
+        for type in AUDITED_EVENTS:
+            bus.listen(type, note)
+        bus.listen("command_received", note_command)
+        self._gateway.dispatcher.audit = self._audited
+
+    def _audited(self, call: MethodCall, answer: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
+        return self.audit.around(call, answer)
+
     async def _open(self) -> None:
         gateway, base = self._gateway, self._base
+        self._watch_audited()
+        if await self._needs.db.read(_is_restored):
+            self.audit.record("home.restored", {}, who="system")
         base.repairs.ignored = frozenset(await asyncio.to_thread(_ignored_in, self._ignored))
         await self.tokens.open()
         await self._web_sessions.open()
@@ -150,6 +210,12 @@ class AccessComponent(Component):
         for component in self._needs.components():
             gateway.methods.add_groups(component.methods(), table["methods"])
             gateway.routes.add_groups(component.routes(), table["routes"])
+
+
+def _is_restored(connection: SqlConnection) -> bool:
+    """Whether this home was restored since the last entry of the audit log."""
+    found = connection.execute("SELECT key FROM meta WHERE key IN ('restored_ms', 'audit_head')").fetchall()
+    return found == [("restored_ms",)]
 
 
 def _ignored_in(file: VersionedFile) -> list[tuple[str, str, str]]:

@@ -61,6 +61,21 @@ async def test_one_finding_is_mended_and_the_file_as_it_was_is_linked(tab: Plain
     assert "on a page" in tab.text("main"), "the history says who changed it"
 
 
+async def test_who_did_what_is_listed_and_tampering_is_said(tab: PlainBrowser, hub: HubProcess) -> None:
+    await tab.goto(PATH)
+    await tab.press("Mend it: Strangers may use the tools of the profile coding")
+
+    text = tab.text("#audit")
+    assert "security.fix" in text
+    assert "signed_in" in text
+    assert "none was changed" in text
+    log = hub.home / ".storage" / "audit" / "0000000001.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"owner"', b'"other"', 1))
+    await tab.goto(PATH)
+    assert "The audit log is not as the hub wrote it." in tab.text("#audit")
+    assert "entry 1 was changed" in tab.text("#audit")
+
+
 async def test_all_above_a_note_is_mended_after_a_question(tab: PlainBrowser, hub: HubProcess) -> None:
     await tab.goto(PATH)
     assert "tools.strangers: minimal" in tab.text("#mend-all")

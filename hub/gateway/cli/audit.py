@@ -1,0 +1,91 @@
+"""`homarus audit`: who changed, approved, signed in, paired or restored what."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import Exit
+from hub.cli.groups import Group
+from hub.cli.options import WholeNumber, home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
+
+
+@click.group("audit", cls=Group)
+def command() -> None:
+    """Show who changed, approved, signed in, paired or restored what, and verify that record.
+
+    Example:
+      homarus audit list
+      homarus audit verify
+    """
+
+
+@verb(command, columns=("at", "who", "from", "what", "about", "outcome"), empty="Nothing was recorded yet.")
+@click.option("--limit", "-n", type=WholeNumber(1, 1_000), default=50, help="How many.  [default: 50]")
+def list_(client: HubClient, limit: int) -> Answer:
+    """List the latest entries, newest first.
+
+    Example:
+      homarus audit list --limit 200 --json
+    """
+    found = client.call("audit.list", {"limit": limit})["entries"]
+    return found, [_row(each) for each in found]
+
+
+@command.command("verify")
+@home_option
+@json_option
+def verify(home: Path, as_json: bool) -> None:
+    """Verify that no entry was changed, removed, added or moved; the hub need not run.
+
+    Exits with 1 when something is wrong.
+
+    Example:
+      homarus audit verify
+    """
+    from hub.gateway.audit_log import FOLDER, Head, verify as verify_log
+
+    storage = home / ".storage"
+    # The last hash first: the log is never behind it, even while a hub writes.
+    head = _head(storage / "hub.db")
+    found = verify_log(storage / FOLDER, None if head is None else Head.decode(head))
+    if as_json:
+        answer = {"ok": not found.problems, "entries": found.entries, "problems": found.problems}
+        print_json(answer | {"unfinished": found.unfinished})
+    elif found.problems:
+        click.echo("The audit log is not as the hub wrote it:")
+        for each in found.problems:
+            click.echo(f"  {each}")
+    else:
+        click.echo(f"{found.entries} entries: none was changed, removed, added or moved.")
+        if found.unfinished:
+            click.echo("The last line was left unfinished when the hub ended; that entry was never complete.")
+    if found.problems:
+        raise click.exceptions.Exit(Exit.FINDINGS)
+
+
+def _head(database: Path) -> str | None:
+    if not database.exists():
+        return None
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        try:
+            found = connection.execute("SELECT value FROM meta WHERE key = 'audit_head'").fetchone()
+        except sqlite3.OperationalError:
+            return None
+    return None if found is None else str(found[0])
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    who = entry.get("person") or entry["who"]
+    name = f" ({entry['name']})" if entry.get("name") else ""
+    about = ", ".join(
+        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in entry["about"].items()
+    )
+    return (entry["at"][:19], f"{who}{name}", entry.get("from", ""), entry["what"], about, entry["outcome"])
