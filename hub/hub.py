@@ -209,7 +209,10 @@ class Hub(Lifecycle):
             )
         )
         facts = clients.facts(self.integrations.statuses)
-        access = AccessComponent(base, AccessDependencies(gateway, self.db, facts, self._running, log))
+        access = AccessComponent(
+            base,
+            AccessDependencies(gateway, self.db, facts, self._running, clients.metrics_text, self._public_names, log),
+        )
         self.login_link = access.login_link
 
         self.components = (
@@ -248,6 +251,10 @@ class Hub(Lifecycle):
     def people(self) -> People:
         """The people of this home, as configured now."""
         return self._security.people
+
+    def _public_names(self) -> set[str]:
+        """Return the names of integrations and tools, which say nothing about the people of this home."""
+        return {*self.integrations.catalog, *(tool.name for tool in self.tools.all())}
 
     def _metric_sources(self) -> MetricSources:
         from hub.gateway.http_api.metrics import MetricSources

@@ -24,7 +24,14 @@ OWNER = Authority("owner", scopes=SCOPES, owner=True)
 READ_ONLY = {
     *("agents.get", "approval.get", "approval.history", "approval.list", "audit.list", "audit.verify"),
     *("automation.draft", "automation.try", "automation.yaml", "backup.list", "backup.preview", "backup.status"),
-    *("backup.verify", "device.pair.list", "device.pair.setupStatus", "exec.approval.get", "exec.approval.list"),
+    *(
+        "backup.verify",
+        "device.pair.list",
+        "diagnostics.bundle",
+        "device.pair.setupStatus",
+        "exec.approval.get",
+        "exec.approval.list",
+    ),
     *("exec.approval.request", "exec.approval.waitDecision", "exec.approvals.get", "exec.approvals.node.get"),
     *("hooks.info", "memory.verify", "migrate.list", "migrate.plan", "models.auth.list", "models.auth.wait"),
     *("models.scan", "models.test", "node.pair.list", "openclaw.approval.list", "outbox.get", "outbox.list"),

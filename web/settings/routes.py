@@ -85,6 +85,7 @@ def form_routes(
         form("/settings/privacy/forget", settings.handler(lambda each: each.forget), ADMIN),
         form("/settings/save", settings.handler(lambda each: each.save), ADMIN),
         page("/settings/status", status.handler(lambda each: each.show), ADMIN),
+        page("/settings/status/diagnostics", status.handler(lambda each: each.diagnostics), ADMIN),
         form("/settings/status/fix", status.handler(lambda each: each.fix), ADMIN),
         form("/settings/status/ignore", status.handler(lambda each: each.ignore), ADMIN),
         page("/settings/people", people.handler(lambda each: each.show), ADMIN),

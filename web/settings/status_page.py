@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
 from aiohttp import web
 
 from hub.core.errors import HubError, NotFound
@@ -74,6 +75,16 @@ class StatusPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /settings/status`: each part separately; a failed one shows its error, and the others are shown."""
         return await self._show(call)
+
+    async def diagnostics(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /settings/status/diagnostics`: the file for a report of a fault."""
+        found = await self._client.ask(call, "diagnostics.bundle")
+        headers = {
+            "Content-Disposition": 'attachment; filename="homarus-diagnostics.json"',
+            "Cache-Control": "no-store",
+        }
+        body = orjson.dumps(found, option=orjson.OPT_INDENT_2)
+        return web.Response(body=body, content_type="application/json", headers=headers)
 
     async def fix(self, call: HttpCall) -> web.StreamResponse:
         """`POST /settings/status/fix`: make the known change that solves a repair."""

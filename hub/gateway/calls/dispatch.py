@@ -29,7 +29,21 @@ AUDITED_SCOPES = frozenset({ADMIN, PAIRING, "operator.approvals"})
 ALSO_AUDITED = frozenset({"automation.off", "automation.on", "memory.forget", "sessions.delete"})
 READING = frozenset(
     {
-        *("audit", "draft", "explain", "get", "history", "info", "list", "log", "plan", "preview", "render", "request"),
+        *(
+            "audit",
+            "bundle",
+            "draft",
+            "explain",
+            "get",
+            "history",
+            "info",
+            "list",
+            "log",
+            "plan",
+            "preview",
+            "render",
+            "request",
+        ),
         *("scan", "sent", "setupStatus", "status", "test", "try", "verify", "wait", "waitDecision", "yaml"),
     }
 )

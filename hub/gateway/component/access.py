@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,8 @@ class AccessDependencies(Struct, frozen=True):
         gateway: With the hub token.
         facts: The facts of `status`.
         components: Returns the components whose methods and routes are served.
+        metrics: Returns the metrics as text.
+        names: Returns the names of integrations and tools.
         log: The latest log lines, when they are kept.
     """
 
@@ -67,6 +69,8 @@ class AccessDependencies(Struct, frozen=True):
     db: Database
     facts: HubFacts
     components: Callable[[], Iterable[Component]]
+    metrics: Callable[[], Awaitable[str]]
+    names: Callable[[], Iterable[str]]
     log: LogTail | None = None
 
 
@@ -109,7 +113,22 @@ class AccessComponent(Component):
             "access": self._access_methods,
             "repairs": self._repair_methods,
             "audit log": self._audit_methods,
+            "diagnostics": self._diagnostics_methods,
         }
+
+    def _diagnostics_methods(self) -> Iterable[Method]:
+        from hub.gateway.methods.diagnostics import DiagnosticsMethods
+
+        base, needs = self._base, self._needs
+        return DiagnosticsMethods(
+            base.config,
+            base.clock,
+            base.redactor,
+            needs.log,
+            status=self._state.status,
+            metrics=needs.metrics,
+            names=needs.names,
+        ).methods()
 
     def _audit_methods(self) -> Iterable[Method]:
         from hub.gateway.methods.audit import AuditMethods

@@ -81,6 +81,10 @@ class ClientsComponent(Component):
 
         return metric_routes(self.metrics)
 
+    async def metrics_text(self) -> str:
+        """Return the metrics as Prometheus reads them."""
+        return await (await self.metrics.get()).text()
+
     def _load_metrics(self) -> Callable[[], Metrics]:
         from hub.gateway.http_api.metrics import Metrics
 
