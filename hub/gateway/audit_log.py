@@ -23,6 +23,8 @@ from hub.storage.files import append_line
 
 FOLDER = "audit"
 """In `.storage`."""
+HEAD = "audit_head"
+"""Where the hub database keeps the last hash, in its table `meta`."""
 SEGMENT_BYTES = 1024 * 1024
 SEGMENTS_KEPT = 64
 EXPIRED = "audit.expire"

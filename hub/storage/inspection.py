@@ -38,6 +38,22 @@ def inspect_database(path: Path, migrations: Sequence[Migration], *, runs: bool)
         raise StorageError(f"{path.name} cannot be read: {error}.", details={"file": str(path)}) from error
 
 
+def read_meta(path: Path, key: str) -> str | None:
+    """Return a value of the table `meta` of a database, whether or not a hub has it open; None without one.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        with _reading(path, runs=path.with_name(f"{path.name}-shm").exists()) as connection:
+            found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        raise StorageError(f"{path.name} cannot be read: {error}.", details={"file": str(path)}) from error
+    return None if found is None else str(found[0])
+
+
 def _integrity(connection: sqlite3.Connection) -> list[str]:
     deadline = time.monotonic() + CHECK_LIMIT_S
     connection.set_progress_handler(lambda: int(time.monotonic() > deadline), STEPS_BETWEEN_LOOKS)

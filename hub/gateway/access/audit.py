@@ -24,7 +24,7 @@ from hub.core.repairs import Repairs
 from hub.core.sql import SqlConnection
 from hub.core.surfaces import MethodCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.audit_log import AuditLog, Head, Verification, verify
+from hub.gateway.audit_log import HEAD, AuditLog, Head, Verification, verify
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
 
@@ -41,8 +41,6 @@ ABOUT = frozenset(
 TEXT_LIMIT = 200
 WAITING_LIMIT = 10_000
 RECENT = 20
-HEAD = "audit_head"
-"""Where the hub database keeps the last hash."""
 FILES = "files"
 """Who edited a file on this machine is not known."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.exits import Exit
+from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import WholeNumber, home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
+from hub.core.errors import HubError
 
 
 @click.group("audit", cls=Group)
@@ -49,12 +49,17 @@ def verify(home: Path, as_json: bool) -> None:
     Example:
       homarus audit verify
     """
-    from hub.gateway.audit_log import FOLDER, Head, verify as verify_log
+    from hub.gateway.audit_log import FOLDER, HEAD, Head, verify as verify_log
+    from hub.storage.homedir import Home
+    from hub.storage.inspection import read_meta
 
-    storage = home / ".storage"
-    # The last hash first: the log is never behind it, even while a hub writes.
-    head = _head(storage / "hub.db")
-    found = verify_log(storage / FOLDER, None if head is None else Head.decode(head))
+    files = Home(home)
+    try:
+        # The last hash first: the log is never behind it, even while a hub writes.
+        head = read_meta(files.hub_db, HEAD)
+        found = verify_log(files.storage / FOLDER, None if head is None else Head.decode(head))
+    except HubError as error:
+        raise CommandFailed(error.message, Exit.FINDINGS) from error
     if as_json:
         answer = {"ok": not found.problems, "entries": found.entries, "problems": found.problems}
         print_json(answer | {"unfinished": found.unfinished})
@@ -68,17 +73,6 @@ def verify(home: Path, as_json: bool) -> None:
             click.echo("The last line was left unfinished when the hub ended; that entry was never complete.")
     if found.problems:
         raise click.exceptions.Exit(Exit.FINDINGS)
-
-
-def _head(database: Path) -> str | None:
-    if not database.exists():
-        return None
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        try:
-            found = connection.execute("SELECT value FROM meta WHERE key = 'audit_head'").fetchone()
-        except sqlite3.OperationalError:
-            return None
-    return None if found is None else str(found[0])
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:
