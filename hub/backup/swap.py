@@ -85,7 +85,7 @@ def finish(home: Home) -> Path | None:
     kept = OWN | RUNTIME | ({AUDIT} if (home.storage / AUDIT).is_dir() else set())
     try:
         if not journal.moved_out:
-            from hub.gateway.audit_log import keep_restored
+            from hub.storage.audit_log import keep_restored
 
             keep_restored(home.storage / AUDIT, new / STORAGE / AUDIT, journal.aside.removeprefix(REPLACED))
             aside.mkdir(mode=0o700, exist_ok=True)

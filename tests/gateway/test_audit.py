@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 
 from hub.core.context import SCOPES, Authority, Context
-from hub.gateway.audit_log import FOLDER, segments
 from hub.gateway.calls.dispatch import AUDITED_SCOPES, is_audited
 from hub.gateway.component.access import AUDITED_COMMANDS, AccessComponent
+from hub.storage.audit_log import FOLDER, segments
 from hub.tools.approval import Ask
 from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer

@@ -24,8 +24,8 @@ from hub.core.repairs import Repairs
 from hub.core.sql import SqlConnection
 from hub.core.surfaces import MethodCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.audit_log import HEAD, AuditLog, Head, Verification, verify
 from hub.security.redaction import Redactor
+from hub.storage.audit_log import HEAD, AuditLog, Head, Verification, verify
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)

@@ -49,7 +49,7 @@ def verify(home: Path, as_json: bool) -> None:
     Example:
       homarus audit verify
     """
-    from hub.gateway.audit_log import FOLDER, HEAD, Head, verify as verify_log
+    from hub.storage.audit_log import FOLDER, HEAD, Head, verify as verify_log
     from hub.storage.homedir import Home
     from hub.storage.inspection import read_meta
 

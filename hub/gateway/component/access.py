@@ -96,7 +96,7 @@ class AccessComponent(Component):
     def audit(self) -> Audit:
         """The audit log, imported with its first entry."""
         from hub.gateway.access.audit import Audit
-        from hub.gateway.audit_log import FOLDER
+        from hub.storage.audit_log import FOLDER
 
         base = self._base
         folder = base.home.storage / FOLDER

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hub.gateway.audit_log import NO_HEAD, AuditLog, Head, hash_of, keep_restored, segments, verify
+from hub.storage.audit_log import NO_HEAD, AuditLog, Head, hash_of, keep_restored, segments, verify
 
 
 def entries(count: int, first: int = 0) -> deque[dict[str, Any]]:
