@@ -23,11 +23,11 @@ NUMBER_LIMIT = 100_000
 """Larger numbers may be an id or a telephone number."""
 PACKAGES_LIMIT = 500
 ADDRESSES = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*"  # mail addresses, Matrix and XMPP names
+    r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*"  # mail addresses, Matrix and XMPP names
     r"|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"  # addresses of machines
     r"|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{0,4}"
     r"|\b(?:peer|user|group|direct|room|chat):[^\s,;)\]}'\"]+"  # identities and keys of conversations
-    r"|(?<![\w:,.])\+?\d[\d ()/-]{5,}\d(?!\w)"  # telephone numbers and ids
+    r"|(?<![\w:,.])\+?\d[\d ()/-]{5,30}\d(?!\w)"  # telephone numbers and ids
     r"|(?<=://)[^\s'\"]+"
     r"|(?<=/home/)[^/\s]+"
 )
