@@ -36,7 +36,8 @@ Choose = Callable[[IndexSettings, Path], Awaitable[ChosenEmbedder]]
 
 async def choose(settings: IndexSettings, cache_path: Path) -> ChosenEmbedder:
     """Choose along the chain of providers; see `embeddings.chain`."""
-    from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose as walk
+    from integrations.memory.notes.index.embeddings.chain import choose as walk
+    from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 
     wanted = settings.embeddings
     embedder, notes = await walk(

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.chain import choose
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
 from integrations.memory.notes.index.embeddings.sender import RetryPolicy
+from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 from tests.servers.embedding_server import EmbeddingServer
 
 QUICK = RetryPolicy(tries=4, first_s=0.01, most_s=0.02, asked_s=1.0)

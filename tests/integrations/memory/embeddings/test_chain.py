@@ -11,8 +11,9 @@ import pytest
 
 from hub.memory.schema import VENDORS as NAMES
 from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
-from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.chain import choose
 from integrations.memory.notes.index.embeddings.local import missing_packages
+from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 from integrations.memory.notes.index.embeddings.vendors import VENDORS
 from tests.integrations.memory.embeddings.conftest import ENGINES, QUICK
 from tests.servers.embedding_server import EmbeddingServer

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from integrations.memory.notes.index.contract import EmbeddingFailed
-from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.chain import choose
+from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 from integrations.memory.notes.index.settings import IndexSettings
 from tests.e2e.homes import add_integration
 from tests.integrations.memory.embeddings.conftest import QUICK

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.chain import choose
 from integrations.memory.notes.index.embeddings.costs import spent
 from integrations.memory.notes.index.embeddings.local import Encoder, Local, load_encoder
 from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, ProviderFailed
+from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 
 LONG = " ".join(
     f"Sentence number {number} is about the garden, the tools in the shed and the rain." for number in range(60)

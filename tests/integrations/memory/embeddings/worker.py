@@ -11,7 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
-from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.chain import choose
+from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 
 
 async def main(base_url: str, cache_path: str, count: str, file_limit: str = "") -> None:

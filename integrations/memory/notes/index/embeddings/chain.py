@@ -11,10 +11,7 @@ import asyncio
 import dataclasses
 import logging
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hub.core.secret import Secret
 from hub.memory.engine_contract import EngineMissing
@@ -37,12 +34,12 @@ from integrations.memory.notes.index.embeddings.local import (
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
 from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Provider, ProviderFailed
 from integrations.memory.notes.index.embeddings.sender import RetryPolicy
+from integrations.memory.notes.index.embeddings.settings import AUTO, EmbeddingSettings
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
 from integrations.memory.notes.index.embeddings.vendors import VENDORS, open_vendor
 
 ASK_TIMEOUT_S = 5.0
-AUTO = "auto"
 LOCAL = "local"
 SERVER = "server"
 """The step of the chain that is any server at `base_url`."""
@@ -53,34 +50,6 @@ _OWNERS = {"text-embedding-": "openai", "gemini-": "gemini", "models/gemini-": "
 _KEY_OWNERS = {"AIza": "gemini", "AQ.": "gemini", "pa-": "voyage", "al-": "voyage"}
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingSettings:
-    """`memory.embeddings`, secrets in clear; it never leaves the worker.
-
-    Attributes:
-        provider: `auto`, `openai`, `gemini`, `voyage`, `local`, `none`, or an integration.
-        base_url, model, api_key, dimensions: As configured; None without.
-        timeout_s: The timeout of a request.
-        parallel: Concurrent requests.
-        cache: Vectors kept; 0 keeps none.
-        keys: Keys found elsewhere, by provider.
-        urls: The addresses that those keys are for, where it is not the provider's usual one.
-        engines: See `IndexSettings.engines`.
-    """
-
-    provider: str = AUTO
-    base_url: str | None = None
-    model: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    dimensions: int | None = None
-    timeout_s: float = 30.0
-    parallel: int = 4
-    cache: int = 50_000
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-    urls: Mapping[str, str] = field(default_factory=dict)
-    engines: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 async def choose(
@@ -203,18 +172,8 @@ class _Choice:
         return await self._vendor(vendor, model, settings.api_key or settings.keys.get(vendor), settings.base_url)
 
     async def _vendor(self, vendor: str, model: str, key: str | None, base_url: str | None) -> Provider | None:
-        settings = self._settings
         try:
-            return await asyncio.to_thread(
-                open_vendor,
-                vendor,
-                model,
-                key,
-                base_url,
-                dimensions=settings.dimensions,
-                timeout_s=settings.timeout_s,
-                engines=settings.engines,
-            )
+            return await asyncio.to_thread(open_vendor, vendor, model, key, base_url, self._settings)
         except EngineMissing as error:
             self._pass(vendor, error.text)
             return None

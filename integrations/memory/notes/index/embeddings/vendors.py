@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from hub.models.vendors import LITELLM_API
 from integrations.memory.notes.index.contract import EmbedderId
 from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.declared import Declared, open_model
 from integrations.memory.notes.index.embeddings.provider import Limits
+from integrations.memory.notes.index.embeddings.settings import EmbeddingSettings
 
 _LIMITS = Limits(texts=100, tokens=60_000, text_chars=8_000)
 """Gemini's, which are the least."""
@@ -32,7 +32,7 @@ class EmbeddingVendor:
     url: str
     model: str
     asked_dimensions: int | None = None
-    dimensions: Mapping[str, int] | None = None
+    dimensions: Mapping[str, int] = field(default_factory=dict)
 
 
 VENDORS = {
@@ -53,41 +53,24 @@ VENDORS = {
 }
 
 
-def open_vendor(
-    vendor: str,
-    model: str,
-    key: str | None,
-    base_url: str | None,
-    *,
-    dimensions: int | None,
-    timeout_s: float,
-    engines: Mapping[str, Any],
-) -> Declared:
-    """Return the provider that asks a vendor through litellm; blocks, and loads nothing yet.
+def open_vendor(vendor: str, model: str, key: str | None, base_url: str | None, wanted: EmbeddingSettings) -> Declared:
+    """Return the provider that asks a vendor through litellm; blocks.
 
     Args:
         vendor: As litellm knows it.
         model, key: Its model, and the key for it.
         base_url: Another address than its own.
-        dimensions: As configured.
-        timeout_s: The timeout of a request.
-        engines: See `IndexSettings.engines`.
+        wanted: What else is configured.
 
     Raises:
         EngineMissing: litellm is not installed.
     """
-    known = VENDORS.get(vendor) or EmbeddingVendor(vendor, LITELLM_API, model)
+    known = VENDORS.get(vendor) or EmbeddingVendor(vendor, "", model)
     model = model.removeprefix("models/")
-    length = dimensions or known.asked_dimensions
-    settings = {
-        "vendor": vendor,
-        "model": model,
-        "api_key": key,
-        "base_url": base_url,
-        "dimensions": length,
-        "timeout_s": timeout_s,
-    }
-    opened = open_model(LITELLM_API, engines, settings)
-    place = Endpoint(base_url or known.url).shown if base_url or vendor in VENDORS else LITELLM_API
-    id = EmbedderId(vendor, model, place, length or (known.dimensions or {}).get(model))
+    length = wanted.dimensions or known.asked_dimensions
+    asked = {"vendor": vendor, "model": model, "api_key": key, "base_url": base_url, "dimensions": length}
+    opened = open_model(LITELLM_API, wanted.engines, {**asked, "timeout_s": wanted.timeout_s})
+    address = base_url or known.url
+    place = Endpoint(address).shown if address else LITELLM_API
+    id = EmbedderId(vendor, model, place, length or known.dimensions.get(model))
     return Declared(id, opened, known.name, _LIMITS, length, priced=base_url is None)
