@@ -45,17 +45,23 @@ class ToolPolicy(Struct, frozen=True):
 
     Attributes:
         source: Where it is configured, for explanations.
+        named: What the owner wrote into `allow` and `also_allow`, without a profile's: it switches optional tools on.
     """
 
     allow: frozenset[str] | None = None
     deny: frozenset[str] = frozenset()
     source: str = ""
+    named: frozenset[str] = frozenset()
 
     def permits(self, name: str, group: str) -> bool:
         """Whether a tool of this name and group may be used."""
         if _covers(self.deny, name, group):
             return False
         return self.allow is None or _covers(self.allow, name, group)
+
+    def names(self, name: str, group: str) -> bool:
+        """Whether the owner wrote this tool, or its group, into the policy."""
+        return _covers(self.named, name, group)
 
 
 def _covers(patterns: frozenset[str], name: str, group: str) -> bool:

@@ -143,6 +143,8 @@ class Tool(Struct, frozen=True):
         run: Does it. Errors a model should read are raised as `HubError` or returned with `is_error`.
         group: For policies: files, memory, home, session, web, …
         annotations: How risky it is.
+        label: Its name for people; without one, `name` as words.
+        optional: Whether it is off unless the owner names it, or its group, in `tools: also_allow:` or `allow:`.
         approval: Why the owner has to approve a call with these arguments, or None; instead of the rule
             that in a session with words from outside all is asked about but reading what cannot carry data out.
         unasked: Returns whether this call needs no approval, given the conversation it happens in, although its
@@ -166,6 +168,8 @@ class Tool(Struct, frozen=True):
     timeout_s: float = 60.0
     output_limit: int = 30_000
     unasked: Callable[[ToolCall], Awaitable[bool]] | None = None
+    label: str = ""
+    optional: bool = False
 
 
 class AroundCalls(Protocol):

@@ -86,11 +86,13 @@ def policies_from_config(section: Mapping[str, Any] | None, source: str) -> tupl
     profile = profile_policy(section.get("profile", "full"), f"{source}.profile")
     own = _policy(section, source)
     also = frozenset(section.get("also_allow") or ())
+    if named := also | frozenset(section.get("allow") or ()):
+        own = replace(own, named=named)
     if also:
         profile, own = (
             each if each.allow is None else replace(each, allow=each.allow | also) for each in (profile, own)
         )
-    return tuple(each for each in (profile, own) if each.allow is not None or each.deny)
+    return tuple(each for each in (profile, own) if each.allow is not None or each.deny or each.named)
 
 
 def model_policies_from_config(section: Mapping[str, Any] | None, source: str) -> ModelPolicies:
@@ -174,6 +176,10 @@ def _standing_layers(
     tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules
 ) -> Iterator[LayerVerdict]:
     name, group = tool.name, tool.group
+    policies = tuple(policies)
+    # What an authority carries only narrows, so it switches nothing on.
+    if tool.optional and not any(policy.names(name, group) for policy in (*rules.policies, *policies)):
+        yield LayerVerdict("optional", False, f"{name} is optional: it is off unless tools: also_allow: names it")
     if tool.annotations.owner_only:
         yield LayerVerdict("owner", authority.owner, f"{name} is for the owner of this home only")
     for policy in (*rules.policies, *policies):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
@@ -111,7 +113,8 @@ class ToolRegistry:
         tool = self.get(call.name)
         if tool is None:
             return f"there is no tool {call.name} any more"
-        return refusal(tool, call.context.authority, (), self.rules)
+        # Which optional tools an agent has was judged when the call began, by the agent's own rules.
+        return refusal(replace(tool, optional=False), call.context.authority, (), self.rules)
 
     def catalog(self) -> list[dict[str, Any]]:
         """Return every tool as plain data, by group and name."""
@@ -123,6 +126,8 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
     annotations = tool.annotations
     return {
         "name": tool.name,
+        "label": tool.label or tool.name.replace("_", " ").capitalize(),
+        "optional": tool.optional,
         "description": tool.description,
         "group": tool.group,
         "parameters": dict(tool.parameters.json_schema),

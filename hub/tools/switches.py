@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from hub.core.context import ToolPolicy
@@ -26,12 +26,21 @@ def enabled_tools(tools: Named, rules: Mapping[str, Any]) -> set[str]:
     return {name for name, group in tools if all(each.permits(name, group) for each in policies)}
 
 
-def switch_tools(tools: Named, rules: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
+def named_tools(tools: Named, rules: Mapping[str, Any]) -> set[str]:
+    """Return the names of the tools that rules name, themselves or by their group: optional ones are on by that."""
+    policies = policies_from_config(rules, "")
+    return {name for name, group in tools if any(each.names(name, group) for each in policies)}
+
+
+def switch_tools(
+    tools: Named, rules: Mapping[str, Any], switches: Mapping[str, bool], optional: Collection[str] = ()
+) -> dict[str, Any]:
     """Return rules with tools switched on or off; those for other tools stay.
 
     Args:
         rules: Validated; the returned ones are to be written.
         switches: By the name of a tool, or `group:<group>`.
+        optional: Names of the tools that are off unless they are named.
 
     Raises:
         InvalidRequest: There is no such tool, or a pattern of the rules switches it off.
@@ -58,7 +67,8 @@ def switch_tools(tools: Named, rules: Mapping[str, Any], switches: Mapping[str, 
         denied = [each for each in denied if each not in gone]
         _refuse_patterns(denied, members, group)
         base = policies_from_config({**rules, "deny": [], "also_allow": also}, "")
-        if not all(each.permits(name, group) for name in members for each in base):
+        unnamed = any(name in optional and not any(each.names(name, group) for each in base) for name in members)
+        if unnamed or not all(each.permits(name, group) for name in members for each in base):
             also = [*also, key]
     kept = {key: value for key, value in rules.items() if key not in ("deny", "also_allow") and value not in ({}, None)}
     return kept | ({"also_allow": also} if also else {}) | ({"deny": denied} if denied else {})

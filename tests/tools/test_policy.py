@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
-from hub.core.context import Authority, ToolPolicy
+from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.events import EventBus
 from hub.core.schema import Schema, SchemaError
 from hub.core.tasks import TaskOwner
@@ -245,3 +245,51 @@ async def test_the_tools_somebody_is_shown_follow_what_is_registered_and_configu
 
     names = [[each.name for each in tools] for tools in shown]
     assert names == [["look"], ["look", "second"], ["look", "owners", "second"], [], ["second"], []]
+
+
+@pytest.mark.parametrize(
+    ("section", "listed"),
+    [
+        ({}, False),
+        ({"profile": "coding"}, False),
+        ({"deny": ["exec"]}, False),
+        ({"also_allow": ["look"]}, True),
+        ({"also_allow": ["group:files"]}, True),
+        ({"allow": ["look"]}, True),
+        ({"allow": ["lo*"]}, True),
+        ({"also_allow": ["look"], "deny": ["look"]}, False),
+    ],
+)
+def test_an_optional_tool_is_off_unless_the_owner_names_it(section: dict[str, Any], listed: bool) -> None:
+    optional = replace(tool(), optional=True)
+    everywhere, mine = rules(**section), policies_from_config(Schema(TOOL_KEYS)(section), "agents")
+
+    assert (refusal(optional, PERSON, (), everywhere) is None) is listed
+    assert (refusal(optional, PERSON, mine, rules()) is None) is listed
+    assert [each.name for each in registry_of(optional).available(PERSON, mine)] == ["look"] * listed
+
+
+def test_what_an_authority_carries_switches_no_optional_tool_on() -> None:
+    (policy,) = policies_from_config(Schema(TOOL_KEYS)({"also_allow": ["look"]}), "a group")
+    why = refusal(replace(tool(), optional=True), PERSON.narrow(policy=policy), (), rules())
+
+    assert why == "look is optional: it is off unless tools: also_allow: names it"
+
+
+def test_an_approved_call_of_an_optional_tool_is_judged_by_the_rules_for_everybody() -> None:
+    call = ToolCall("1", "look", {}, Context(PERSON), "main", "agent:main:main", "r")
+
+    assert registry_of(replace(tool(), optional=True)).refusal_reason(call) is None
+
+
+def test_a_tool_has_a_label_for_people() -> None:
+    labelled = replace(tool("get_state"), label="Look at the home")
+
+    assert [each["label"] for each in registry_of(tool("get_state")).catalog()] == ["Get state"]
+    assert [each["label"] for each in registry_of(labelled).catalog()] == ["Look at the home"]
+
+
+def registry_of(tool: Tool) -> ToolRegistry:
+    registry = ToolRegistry(EventBus(TaskOwner("test")))
+    registry.register(tool)
+    return registry

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.core.errors import InvalidRequest
-from hub.tools.switches import enabled_tools, switch_tools
+from hub.tools.switches import enabled_tools, named_tools, switch_tools
 
 TOOLS = [("exec", "shell"), ("process", "shell"), ("web_fetch", "web"), ("rss", "web"), ("calculator", "calculator")]
 EVERY = {name for name, _ in TOOLS}
@@ -41,3 +41,22 @@ def test_what_no_switch_can_do_is_refused(switches: dict[str, bool]) -> None:
         switch_tools(TOOLS, {"deny": ["web_*"]}, switches)
 
     assert refused.value.details["field"] == "tools"
+
+
+@pytest.mark.parametrize(
+    ("rules", "switches", "written"),
+    [
+        ({}, {"exec": True}, {"also_allow": ["exec"]}),
+        ({}, {"group:shell": True}, {"also_allow": ["group:shell"]}),
+        ({"allow": ["exec"]}, {"exec": True}, {"allow": ["exec"]}),
+        ({"profile": "coding"}, {"exec": True}, {"profile": "coding", "also_allow": ["exec"]}),
+        ({"also_allow": ["exec"]}, {"exec": False}, {"deny": ["exec"]}),
+    ],
+)
+def test_an_optional_tool_is_on_when_it_is_named(
+    rules: dict[str, Any], switches: dict[str, bool], written: dict[str, Any]
+) -> None:
+    found = switch_tools(TOOLS, rules, switches, ["exec"])
+
+    assert found == written
+    assert ("exec" in named_tools(TOOLS, found)) is next(iter(switches.values()))

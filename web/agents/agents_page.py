@@ -384,7 +384,7 @@ def _groups(tools: Iterable[Mapping[str, Any]], typed: Typed | None) -> list[dic
     for each in tools:
         risk = risk_of(each["annotations"])
         on = each["on"] if typed is None or WHOLE not in typed else f"tool.{each['name']}" in typed
-        shown = {**each, "title": title_of(each["name"]), "on": on, "risk": risk, "risk_text": TOOL_RISKS[risk]}
+        shown = {**each, "title": each["label"], "on": on, "risk": risk, "risk_text": TOOL_RISKS[risk]}
         groups.setdefault(each["group"], []).append({**shown, "sentence": first_sentence(each["description"])})
     order = {name: at for at, name in enumerate(TOOL_GROUPS)}
     found = []

@@ -68,7 +68,7 @@ def _shown(tool: Mapping[str, Any]) -> dict[str, Any]:
     risk = risk_of(tool["annotations"])
     return {
         "name": tool["name"],
-        "title": title_of(tool["name"]),
+        "title": tool["label"],
         "sentence": first_sentence(tool["description"]),
         "risk": risk,
         "risk_text": TOOL_RISKS[risk],

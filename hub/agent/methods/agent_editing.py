@@ -41,7 +41,7 @@ from hub.models.registry import ModelRegistry
 from hub.models.schema import model_ref
 from hub.models.thinking import LEVELS
 from hub.tools.registry import ToolRegistry
-from hub.tools.switches import enabled_tools, switch_tools
+from hub.tools.switches import enabled_tools, named_tools, switch_tools
 
 OWNER = "gateway"
 CHANNELS_LIMIT = 100
@@ -128,8 +128,11 @@ class AgentEditMethods:
         item = editing.configured_agents(raw)[place] if place is not None else {}
         catalog = self._tools.catalog()
         named = [(each["name"], each["group"]) for each in catalog]
-        mine = enabled_tools(named, self._rules(agent.id))
-        everybody = enabled_tools(named, self._config.current.or_default("tools"))
+        own, general = self._rules(agent.id), self._config.current.or_default("tools")
+        off = {each["name"] for each in catalog if each["optional"]}
+        off -= named_tools(named, own) | named_tools(named, general)
+        mine = enabled_tools(named, own) - off
+        everybody = enabled_tools(named, general)
         return {
             "agentId": agent.id,
             **agent.as_dict(),
@@ -195,7 +198,9 @@ class AgentEditMethods:
         return next((each["tools"] for each in listed if each["id"] == id), {})
 
     def _switched(self, rules: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
-        return switch_tools([(each["name"], each["group"]) for each in self._tools.catalog()], rules, switches)
+        catalog = self._tools.catalog()
+        optional = [each["name"] for each in catalog if each["optional"]]
+        return switch_tools([(each["name"], each["group"]) for each in catalog], rules, switches, optional)
 
     async def _check_model(self, change: Mapping[str, Any]) -> None:
         if change.get("model") in (None, AUTO):

@@ -324,7 +324,7 @@ def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool in the protocol's shape."""
     return {
         "id": entry["name"],
-        "label": entry["name"],
+        "label": entry["label"],
         "description": entry["description"],
         "source": "core",
         "risk": "high"
