@@ -400,7 +400,8 @@ class Dashboard:
     def _load_skills(self) -> Callable[[], SkillsPage]:
         from web.skills.skills_page import SkillsPage
 
-        return lambda: SkillsPage(self._renderer, self._client, self._skill_pulse)
+        registries = lambda: self._hub.config.current.or_default("skills")["registries"]  # noqa: E731
+        return lambda: SkillsPage(self._renderer, self._client, self._skill_pulse, registries)
 
     def _load_tools(self) -> Callable[[], ToolsPage]:
         from web.skills.tools_page import ToolsPage

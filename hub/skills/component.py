@@ -56,6 +56,7 @@ class SkillsComponent(Component):
         egress: Egress,
     ) -> None:
         self._base = base
+        self._egress = egress
         self._agents = agents.agents
         self._settings = SkillSettings.from_config(base.section("skills"))
         self._placed: list[SkillPlace] | None = None
@@ -89,8 +90,10 @@ class SkillsComponent(Component):
 
     def _load_methods(self) -> Iterable[Method]:
         from hub.skills.methods import SkillMethods
+        from hub.skills.registries import SkillRegistries
 
-        return SkillMethods(self._control, self._agents, str(self._base.home.path / FOLDER)).methods()
+        registries = SkillRegistries(self._egress, lambda: self._base.section("skills")["registries"])
+        return SkillMethods(self._control, registries, self._agents, str(self._base.home.path / FOLDER)).methods()
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Apply the settings, and reload the configured directories."""

@@ -137,22 +137,29 @@ class SkillControl:
             return await self._find(skill.id, agent_id)
 
     async def install(
-        self, data: bytes, origin: Mapping[str, Any], *, path: str | None = None, overwrite: bool = False
+        self,
+        data: bytes,
+        origin: Mapping[str, Any],
+        *,
+        path: str | None = None,
+        overwrite: bool = False,
+        name: str = "",
     ) -> str:
         """Put a skill into the home, off; return its id.
 
         Args:
-            data: A ZIP file, or the text of a SKILL.md.
+            data: An archive, or the text of a SKILL.md.
             origin: Its origin.
             path: The folder in the archive, when it holds several skills.
             overwrite: Whether it may take the place of one of the same name.
+            name: Its name, when neither its SKILL.md nor its folder has one.
 
         Raises:
             SkillInvalid: It is refused; the message says why.
             Conflict: There is one of that name.
         """
         folder, files = await self._unpacked(data, path)
-        file = _readable(files, folder)
+        file = _readable(files, folder or name)
         async with self._changing:
             id, target = f"{SkillSource.HOME}/{file.name}", self._home / file.name
             if overwrite and await asyncio.to_thread(_is_the_same, target, files):

@@ -1,4 +1,4 @@
-"""`skills.status|bins|info|install|update|remove`: the skills, with what the scan finds in them."""
+"""`skills.status|bins|info|search|install|update|remove`: the skills, with what the scan finds in them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from hub.agent.agents import Agents
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
 from hub.gateway.calls.method_table import NODE
 from hub.skills.control import SkillControl, SkillLook
+from hub.skills.registries import SkillRegistries
 from hub.skills.skill import JudgedSkill, SkillSource, SkillState
 from hub.skills.skill_file import FILE_NAME, Requirements, SkillFile
 
@@ -34,11 +37,20 @@ _UPDATE = Schema(
 _INSTALL = Schema(
     {
         Optional("archive", description="A ZIP file in base64, or the text of a SKILL.md in it."): string,
-        Optional("url", description="Of a ZIP file or a SKILL.md."): All(string, Length(min=1, max=8_192)),
+        Optional("url", description="Of an archive or a SKILL.md."): All(string, Length(min=1, max=8_192)),
+        Optional("ref", description="REGISTRY:[OWNER/]NAME[@VERSION], as skills.search has it."): All(
+            string, Length(min=1, max=300)
+        ),
         Optional("path", description="The folder, when it holds several skills."): All(string, Length(max=500)),
         Optional("replace", default=False): boolean,
         Optional("origin", default=dict, description="Where the archive came from."): dict,
         **_AGENT,
+    }
+)
+_SEARCH = Schema(
+    {
+        Required("query", description="Words that are sent to the registries."): All(string, Length(min=1, max=200)),
+        Optional("registry", description="Only this one."): All(string, Length(min=1, max=64)),
     }
 )
 _ORIGIN_KEYS = ("kind", "source", "commit")
@@ -49,12 +61,14 @@ class SkillMethods:
 
     Args:
         control: Lists and changes them.
+        registries: Searched, and installed from.
         agents: The agents.
         home: The directory that skills are installed in.
     """
 
-    def __init__(self, control: SkillControl, agents: Agents, home: str) -> None:
+    def __init__(self, control: SkillControl, registries: SkillRegistries, agents: Agents, home: str) -> None:
         self._control = control
+        self._registries = registries
         self._agents = agents
         self._home = home
 
@@ -64,6 +78,7 @@ class SkillMethods:
             Method("skills.status", self._status, OWNER, _STATUS, READ),
             Method("skills.bins", self._bins, OWNER, Schema({}), NODE),
             Method("skills.info", self._info, OWNER, _ONE, READ),
+            Method("skills.search", self._search, OWNER, _SEARCH, ADMIN),
             Method("skills.install", self._install, OWNER, _INSTALL, ADMIN, acts=True, frame_limit=LARGE_FRAME_BYTES),
             Method("skills.update", self._update, OWNER, _UPDATE, ADMIN, acts=True),
             Method("skills.remove", self._remove, OWNER, _ONE, ADMIN, acts=True),
@@ -88,13 +103,21 @@ class SkillMethods:
     async def _info(self, call: MethodCall) -> Mapping[str, Any]:
         return await self._looked_at(call.params["name"], self._agent(call))
 
+    async def _search(self, call: MethodCall) -> Mapping[str, Any]:
+        result = await self._registries.search(call.params["query"], call.params.get("registry"))
+        return {"skills": [msgspec.to_builtins(each) for each in result.found], "failed": dict(result.failed)}
+
     async def _install(self, call: MethodCall) -> Mapping[str, Any]:
         given = call.params
-        if ("archive" in given) == ("url" in given):
-            raise InvalidRequest("skills.install takes one of archive and url")
+        if sum(name in given for name in ("archive", "url", "ref")) != 1:
+            raise InvalidRequest("skills.install takes one of archive, url and ref")
         options = {"path": given.get("path"), "overwrite": given["replace"]}
         if "url" in given:
             id = await self._control.install_url(given["url"], **options)
+        elif "ref" in given:
+            fetched = await self._registries.fetch(given["ref"])
+            options["path"] = options["path"] or fetched.path
+            id = await self._control.install(fetched.data, fetched.origin, name=fetched.name, **options)
         else:
             try:
                 data = base64.b64decode(given["archive"], validate=True)

@@ -23,7 +23,7 @@ class SkillPin(Struct, frozen=True, omit_defaults=True):
         enabled: Whether the owner enabled it (True) or switched it off (False); None when neither.
         digest: The digest of all its files, as they were when it was enabled.
         at_ms: When that was.
-        origin: Its origin: `kind` (zip, url, git, folder, proposal), `source`, and further facts.
+        origin: Its origin: `kind` (zip, url, git, folder, registry, proposal), `source`, and further facts.
     """
 
     enabled: bool | None = None

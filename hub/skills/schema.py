@@ -8,10 +8,12 @@ from hub.config.sections import Section
 from hub.core.schema import (
     All,
     Described,
+    In,
     Length,
     Match,
     Optional,
     Range,
+    Required,
     Schema,
     boolean,
     ensure_list,
@@ -21,8 +23,12 @@ from hub.core.schema import (
 )
 
 PROMPT_LIMIT = 8_000
+CLAWHUB, INDEX = "clawhub", "index"
+"""Kinds of registries: ClawHub's API, and an index in the form of agentskills.io."""
+REGISTRIES = {"clawhub": {"kind": CLAWHUB, "url": "https://clawhub.ai"}}
 DIRECTORIES_LIMIT = 20
 ENTRIES_LIMIT = 500
+REGISTRIES_LIMIT = 20
 
 skill_name = Match(r"^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$", msg="expected the name of a skill: a-z, 0-9 and dashes")
 skill_names = All(ensure_list(skill_name), Length(max=ENTRIES_LIMIT))
@@ -46,6 +52,18 @@ ENTRY_SCHEMA = {
     ),
 }
 
+REGISTRY_SCHEMA = {
+    Required("kind", description="clawhub, or index: a site that lists skills as agentskills.io describes."): In(
+        [CLAWHUB, INDEX]
+    ),
+    Required("url", description="Its address; that of a site for an index."): All(
+        string,
+        Match(r"^https?://[^\s/?#@]+(/[^\s?#]*)?$", msg="expected an address such as https://clawhub.ai"),
+        Length(max=500),
+        lambda url: url.rstrip("/"),
+    ),
+}
+
 SKILLS_SCHEMA = Schema(
     {
         Optional(
@@ -60,6 +78,15 @@ SKILLS_SCHEMA = Schema(
         Optional(
             "prompt_limit", default=PROMPT_LIMIT, description="Characters of the list of skills in a prompt."
         ): All(integer, Range(min=500, max=100_000)),
+        Optional(
+            "registries",
+            default=lambda: REGISTRIES,
+            description="Where `homarus skills search` looks, by name. Nothing is asked before somebody searches.",
+        ): All(
+            Described(_or_empty, {}, "mapping"),
+            {Match(r"^[a-z][a-z0-9_-]{0,63}$", msg="expected a name of a-z, 0-9 and dashes"): REGISTRY_SCHEMA},
+            Length(max=REGISTRIES_LIMIT),
+        ),
         Optional("entries", default=dict, description="What is configured for single skills, by name."): All(
             Described(_or_empty, {}, "mapping"), {skill_name: ENTRY_SCHEMA}, Length(max=ENTRIES_LIMIT)
         ),

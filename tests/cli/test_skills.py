@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.terminal import Terminal
 from tests.servers.hub_process import HubProcess
+from tests.servers.skill_registry import SkillRegistry
 from tests.skills.malicious import FRONT, packed
 
 
@@ -20,6 +21,34 @@ def _no_helper(hub: HubProcess) -> Iterator[None]:
     yield
     if any(each["id"] == "home/helper" for each in hub.rpc("skills.status")["skills"]):
         hub.rpc("skills.remove", {"name": "home/helper"})
+
+
+@pytest.fixture(scope="module")
+def clawhub() -> Iterator[SkillRegistry]:
+    with SkillRegistry() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(clawhub: SkillRegistry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    """A hub that knows the registry."""
+    home = tmp_path_factory.mktemp("hub") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(
+        f"network: {{allow_private: ['127.0.0.1:{clawhub.port}']}}\n"
+        f"skills: {{registries: {{clawhub: {{kind: clawhub, url: '{clawhub.root_url}'}}}}}}\n"
+    )
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+def registry(clawhub: SkillRegistry) -> SkillRegistry:
+    """The registry, with nothing in it and not asked yet."""
+    clawhub.published.clear()
+    clawhub.asked.clear()
+    clawhub.budget = None
+    return clawhub
 
 
 @pytest.fixture
@@ -142,3 +171,40 @@ def git(folder: Path, *arguments: str) -> None:
 def commit(folder: Path) -> None:
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "x")
+
+
+def test_a_skill_is_searched_in_a_registry_installed_from_it_and_updated(
+    hub: HubProcess, ask: Terminal, registry: SkillRegistry
+) -> None:
+    registry.publish(
+        "ada", "helper", "1.0.0", {"SKILL.md": f"{FRONT}Old."}, summary="Helps \x1b[31m them.", downloads=3
+    )
+
+    found = ask("skills", "search", "helps", "them")
+    assert (found.code, registry.asked) == (0, ["/api/v1/search?q=helps+them&limit=20&nonSuspiciousOnly=true"])
+    assert found.out.startswith(
+        f"clawhub:ada/helper  helper  1.0.0  3 downloads  {registry.root_url}/ada/skills/helper"
+    )
+    assert "\n    Helps [31m them.\n" in found.out
+    assert ask("skills", "search", "nothing").out == "Nothing was found.\n"
+
+    installed = ask("skills", "install", "clawhub:ada/helper", "--enable")
+    assert (installed.code, state(hub)) == (0, "ready")
+    assert "From: clawhub:ada/helper" in installed.out
+    assert ask("skills", "update").out == "home/helper is current\n"
+    registry.publish("ada", "helper", "1.1.0", {"SKILL.md": f"{FRONT}New."})
+    assert "home/helper changed; look at it" in ask("skills", "update").out
+    assert state(hub) == "not_enabled"
+
+
+def test_a_registry_that_cannot_be_asked_is_told_with_the_reason(ask: Terminal, registry: SkillRegistry) -> None:
+    registry.budget = 0
+    ran = ask("skills", "search", "helper")
+    assert (ran.code, ran.err) == (
+        1,
+        "clawhub: 127.0.0.1:PORT was asked too often; try again in 34 s\n".replace("PORT", str(registry.port)),
+    )
+
+    registry.budget = None
+    assert "answered 404: Skill not found" in ask("skills", "install", "clawhub:nobody").err
+    assert "there is no registry 'attic'" in ask("skills", "install", "attic:helper").err

@@ -197,6 +197,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "set-heartbeats",
         "skills.install",
         "skills.remove",
+        "skills.search",
         "skills.update",
         "subagents.kill",
         "subagents.list",

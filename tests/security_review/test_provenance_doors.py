@@ -282,6 +282,7 @@ NOT_INTO_CONVERSATIONS = {
         *("areas.create", "areas.update", "areas.remove"),
         *("entities.accept", "entities.update", "entities.remove"),
         *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),
+        "skills.search",
         *(
             "models.test",
             "models.scan",
@@ -330,7 +331,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /developer/templates", "POST /developer/preview", "DELETE /v1/responses/{id}"),
         *("POST /v1/audio/transcriptions", "POST /v1/embeddings", "POST /api/show"),
         *("POST /entities/accept", "POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
-        *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
+        *("POST /skills/change", "POST /skills/remove", "POST /skills/install", "POST /skills/search"),
         *("POST /areas/room", "POST /devices/reach"),
         *("POST /customise/move", "POST /customise/favourites", "POST /reminder"),
         *("POST /welcome", "POST /welcome/model", "POST /welcome/from", "POST /welcome/leave"),

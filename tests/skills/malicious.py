@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import stat
+import tarfile
 import zipfile
 from collections.abc import Mapping
 
@@ -23,6 +25,20 @@ def packed(files: Mapping[str, str | bytes], modes: Mapping[str, int] | None = N
     return target.getvalue()
 
 
+def tarred(files: Mapping[str, str | bytes], kinds: Mapping[str, bytes] | None = None) -> bytes:
+    """Return a tar file, packed by gzip; names go in as they are, and links lead to what they hold."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:gz") as archive:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.type = (kinds or {}).get(name, tarfile.REGTYPE)
+            info.linkname = data.decode() if name in (kinds or {}) else ""
+            info.size = 0 if name in (kinds or {}) else len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return target.getvalue()
+
+
 def encrypted(data: bytes) -> bytes:
     """Return a ZIP file whose first entry says that it is encrypted."""
     changed = bytearray(data)
@@ -31,7 +47,7 @@ def encrypted(data: bytes) -> bytes:
 
 
 REFUSED = {
-    "encrypted": (encrypted(packed({"x/SKILL.md": FRONT})), "is encrypted"),
+    "encrypted": (encrypted(packed({"x/SKILL.md": FRONT})), "an encrypted file"),
     "zip slip": (packed({"x/SKILL.md": FRONT, "x/../../evil.sh": "rm"}), "climbs"),
     "absolute name": (packed({"x/SKILL.md": FRONT, "/etc/cron.d/evil": "rm"}), "absolute"),
     "backslashes": (packed({"x/SKILL.md": FRONT, "x\\..\\..\\evil": "rm"}), "may lead out"),
@@ -60,6 +76,13 @@ REFUSED = {
     "two skills": (packed({"a/SKILL.md": FRONT, "b/SKILL.md": FRONT}), "several skills.*a, b"),
     "cut off": (packed({"x/SKILL.md": FRONT})[:-10], "cannot be read"),
     "no archive": (b"MZ\x90\x00", "neither a ZIP file"),
+    "tar slip": (tarred({"SKILL.md": FRONT, "../../evil.sh": "rm"}), "climbs"),
+    "tar with an absolute name": (tarred({"SKILL.md": FRONT, "/etc/cron.d/evil": "rm"}), "absolute"),
+    "tar symlink": (tarred({"SKILL.md": FRONT, "key": "/root/.ssh/id_rsa"}, {"key": tarfile.SYMTYPE}), "symlink"),
+    "tar hard link": (tarred({"SKILL.md": FRONT, "key": "/etc/passwd"}, {"key": tarfile.LNKTYPE}), "symlink"),
+    "tar device": (tarred({"SKILL.md": FRONT, "disk": ""}, {"disk": tarfile.BLKTYPE}), "special file"),
+    "tar bomb": (gzip.compress(bytes(64 * 1024 * 1024 + 1), 1), "once it is unpacked"),
+    "tar cut off": (tarred({"SKILL.md": FRONT})[:40], "cannot be read"),
 }
 
 QUARANTINED: dict[str, tuple[dict[str, str | bytes], str]] = {

@@ -145,6 +145,7 @@ FORMS = {
     "/skills/change": {"id": "none-such", "do": "disable"},
     "/skills/install": {"text": "x"},
     "/skills/remove": {"id": "none-such"},
+    "/skills/search": {"query": ""},
 }
 STATIC = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.servers.hub_process import HubProcess
+from tests.servers.skill_registry import SkillRegistry
 from tests.skills.malicious import FRONT, REFUSED, TAGS, packed
 from tests.web.furnished_home import TextServer
 from tests.web.plain_browser import PlainBrowser, plain_browser
@@ -20,10 +21,21 @@ def elsewhere() -> Iterator[TextServer]:
 
 
 @pytest.fixture(scope="module")
-def hub(elsewhere: TextServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+def registry() -> Iterator[SkillRegistry]:
+    with SkillRegistry() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(
+    elsewhere: TextServer, registry: SkillRegistry, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("skills") / "home"
     home.mkdir(mode=0o700)
-    (home / "configuration.yaml").write_text(f'network: {{allow_private: ["127.0.0.1:{elsewhere.port}"]}}\n')
+    (home / "configuration.yaml").write_text(
+        f'network: {{allow_private: ["127.0.0.1:{elsewhere.port}", "127.0.0.1:{registry.port}"]}}\n'
+        f'skills: {{registries: {{town: {{kind: clawhub, url: "{registry.root_url}"}}}}}}\n'
+    )
     with HubProcess(home) as process:
         yield process
 
@@ -148,3 +160,19 @@ async def test_an_address_that_brings_no_skill_is_said_at_its_field_and_stays(pl
     assert plain.status >= 400
     assert plain.text("[data-widget=text] .wrong")
     assert plain.value("Address of a ZIP file or a SKILL.md") == "http://127.0.0.1:9/skill.zip"
+
+
+async def test_a_skill_is_searched_and_installed_and_what_its_author_wrote_is_text(
+    plain: PlainBrowser, registry: SkillRegistry
+) -> None:
+    registry.publish("ada", "helper", "1.0.0", {"SKILL.md": f"{FRONT}Help."}, displayName="<b>Helper</b>", downloads=12)
+    assert registry.asked == [], "a page asked a registry by itself"
+
+    plain.fill("Words", "helper")
+    await plain.press("Search")
+    assert plain.texts("#found h2") == ["<b>Helper</b>"]
+    assert "town:ada/helper 1.0.0 · 12 downloads" in plain.text("#found")
+    await plain.press("Install", within="#found")
+
+    assert "not enabled" in plain.text("#skill")
+    assert "town:ada/helper" in plain.text("#skill")

@@ -27,6 +27,7 @@ def routes(pages: LazyPages[SkillsPage], tools: LazyPages[ToolsPage]) -> list[Ro
         page("/tools/skills", pages.handler(lambda each: each.show)),
         form("/skills/change", pages.handler(lambda each: each.change), ADMIN),
         form("/skills/remove", pages.handler(lambda each: each.remove), ADMIN),
+        form("/skills/search", pages.handler(lambda each: each.search), ADMIN),
         form("/skills/install", pages.handler(lambda each: each.install), ADMIN, UPLOAD_LIMIT_BYTES),
     ]
 

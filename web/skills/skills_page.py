@@ -1,9 +1,9 @@
-"""The page of skills: the list with states, one skill with the findings of its scan, and an install form."""
+"""The page of skills: the list with states, one skill with the findings of its scan, a search, an install form."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -38,9 +38,11 @@ CHANGE = Schema(
     }
 )
 REMOVE = Schema({Required("id"): _ID})
+SEARCH = Schema({Required("query"): All(string, Length(max=200))})
 INSTALL = Schema(
     {
         Optional("url", default=""): All(string, Length(max=8_192)),
+        Optional("ref", default=""): All(string, Length(max=300)),
         Optional("path", default=""): All(string, Length(max=500)),
         Optional("text", default=""): All(string, Length(max=ROOM_FOR_TEXT)),
         Optional("file", default=b""): bytes,
@@ -54,12 +56,16 @@ class SkillsPage:
     Args:
         client: Calls the methods for skills.
         pulse: Counts changes.
+        registries: Returns the names of the configured registries.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient, pulse: PagePulse) -> None:
+    def __init__(
+        self, renderer: Renderer, client: MethodClient, pulse: PagePulse, registries: Callable[[], Iterable[str]]
+    ) -> None:
         self._renderer = renderer
         self._client = client
         self._pulse = pulse
+        self._registries = registries
         self._markdown = Markdown()
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
@@ -87,13 +93,31 @@ class SkillsPage:
         answer = await self._client.ask(call, "skills.remove", {"name": read_fields(call, REMOVE)["id"]})
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
+    async def search(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /skills/search`: ask the registries, which are sent the words."""
+        query = read_fields(call, SEARCH)["query"].strip()
+        try:
+            answer = await self._client.ask(call, "skills.search", {"query": query})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            wrong = {"query": query, "error": error.message, "error_at": "query"}
+            return await self._show(call, "", wrong, status=error.http_status)
+        return (
+            json_response(answer)
+            if wants_json(call.request)
+            else await self._show(call, "", {"query": query, **answer})
+        )
+
     async def install(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /skills/install`: from a URL, from a file, or from the text of a SKILL.md."""
+        """`POST /skills/install`: from a registry, a URL, a file, or the text of a SKILL.md."""
         given = read_fields(call, INSTALL, files=("file",))
         file = given.pop("file")
         fields = {name: value.strip() for name, value in given.items()}
         params = {"path": fields["path"]} if fields["path"] else {}
-        if fields["url"]:
+        if fields["ref"]:
+            params["ref"] = fields["ref"]
+        elif fields["url"]:
             params["url"] = fields["url"]
         elif file:
             params["archive"] = base64.b64encode(file).decode()
@@ -104,7 +128,7 @@ class SkillsPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            at = "url" if fields["url"] else "file" if file else "text"
+            at = "query" if fields["ref"] else "url" if fields["url"] else "file" if file else "text"
             wrong = {"error": error.message, "error_at": at}
             return await self._show(call, "", {**wrong, **fields}, status=error.http_status)
         return json_response(answer) if wants_json(call.request) else see_other(path_of(answer["skill"]["id"]))
@@ -122,7 +146,8 @@ class SkillsPage:
             "revision": self._pulse.revision,
             "skills": _listed(await self._client.ask(call, "skills.status")),
             "chosen": look,
-            "asked": {"url": "", "path": "", "text": "", "error_at": "", **asked},
+            "asked": {**dict.fromkeys(("url", "path", "text", "query", "error_at", "skills", "failed"), ""), **asked},
+            "registries": sorted(self._registries()),
             "error": asked.get("error"),
             "may_change": call.known_caller.authority.has(ADMIN),
         }

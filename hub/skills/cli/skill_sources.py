@@ -1,4 +1,4 @@
-"""The sources from which the command line installs a skill: a folder, a ZIP file, a URL or a git repository.
+"""The sources of a skill or an integration on the command line: a folder, an archive, a URL or a git repository.
 
 The caller's own programs and rights read folders and repositories; the hub gets a ZIP file, and judges what is in it.
 """
@@ -24,6 +24,7 @@ ENTRIES_LIMIT = 5_000
 CLONE_LIMIT_S = 120.0
 LEFT_OUT = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store"})
 
+REGISTRY = re.compile(r"[a-z][a-z0-9_-]{1,63}:(?!//)@?[\w./@+-]+")
 _GIT = re.compile(r"^(?:git\+)?(?:https|ssh)://[^\s?#]+\.git/?$|^git\+(?:https|ssh|file)://\S+$|^git@[\w.-]+:[\w./-]+$")
 _REPOSITORY = re.compile(r"^https://(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org)/[\w.-]+/[\w.-]+/?$")
 
@@ -36,6 +37,8 @@ def install_params(source: str) -> dict[str, Any]:
     """
     if _GIT.match(source) or _REPOSITORY.match(source):
         return _cloned(source)
+    if REGISTRY.fullmatch(source) and not Path(source).exists():
+        return {"ref": source}
     if re.match(r"^https?://", source):
         return {"url": source}
     path = Path(source).expanduser().absolute()

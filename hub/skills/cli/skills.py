@@ -1,4 +1,4 @@
-"""`homarus skills`: list, inspect, enable, disable, install, update and remove skills."""
+"""`homarus skills`: list, inspect, enable, disable, search, install, update and remove skills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACCEPT = click.option("--accept-findings", "accept", is_flag=True, help="Enable
 
 @click.group("skills", cls=Group)
 def command() -> None:
-    """List, inspect, enable, install and remove skills.
+    """List, inspect, enable, search, install and remove skills.
 
     Example:
       homarus skills list
@@ -109,8 +109,44 @@ def disable(client: HubClient, name: str) -> Answer:
     return found, f"{found['id']} is {found['state']}."
 
 
+@command.command("search")
+@click.argument("words", metavar="WORDS", nargs=-1, required=True)
+@click.option("--registry", metavar="NAME", help="Ask only this one of `skills: registries:`.")
+@home_option
+@json_option
+@click.pass_context
+def search(ctx: click.Context, words: tuple[str, ...], registry: str | None, home: Path, as_json: bool) -> None:
+    """Search in the registries, which are sent the words. Exits 1 when one could not be asked.
+
+    What is shown are the words of whoever published a skill; nothing is installed.
+
+    Example:
+      homarus skills search weather
+    """
+    params = {"query": " ".join(words), **({"registry": registry} if registry else {})}
+    found = HubClient(home).call("skills.search", params, timeout_s=CALL_LIMIT_S)
+    if as_json:
+        print_json(found)
+    else:
+        for each in found["skills"]:
+            facts = [
+                each["version"],
+                "" if each["downloads"] is None else f"{each['downloads']} downloads",
+                each["url"],
+            ]
+            click.echo(f"{each['ref']}  {each['name']}" + "".join(f"  {fact}" for fact in facts if fact))
+            click.echo(f"    {each['description']}")
+        if found["skills"]:
+            click.echo("\nLook at one, before it is used: homarus skills install REGISTRY:NAME")
+        elif not found["failed"]:
+            click.echo("Nothing was found.")
+        for name, reason in found["failed"].items():
+            click.echo(f"{name}: {reason}", err=True)
+    ctx.exit(Exit.FINDINGS if found["failed"] else Exit.OK)
+
+
 @command.command("install")
-@click.argument("source", metavar="DIR|ZIP|URL|GIT")
+@click.argument("source", metavar="DIR|ZIP|URL|GIT|REGISTRY:NAME")
 @click.option("--path", metavar="FOLDER", help="The skill, where the source holds several.")
 @click.option("--replace", is_flag=True, help="Take the place of one of the same name.")
 @click.option("--enable", "enables", is_flag=True, help="Enable it at once, unless the scan finds signs of harm.")
@@ -122,6 +158,7 @@ def install(source: str, path: str | None, replace: bool, enables: bool, home: P
     Example:
       homarus skills install https://example.org/weather.zip
       homarus skills install https://github.com/owner/skills.git --path weather
+      homarus skills install clawhub:owner/weather@1.2.0
     """
     found = _install(source, home, path=path, replace=replace)
     if not enables:

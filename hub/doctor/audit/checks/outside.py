@@ -94,7 +94,7 @@ def _dangerous_skills(context: AuditContext) -> Iterator[Spot]:
 def _own_skills(context: AuditContext) -> Iterator[Spot]:
     for skill in _skills(context):
         kind = skill.pin.origin.get("kind")
-        if kind in ("url", "git", "zip"):
+        if kind in ("url", "git", "zip", "registry"):
             source = str(skill.pin.origin.get("source") or kind)
             what = phrase("The skill {name} came from {source}", name=skill.name, source=source)
             yield Spot(what, file=context.shown(skill.folder))
