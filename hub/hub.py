@@ -151,7 +151,11 @@ class Hub(Lifecycle):
         )
         self.skills = skills.skills
         integrations = IntegrationsComponent(
-            base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew
+            base,
+            egress=self.egress,
+            make_host=partial(IntegrationHost, hub=self),
+            apply=self.apply,
+            renew_automations=self._renew,
         )
         self.integrations, self.integration_control = integrations.manager, integrations.control
         automation = AutomationComponent(

@@ -23,6 +23,7 @@ PARTS = (
         "sessions",
         "sandbox",
         "skills",
+        "extensions",
         "hooks",
         "agent",
         "messaging",

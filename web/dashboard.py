@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
     from web.settings.status_page import StatusPage
+    from web.skills.integrations_page import IntegrationsPage
     from web.skills.skills_page import SkillsPage
     from web.skills.tools_page import ToolsPage
     from web.timeline.page_set import TimelinePages
@@ -215,7 +216,7 @@ class Dashboard:
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
-            *skill_routes.routes(skills, LazyPages(self._load_tools)),
+            *skill_routes.routes(skills, LazyPages(self._load_tools), LazyPages(self._load_integrations)),
             *device_routes.routes(devices),
             *entity_routes.routes(LazyPages(self._load_entities)),
             *timeline_routes.routes(LazyPages(self._load_timeline)),
@@ -396,6 +397,11 @@ class Dashboard:
         from web.channels.channels_page import ChannelsPage
 
         return lambda: ChannelsPage(self._renderer, self._client, self._pairing)
+
+    def _load_integrations(self) -> Callable[[], IntegrationsPage]:
+        from web.skills.integrations_page import IntegrationsPage
+
+        return lambda: IntegrationsPage(self._renderer, self._client)
 
     def _load_skills(self) -> Callable[[], SkillsPage]:
         from web.skills.skills_page import SkillsPage

@@ -15,6 +15,7 @@ from hub.integration.control import IntegrationControl
 from hub.integration.installing import Installer
 from hub.integration.manager import IntegrationManager, MakeHost
 from hub.sections import needed_domains
+from hub.security.egress import Egress
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ class IntegrationsComponent(Component):
     """The manager of the integrations, and what reloads, enables and disables one.
 
     Args:
+        egress: Fetches those that are installed by URL, and reads their files.
         make_host: Makes the host of an integration.
         apply: Applies a changed configuration.
         renew_automations: Makes again what uses the kinds or the blueprints of an integration.
@@ -37,11 +39,13 @@ class IntegrationsComponent(Component):
         self,
         base: Foundation,
         *,
+        egress: Egress,
         make_host: MakeHost,
         apply: Callable[[ReloadResult], Awaitable[None]],
         renew_automations: Callable[[frozenset[str]], Awaitable[None]],
     ) -> None:
         self._base = base
+        self._egress = egress
         self.manager = IntegrationManager(
             make_host,
             base.catalog,
@@ -67,9 +71,20 @@ class IntegrationsComponent(Component):
         return {"integration": self._load_methods}
 
     def _load_methods(self) -> Iterable[Method]:
+        from hub.extensions.custom_integrations import CustomIntegrations
         from hub.integration.methods import IntegrationMethods
 
-        return IntegrationMethods(self.control).methods()
+        base = self._base
+        custom = CustomIntegrations(base.home, self._egress, lambda: base.config.current, self._taken, base.clock)
+        return IntegrationMethods(self.control, custom).methods()
+
+    def _taken(self) -> dict[str, str]:
+        """Return the names that an integration from elsewhere cannot have, with what has them."""
+        catalog = self.manager.catalog.values()
+        return {
+            **{section.name: "a section of the configuration" for section in self._base.config.sections.core()},
+            **{each.domain: "an integration that comes with Homarus" for each in catalog if not each.custom},
+        }
 
     async def _start(self) -> None:
         """Set integrations up; slow ones continue after the hub has opened."""

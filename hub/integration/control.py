@@ -13,6 +13,7 @@ from hub.core.schema import as_list
 from hub.integration.catalog import CatalogEntry, custom_names, declared_kinds, find
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
+from hub.integration.status import IntegrationState
 
 AVAILABLE = "available"
 """The state of an integration that nothing uses."""
@@ -118,6 +119,27 @@ class IntegrationControl:
             await self._renew(kinds)
             return self.get(domain)
 
+    async def take_in(self, domain: str) -> dict[str, Any]:
+        """Find an integration that was put into the home, set it up where it is in use, and return its status."""
+        async with self._changing:
+            manifest = (await self._find())[domain].manifest
+        by_itself = manifest is not None and manifest.default
+        if self._manager.status(domain) is None and domain not in self._config.current.raw and not by_itself:
+            return self.get(domain)
+        return await self.reload(domain)
+
+    async def forget(self, domain: str) -> None:
+        """Forget an integration that is not in use and whose files were removed, in `hub: disabled` too."""
+        async with self._changing:
+            self._manager.forget(domain)
+            await self._find()
+            await self._write_disabled(domain, disabled=False)
+
+    def is_in_use(self, domain: str) -> bool:
+        """Whether an integration is set up, or the hub goes on trying."""
+        status = self._manager.status(domain)
+        return status is not None and status.state not in (IntegrationState.DISABLED, IntegrationState.UNLOADED)
+
     async def enable(self, domain: str) -> dict[str, Any]:
         """Take an integration out of `hub: disabled`; return its status."""
         return await self._set_disabled(domain, disabled=False)
@@ -129,19 +151,22 @@ class IntegrationControl:
     async def _set_disabled(self, domain: str, *, disabled: bool) -> dict[str, Any]:
         async with self._changing:
             self.get(domain)
-            hub = self._config.current.get("hub")
-            names = as_list(hub.get("disabled", ())) if isinstance(hub, Mapping) else []
-            if disabled == (domain in names):
-                return self.get(domain)
-            kept = [*names, domain] if disabled else [each for each in names if each != domain]
-            editor = self._config.editor
-            if kept:
-                # What uses its kinds or blueprints becomes unavailable, and says so; that must not prevent it.
-                await asyncio.to_thread(editor.set_value, ("hub", "disabled"), kept, must_be_valid=False)
-            else:
-                await asyncio.to_thread(editor.remove_value, ("hub", "disabled"))
-            await self._apply(await self._config.reload())
+            await self._write_disabled(domain, disabled=disabled)
             return self.get(domain)
+
+    async def _write_disabled(self, domain: str, *, disabled: bool) -> None:
+        hub = self._config.current.get("hub")
+        names = as_list(hub.get("disabled", ())) if isinstance(hub, Mapping) else []
+        if disabled == (domain in names):
+            return
+        kept = [*names, domain] if disabled else [each for each in names if each != domain]
+        editor = self._config.editor
+        if kept:
+            # What uses its kinds or blueprints becomes unavailable, and says so; that must not prevent it.
+            await asyncio.to_thread(editor.set_value, ("hub", "disabled"), kept, must_be_valid=False)
+        else:
+            await asyncio.to_thread(editor.remove_value, ("hub", "disabled"))
+        await self._apply(await self._config.reload())
 
 
 _UNKNOWN = {

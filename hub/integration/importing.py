@@ -52,6 +52,7 @@ def failure_text(error: BaseException, found: CatalogEntry) -> str:
 def _import_custom(found: CatalogEntry) -> ModuleType:
     if found.package in sys.modules:
         return sys.modules[found.package]
+    clear_bytecode(found)  # what runs are the files that were looked at
     _parent_package(found)
     spec = importlib.util.spec_from_file_location(
         found.package, found.path / "__init__.py", submodule_search_locations=[str(found.path)]

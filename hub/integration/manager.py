@@ -115,6 +115,11 @@ class IntegrationManager:
         """Every integration that was found."""
         return self._catalog
 
+    def forget(self, domain: str) -> None:
+        """Forget an integration that is not set up, so that it may leave the catalog."""
+        self._statuses.pop(domain, None)
+        self._repairs.clear(SOURCE, domain)
+
     def use(self, catalog: Mapping[str, CatalogEntry]) -> None:
         """Replace the catalog; an integration in use follows at its next reload."""
         gone = {domain: self._catalog[domain] for domain in self._statuses if domain not in catalog}

@@ -137,8 +137,19 @@ def read_manifest(folder: Path) -> Manifest:
     return _parsed(data, folder.name, shown)
 
 
+def parse_manifest(data: bytes) -> Manifest:
+    """Return the manifest in a file that is not in its folder yet.
+
+    Raises:
+        ManifestError: As `read_manifest`.
+    """
+    if len(data) > SIZE_LIMIT_BYTES:
+        raise ManifestError(f"{MANIFEST} is larger than {SIZE_LIMIT_BYTES // 1024} KB")
+    return _parsed(data, None, MANIFEST)
+
+
 @lru_cache(KEPT)
-def _parsed(data: bytes, folder_name: str, shown: str) -> Manifest:
+def _parsed(data: bytes, folder_name: str | None, shown: str) -> Manifest:
     try:
         read = json.loads(data)
     except json.JSONDecodeError as error:
@@ -148,12 +159,12 @@ def _parsed(data: bytes, folder_name: str, shown: str) -> Manifest:
     return _checked(read, folder_name, shown)
 
 
-def _checked(read: Any, folder_name: str, shown: str) -> Manifest:
+def _checked(read: Any, folder_name: str | None, shown: str) -> Manifest:
     try:
         valid = MANIFEST_SCHEMA(read)
     except SchemaError as error:
         raise ManifestError("; ".join(_told(each, shown) for each in each_error(error))) from error
-    if valid["domain"] != folder_name:
+    if folder_name not in (None, valid["domain"]):
         raise ManifestError(f"{shown}: domain is {valid['domain']}, and its folder is named {folder_name}")
     if valid["extra"] is not None and not isinstance(valid["extra"], str):
         raise ManifestError(f"{shown}: extra: expected the name of an extra")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from hub.core import extras
 from hub.integration.errors import MissingRequirement
 from hub.integration.manifest import Manifest
-
-_NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 def check_requirements(manifest: Manifest) -> None:
@@ -17,7 +13,7 @@ def check_requirements(manifest: Manifest) -> None:
     Raises:
         MissingRequirement: One is not; the message names it and the command.
     """
-    missing = [each for each in manifest.requirements if not _installed(each)]
+    missing = [each for each in manifest.requirements if not is_installed(each)]
     if missing:
         raise missing_requirement(manifest, ", ".join(missing))
 
@@ -36,15 +32,16 @@ def install_command(manifest: Manifest, what: str = "") -> str:
     return "uv pip install " + " ".join(f"'{each}'" for each in packages)
 
 
-def _installed(requirement: str) -> bool:
-    match = _NAME.match(requirement)
-    if match is None:
+def is_installed(requirement: str) -> bool:
+    """Whether a package is there, in whatever version."""
+    name = extras.package_name(requirement)
+    if not name:
         return False
     # Most homes have no integration with requirements, and this module costs the start 15 ms.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        distribution(match[1])
+        distribution(name)
     except PackageNotFoundError:
         return False
     return True

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,18 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.durable import sync_directory, write_new
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimedOut
 from hub.security.egress import Egress
+from hub.skills.fetching import fetch_archive
 from hub.skills.finding import ScanFinding, dangers
-from hub.skills.folder import digest_of, read_folder
+from hub.skills.folder import digest_of, discard_folder, has_files, put_folder, read_folder
 from hub.skills.pins import SkillPin
 from hub.skills.registry import SkillRegistry
 from hub.skills.skill import TRUSTED, FoundSkill, JudgedSkill, SkillSource
 from hub.skills.skill_file import FILE_NAME, SkillFile, SkillInvalid, read_skill
-from hub.storage.errors import from_os
 
-FETCH_LIMIT_S = 60.0
 PROPOSALS_LIMIT = 20
 
 
@@ -162,9 +157,9 @@ class SkillControl:
         file = _readable(files, folder or name)
         async with self._changing:
             id, target = f"{SkillSource.HOME}/{file.name}", self._home / file.name
-            if overwrite and await asyncio.to_thread(_is_the_same, target, files):
+            if overwrite and await asyncio.to_thread(has_files, target, files):
                 return id  # and stays enabled
-            await asyncio.to_thread(self._put, target, files, overwrite=overwrite)
+            await asyncio.to_thread(put_folder, target, files, overwrite=overwrite)
             await self._keep(id, SkillPin(origin={**origin, **({"path": path} if path else {})}))
             return id
 
@@ -174,12 +169,8 @@ class SkillControl:
         Raises:
             HubError: It cannot be fetched.
         """
-        from hub.skills.archive import ARCHIVE_LIMIT_BYTES
-
-        answer = await self._egress.fetch(url, limit_bytes=ARCHIVE_LIMIT_BYTES, timeout_s=FETCH_LIMIT_S)
-        if answer.status != 200:
-            raise InvalidRequest(f"{url} answered {answer.status}; expected a ZIP file or a {FILE_NAME}")
-        return await self.install(answer.body, {"kind": "url", "source": url}, path=path, overwrite=overwrite)
+        data = await fetch_archive(self._egress, url, f"an archive or a {FILE_NAME}")
+        return await self.install(data, {"kind": "url", "source": url}, path=path, overwrite=overwrite)
 
     async def remove(self, name: str, agent_id: str) -> str:
         """Delete a skill that was installed in the home or proposed; return its id.
@@ -192,7 +183,7 @@ class SkillControl:
             skill = (await self._find(name, agent_id)).skill
             if skill.source not in (SkillSource.HOME, SkillSource.PROPOSED):
                 raise Forbidden(f"{skill.id} is not in the home's skills; switch it off instead")
-            await asyncio.to_thread(_discard, skill.folder)
+            await asyncio.to_thread(discard_folder, skill.folder)
             await self._keep(skill.id, None)
             return skill.id
 
@@ -213,7 +204,7 @@ class SkillControl:
                 raise Conflict(
                     f"{PROPOSALS_LIMIT} proposals wait for the owner already; ask them to review those first"
                 )
-            await asyncio.to_thread(self._put, self._proposals / name, {FILE_NAME: data}, overwrite=True)
+            await asyncio.to_thread(put_folder, self._proposals / name, {FILE_NAME: data}, overwrite=True)
             id = f"{SkillSource.PROPOSED}/{name}"
             await self._keep(id, SkillPin(origin=origin))
             return id
@@ -233,33 +224,9 @@ class SkillControl:
         """Move a proposal into the home's skills, replacing one of the same name."""
         target = self._home / skill.folder.name
         files = read_folder(skill.folder)
-        self._put(target, files, overwrite=True)
-        _discard(skill.folder)
+        put_folder(target, files, overwrite=True)
+        discard_folder(skill.folder)
         return f"{SkillSource.HOME}/{target.name}"
-
-    def _put(self, target: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-        """Write a skill beside its place, then move it there; no file is executable."""
-        if target.exists() and not overwrite:
-            raise Conflict(f"there is a skill {target.name} already; replace it or choose another")
-        fresh = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-        try:
-            for path, data in files.items():
-                file = fresh / path
-                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_new(str(file), data, 0o600)
-            old = _set_aside(target)
-            try:
-                os.rename(fresh, target)
-            except OSError:
-                if old is not None:
-                    os.rename(old, target)
-                raise
-            sync_directory(target.parent)
-            if old is not None:
-                _delete(old)
-        except OSError as error:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise from_os(error, target, "installing the skill") from error
 
     async def _unpacked(self, data: bytes, path: str | None) -> tuple[str, dict[str, bytes]]:
         from hub.skills.archive import read_skill_data
@@ -280,32 +247,3 @@ def _readable(files: Mapping[str, bytes], folder: str) -> SkillFile:
         return read_skill(files[FILE_NAME].decode("utf-8"), folder)
     except UnicodeDecodeError as error:
         raise SkillInvalid(f"{FILE_NAME} is not UTF-8 text") from error
-
-
-def _is_the_same(folder: Path, files: Mapping[str, bytes]) -> bool:
-    try:
-        return digest_of(read_folder(folder)) == digest_of(files)
-    except SkillInvalid:
-        return False
-
-
-def _discard(folder: Path) -> None:
-    """Delete a skill: at once for readers, then its files."""
-    if (aside := _set_aside(folder)) is not None:
-        _delete(aside)
-
-
-def _set_aside(folder: Path) -> Path | None:
-    """Rename an existing skill to a hidden name (of a symlink, the link); return it, or None if there is no skill."""
-    if not os.path.lexists(folder):
-        return None
-    aside = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    os.rename(folder, aside)
-    return aside
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()

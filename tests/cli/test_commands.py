@@ -44,7 +44,8 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("blueprint", "remove"): ["mine/ring.yaml"],
     ("blueprint", "update"): ["mine/ring.yaml"],
     ("integration", "new"): ["doorbell", "--tool"],
-    **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
+    **{("integration", name): ["notes"] for name in ("reload", "enable", "disable", "info", "remove")},
+    ("integration", "install"): [str(Path(__file__).with_name("trace.json"))],
     ("node", "install"): ["--print"],
     ("call",): ["health"],
     ("mcp", "call"): ["mcp_github_search"],
@@ -118,7 +119,7 @@ NEEDS_HUB = {
     *(("outbox", name) for name in ("list", "show", "retry", "drop")),
     *(("timeline", name) for name in ("list", "show")),
     *(("secrets", name) for name in ("list", "set", "remove")),
-    *(("integration", name) for name in ("list", "reload", "enable", "disable")),
+    *(("integration", name) for name in ("list", "reload", "enable", "disable", "info", "install", "update", "remove")),
     *(
         path
         for path in COMMANDS

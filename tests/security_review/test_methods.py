@@ -195,6 +195,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "sessions.prune",
         "sessions.trust",
         "set-heartbeats",
+        *("integration.info", "integration.install", "integration.remove"),
         "skills.install",
         "skills.remove",
         "skills.search",

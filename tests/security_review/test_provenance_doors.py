@@ -258,6 +258,7 @@ async def test_what_comes_through_a_door_is_stored_with_who_said_it(
 NOT_INTO_CONVERSATIONS = {
     "method": {
         *("approval.resolve", "exec.approval.resolve", "integration.reload", "integration.enable"),
+        *("integration.info", "integration.install", "integration.remove"),
         *("integration.disable", "memory.forget", "memory.index", "memory.verify", "memory.undo", "memory.export"),
         *("memory.intents.remove", "memory.tidy", "automation.on", "automation.off", "automation.resume"),
         *("automation.test", "automation.backtest", "automation.trace.import", "automation.yaml"),
@@ -332,6 +333,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /v1/audio/transcriptions", "POST /v1/embeddings", "POST /api/show"),
         *("POST /entities/accept", "POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install", "POST /skills/search"),
+        *("POST /integrations/change", "POST /integrations/remove", "POST /integrations/install"),
         *("POST /areas/room", "POST /devices/reach"),
         *("POST /customise/move", "POST /customise/favourites", "POST /reminder"),
         *("POST /welcome", "POST /welcome/model", "POST /welcome/from", "POST /welcome/leave"),

@@ -106,7 +106,7 @@ async def test_a_skill_takes_the_place_of_another_only_when_asked_and_stays_on_o
     id = await home.control.install(data, {"kind": "zip"})
     await home.enabled(id)
 
-    with pytest.raises(Conflict, match="there is a skill helper already"):
+    with pytest.raises(Conflict, match="there is one called helper already"):
         await home.control.install(data, {})
     await home.control.install(data, {}, overwrite=True)
     assert await home.states() == {id: "ready"}

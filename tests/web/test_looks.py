@@ -30,6 +30,7 @@ PAGES = [
     "/memory/diary",
     "/memory/lists",
     "/tools/skills",
+    "/tools/integrations",
     "/agents",
     "/agents/agent?id=main",
     "/agents/new",

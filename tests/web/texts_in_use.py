@@ -101,7 +101,7 @@ def texts_of_modules() -> Iterator[str]:
     yield from (text for text, _ in texts.MODEL_STATES.values())
     yield from (text for pair in texts.PUSH_TOPICS.values() for text in pair)
     yield "The assistant asks"  # a push
-    yield from (texts.REQUIRED, texts.OFFLINE_MODEL)
+    yield from (texts.REQUIRED, texts.NOT_IN_USE, texts.OFFLINE_MODEL)
     yield from texts.SKILL_NAMES
     yield texts.MODEL_PROVIDERS["my_server"]  # the others are names
     for guide in GUIDES.values():
@@ -116,6 +116,9 @@ def texts_of_modules() -> Iterator[str]:
         texts.MESSAGE_STATES,
         texts.USAGE_PARTS,
         texts.BUDGET_PERIODS,
+        texts.INTEGRATION_LOOKS,
+        texts.INTEGRATION_REACHES,
+        texts.PACKAGE_STATES,
         texts.SKILL_STATES,
         texts.SKILL_SOURCES,
         texts.SKILL_SEVERITIES,

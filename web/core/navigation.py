@@ -129,7 +129,11 @@ GROUPS = (
             Entry(
                 "/tools",
                 "Skills and tools",
-                (Tab("/tools/skills", "Skills"), Tab("/tools/all", "Tools")),
+                (
+                    Tab("/tools/skills", "Skills"),
+                    Tab("/tools/all", "Tools"),
+                    Tab("/tools/integrations", "Integrations"),
+                ),
                 icon="puzzle",
                 letter="k",
             ),

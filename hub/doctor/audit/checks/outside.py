@@ -9,6 +9,7 @@ from hub.core.phrases import phrase
 from hub.doctor.audit.audit_context import AuditContext
 from hub.doctor.audit.weakness import AuditCheck, AuditSeverity, Spot
 from hub.doctor.permissions import OTHERS_WRITE
+from hub.extensions.custom_integrations import has_drifted, integration_pins
 from hub.skills.finding import dangers
 from hub.skills.folder import read_folder
 from hub.skills.pins import SkillPins
@@ -32,6 +33,15 @@ def _integrations(context: AuditContext) -> Iterator[Spot]:
         else:
             what = phrase("The integration {name} did not come with Homarus", name=domain)
         yield Spot(what, file=folder)
+
+
+def _changed_code(context: AuditContext) -> Iterator[Spot]:
+    pins = integration_pins(context.home).all()
+    for domain in sorted(context.used & context.catalog.keys()):
+        found = context.catalog[domain]
+        if found.custom and has_drifted(found.path, pins.get(domain)):
+            what = phrase("The files of the integration {name} are not those that were looked at", name=domain)
+            yield Spot(what, file=context.shown(found.path), command=f"homarus integration enable {domain}")
 
 
 def _suspicious_code(context: AuditContext) -> Iterator[Spot]:
@@ -121,6 +131,14 @@ CHECKS = (
         phrase("An integration is a program with all rights of the hub: it can read your keys and act as you."),
         phrase("Read the line, ask who wrote it, and delete the folder if you do not know."),
         _suspicious_code,
+    ),
+    AuditCheck(
+        "outside.changed_code",
+        AuditSeverity.CRITICAL,
+        phrase("Whether integrations of others are as they were when they were enabled"),
+        phrase("An integration is a program with all rights of the hub: it can read your keys and act as you."),
+        phrase("Look at what changed, and enable it again if it was you; else delete the folder."),
+        _changed_code,
     ),
     AuditCheck(
         "outside.dangerous_skill",
