@@ -86,6 +86,8 @@ SKILL_STATES = {
 }
 """Those that need a look first."""
 SKILL_NAMES = (
+    "Artifacts",
+    "Github",
     "Home maintenance",
     "Home troubleshooting",
     "Meal plan",
@@ -94,6 +96,7 @@ SKILL_NAMES = (
     "Shopping list",
     "Study helper",
     "Travel packing",
+    "Weather",
 )
 """Those that come with Homarus."""
 SKILL_SOURCES = {
