@@ -1,4 +1,4 @@
-"""A real server of Docker for tests and benchmarks, without any network, and a small image for it."""
+"""A real server of Docker for tests and benchmarks, and a small image for it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ START_LIMIT_S = 30.0
 
 
 @contextmanager
-def docker_server() -> Iterator[str]:
-    """Start a server, as root, and yield the path of its socket."""
+def docker_server(*, networked: bool = False) -> Iterator[str]:
+    """Start a server, as root, and yield the path of its socket; it has no network unless it is `networked`."""
     missing = [name for name in ("dockerd", "busybox", "bwrap") if shutil.which(name) is None]
     assert not missing, f"script/test installs {', '.join(missing)} (docker.io, busybox-static, bubblewrap)"
     folder = Path(tempfile.mkdtemp(prefix="dk", dir="/tmp"))
+    lone = "" if networked else "ip link set lo up; "
     options = "--storage-driver=overlay2 --bridge=none --iptables=false --ip6tables=false --ip-forward=false"
     command = (
-        f"ip link set lo up; exec dockerd -H unix://{folder}/s --data-root {folder}/data --exec-root {folder}/exec "
+        f"{lone}exec dockerd -H unix://{folder}/s --data-root {folder}/data --exec-root {folder}/exec "
         f"--pidfile {folder}/pid {options} --ip-masq=false"
     )
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", "unshare", "-n", "--", "bash", "-c", command],
+            ["setpriv", "--pdeathsig", "TERM", *([] if networked else ["unshare", "-n", "--"]), "bash", "-c", command],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
