@@ -89,6 +89,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("secrets", name): ["BIKE_KEY"] for name in ("set", "remove")},
     **{("skills", name): ["shopping-list"] for name in ("info", "enable", "disable", "remove")},
     ("skills", "install"): ["https://example.org/tea.zip"],
+    ("skills", "search"): ["tea"],
     ("service", "call"): ["hub.check"],
     **{
         ("sessions", name): ["main"]
