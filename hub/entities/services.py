@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Optional, Schema
 from hub.core.services import AgentRule, Handler, ServiceCall, ServiceRegistry
 from hub.core.states import EntityState
@@ -148,7 +149,11 @@ class EntityServices:
                 ready.append((handle, state))
         if named := [each for each in asleep if each in target.named or not ready]:
             errors.append(
-                Unavailable(f"{', '.join(named)} cannot be reached now (unavailable); nothing was sent to it")
+                Unavailable(
+                    phrase(
+                        "{names} cannot be reached now (unavailable); nothing was sent to it", names=", ".join(named)
+                    )
+                )
             )
         if not ready and not errors and call.data.get("entity_id") != "none":
             errors.append(NotFound(f"there is no {domain} entity in what {call.domain}.{call.service} is about"))

@@ -18,7 +18,7 @@ from hub.core.context import Context, system_context
 from hub.core.errors import Conflict, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.core.phrases import map_phrase
+from hub.core.phrases import map_phrase, phrase
 from hub.core.tasks import TaskOwner
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
@@ -42,9 +42,9 @@ CODE_LENGTH = 6
 TITLE_LIMIT = 200
 TEXT_LIMIT = 4_000
 WRONG_CODES = 10
-CHANGED = "the action is no longer the one that was asked about"
-NOT_ANSWERED = "no one answered in time"
-ABANDONED = "what asked for it was stopped"
+CHANGED = phrase("the action is no longer the one that was asked about")
+NOT_ANSWERED = phrase("no one answered in time")
+ABANDONED = phrase("what asked for it was stopped")
 NAMED_LIMIT = 160
 
 

@@ -99,7 +99,7 @@ class _Moving:
             move.notes.append(
                 phrase(
                     "The automations run here as soon as they are here. If Home Assistant goes on running, switch them "
-                    "off there, or bring them switched off with --off."
+                    "off there, or bring them switched off."
                 )
             )
         return move

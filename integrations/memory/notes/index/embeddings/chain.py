@@ -13,6 +13,7 @@ import logging
 import sqlite3
 from pathlib import Path
 
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.memory.engine_contract import EngineMissing
 from hub.models.vendors import LITELLM_API
@@ -65,7 +66,7 @@ async def choose(
     Cancelling leaves nothing open.
     """
     if settings.provider == "none":
-        return None, ["Vectors are switched off (memory.embeddings.provider: none); search goes by words."]
+        return None, [phrase("Vectors are switched off (memory.embeddings.provider: none); search goes by words.")]
     store = Store(cache_path)
     choice = _Choice(settings, store, retries)
     try:
