@@ -52,10 +52,13 @@ export function marks(doc, problems) {
  */
 function typedOver(event, view) {
   const text = event.data;
-  const [range] = event.getTargetRanges(); // the editor may not know yet what was selected just now
-  if (event.inputType !== "insertText" || !text || !range || view.composing) return false;
-  const from = view.posAtDOM(range.startContainer, range.startOffset);
-  const to = view.posAtDOM(range.endContainer, range.endOffset);
+  let { from, to } = view.state.selection.main;
+  const [range] = event.getTargetRanges();
+  if (event.inputType !== "insertText" || !text || view.composing) return false;
+  if (from === to && range) { // the editor may not know yet what was selected just now
+    from = view.posAtDOM(range.startContainer, range.startOffset);
+    to = view.posAtDOM(range.endContainer, range.endOffset);
+  }
   if (from === to) return false;
   const change = { changes: { from, to, insert: text }, selection: { anchor: from + text.length } };
   const replaced = () => view.state.update({ ...change, userEvent: "input.type", scrollIntoView: true });
