@@ -39,6 +39,8 @@ GC_THRESHOLD = 10_000
 """Objects made and not yet freed before cycles are looked for: the messages of a busy moment hold a few thousand."""
 EXIT_OK = 0
 EXIT_FAILED = 1
+EXIT_UPDATE = 75
+"""Another version is to be started in this process."""
 STOP_LIMIT_S = 9.0
 """After this long the process ends, however far the stop has come."""
 LEFTOVERS_LIMIT_S = 1.0
@@ -99,13 +101,15 @@ def run(options: StartOptions) -> int:
     try:
         _finish_restore(home)
         seed(home)
-        return asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
+        code = asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
     except HubError as error:
         _say(f"The hub cannot start: {error.message}")
+        _note_failure(home, error)
         return EXIT_FAILED
     finally:
         lock.release()
         deadline.clear()
+    return _start_version() if code == EXIT_UPDATE else code
 
 
 def _allow_files() -> None:
@@ -163,6 +167,8 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
     port = options.port
     while True:
         _finish_restore(home)
+        if _is_switching(home):
+            return EXIT_UPDATE
         hub = Hub(
             home,
             redactor=environment.redactor,
@@ -190,6 +196,36 @@ def _finish_restore(home: Home) -> None:
 
         replaced = finish(home)
         _say(f"A restored home is in force. The one from before is kept for a week in {replaced}")
+
+
+def _is_switching(home: Home) -> bool:
+    """Do what an update needs before anything is opened; return whether another version is to be started instead."""
+    if sys.argv[1:2] != ["start"] or not (home.storage / "update.json").exists():
+        return False
+    from hub.update.switch import prepare_start
+
+    return prepare_start(home)
+
+
+def _note_failure(home: Home, error: HubError) -> None:
+    if (home.storage / "update.json").exists():
+        from hub.update.switch import note_failure
+
+        note_failure(home, error.message)
+
+
+def _start_version() -> int:
+    """Become the version that the home's record names, by way of the environment that all of them stand on."""
+    from hub.update.launcher import execute
+    from hub.update.record import base_environment
+
+    logging.shutdown()
+    python = base_environment() / "bin/python"
+    try:
+        execute(python, sys.argv[1:])
+    except OSError as error:
+        _say(f"{python} cannot be started ({error.strerror}); start the hub again by hand.")
+        return EXIT_FAILED
 
 
 async def run_one(

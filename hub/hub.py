@@ -50,6 +50,7 @@ from hub.storage.component import StorageComponent
 from hub.storage.homedir import Home
 from hub.timeline.component import TimelineComponent
 from hub.tools.component import ToolMethodsComponent, ToolsComponent
+from hub.update.component import UpdateComponent
 
 if TYPE_CHECKING:
     from hub.gateway.http_api.metrics import MetricSources
@@ -195,6 +196,13 @@ class Hub(Lifecycle):
         backup = BackupComponent(
             base, security, self.gateway, self.automation.parts.timetable, services=self.services, restart=self._restart
         )
+        update = UpdateComponent(
+            base,
+            self.automation.parts.timetable,
+            backup=backup.make_backup,
+            busy=lambda: sum(each.state == "running" for each in self.runner.active()),
+            restart=self._restart,
+        )
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,
@@ -246,6 +254,7 @@ class Hub(Lifecycle):
             skills,
             timeline,
             backup,
+            update,
             AuditComponent(base, self.gateway, access, self.automation.parts.timetable, apply=self.apply),
             MigrateComponent(base, registry=entities.registry, sessions=self.sessions, reload=self._reload),
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),

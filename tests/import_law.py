@@ -31,6 +31,7 @@ PARTS = (
         "timeline",
         "gateway",
         "backup",
+        "update",
         "daemon",
         "migrate",
     ),

@@ -42,7 +42,7 @@ MESSAGES = [
     *("remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"),
     "timeline",
 ]
-LAST = ["backup", "audit", "migrate", "watch of the configuration"]
+LAST = ["backup", "update", "audit", "migrate", "watch of the configuration"]
 
 
 class Recorded(Component):

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
     from web.settings.status_page import StatusPage
+    from web.settings.update_page import UpdatePage
     from web.skills.integrations_page import IntegrationsPage
     from web.skills.skills_page import SkillsPage
     from web.skills.tools_page import ToolsPage
@@ -182,6 +183,7 @@ class Dashboard:
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._skill_pulse = PagePulse("skills", self._live.changed)
         self._backup_pulse = PagePulse("backup", self._live.changed)
+        self._update_pulse = PagePulse("update", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
         chat = LazyPages(partial(self._load_chat, self._live_chat))
         self._live.add_topic("session", chat.state(lambda each: each.session_state))
@@ -196,6 +198,7 @@ class Dashboard:
             *device_routes.serve_topic(hub.bus, self._live, devices),
             *entity_routes.serve_topic(hub.bus, self._live, self._entity_pulse),
             *settings_routes.serve_backup_topic(hub.bus, self._live, self._backup_pulse),
+            *settings_routes.serve_update_topic(hub.bus, self._live, self._update_pulse),
         ]
         return [
             *routes,
@@ -212,6 +215,7 @@ class Dashboard:
             *home_routes.notification_routes(LazyPages(self._load_notifications)),
             *settings_routes.security_routes(LazyPages(self._load_security)),
             *settings_routes.backup_routes(LazyPages(lambda: self._load_backup(settings))),
+            *settings_routes.update_routes(LazyPages(lambda: self._load_update(settings))),
             *settings_routes.move_routes(LazyPages(self._load_move)),
             *home_routes.welcome_routes(LazyPages(lambda: self._load_welcome(settings, people, channels))),
             *developer_routes.routes(developer, LazyPages(self._load_components)),
@@ -367,6 +371,11 @@ class Dashboard:
         from web.settings.backup_page import BackupPage
 
         return lambda: BackupPage(self._renderer, self._client, settings, self._hub.home, self._backup_pulse)
+
+    def _load_update(self, settings: LazyPages[SettingsPage]) -> Callable[[], UpdatePage]:
+        from web.settings.update_page import UpdatePage
+
+        return lambda: UpdatePage(self._renderer, self._client, settings, Markdown(), self._update_pulse)
 
     def _load_move(self) -> Callable[[], MovePage]:
         from web.settings.move_page import MovePage

@@ -71,7 +71,7 @@ def create(to: str | None, home: Path, as_json: bool) -> None:
         client.call("backup.create")
         run = _followed(client, as_json=as_json)
     else:
-        run = _here(home, lambda backups: backups.create(), folder=to, as_json=as_json)
+        run = use_backups(home, lambda backups: backups.create(), folder=to, as_json=as_json)
     if as_json:
         print_json(run)
     elif run["name"]:
@@ -96,7 +96,7 @@ def list_(home: Path, as_json: bool) -> None:
         found = HubClient(home).call("backup.list", timeout_s=CALL_LIMIT_S)
         rows, failed = found["backups"], found["failed"]
     else:
-        known, failed = _here(home, lambda backups: backups.find_all(), as_json=True)
+        known, failed = use_backups(home, lambda backups: backups.find_all(), as_json=True)
         rows = [
             {
                 "name": each.name,
@@ -195,7 +195,7 @@ def undo(yes: bool, home: Path, as_json: bool) -> None:
         HubClient(home).call("backup.goBack")
         told = "The hub restarts on the earlier home."
     else:
-        _here(home, lambda backups: backups.go_back(), as_json=True)
+        use_backups(home, lambda backups: backups.go_back(), as_json=True)
         _put_into_force(home)
         told = "The earlier home is back."
     print_json({"ok": True}) if as_json else click.echo(told)
@@ -217,7 +217,7 @@ def delete(name: str, yes: bool, home: Path, as_json: bool) -> None:
     if _hub_runs(home):
         places = HubClient(home).call("backup.delete", {"name": name}, timeout_s=CALL_LIMIT_S)["places"]
     else:
-        places = _here(home, lambda backups: backups.delete(name), as_json=True)
+        places = use_backups(home, lambda backups: backups.delete(name), as_json=True)
     print_json({"name": name, "places": places}) if as_json else click.echo(f"Deleted from: {', '.join(places)}.")
 
 
@@ -299,13 +299,13 @@ def _ask(what: str, source: str, passphrase: str, home: Path, *, as_json: bool =
         "restore": lambda backups: backups.restore(named, passphrase),
     }
     try:
-        done: dict[str, Any] = _here(home, acts[what], as_json=as_json)
+        done: dict[str, Any] = use_backups(home, acts[what], as_json=as_json)
         return done
     except HubError as error:
         raise CommandFailed(error.message, Exit.FINDINGS, {"code": error.code}) from error
 
 
-def _here(home: Path, act: Callable[[Backups], Awaitable[T]], *, folder: str | None = None, as_json: bool) -> Any:
+def use_backups(home: Path, act: Callable[[Backups], Awaitable[T]], *, folder: str | None = None, as_json: bool) -> Any:
     """Do something with the backups of a home in this process."""
     import msgspec
 

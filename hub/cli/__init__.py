@@ -11,6 +11,7 @@ import sys
 def main() -> None:
     """Run the command line and exit with its code."""
     arguments = sys.argv[1:]
+    _go_on_in_version(arguments)
     if arguments in (["--version"], ["-V"]):
         from hub import __version__
 
@@ -23,3 +24,14 @@ def main() -> None:
     from hub.cli.app import run
 
     sys.exit(run(arguments))
+
+
+def _go_on_in_version(arguments: list[str]) -> None:
+    """Let a later version that an update put in force take over, where the home runs one."""
+    from hub.cli.run_hub import home_of
+
+    home = home_of(arguments)
+    if (home / ".storage/update.json").exists():
+        from hub.update.launcher import launch
+
+        launch(home, arguments)

@@ -68,6 +68,16 @@ def plain_start(arguments: Sequence[str]) -> tuple[Path, int | None] | None:
     return Path(named).expanduser().absolute(), int(port) if port else None
 
 
+def home_of(arguments: Sequence[str]) -> Path:
+    """Return the home that a command line names, before it is read in earnest."""
+    named = os.environ.get(HOME_VARIABLE) or str(DEFAULT_HOME)
+    for each, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, _, value = each.partition("=")
+        if name == "--config":
+            named = value or following or named
+    return Path(named).expanduser().absolute()
+
+
 def _import_hub() -> None:
     gc.disable()  # imports stay in memory; the hub enables it once it runs
     from hub.core.light_packages import make_light

@@ -24,6 +24,7 @@ NAME_LENGTH_LIMIT = 100
 DISABLED_LIMIT = 200
 RELOAD_MODES = ("hot", "hybrid", "restart", "off")
 INSTALL_MODES = ("auto", "ask", "never")
+UPDATE_CHECKS = ("never", "daily")
 
 HUB_SCHEMA = Schema(
     {
@@ -58,6 +59,14 @@ HUB_SCHEMA = Schema(
             description="What the hub does when an integration needs packages that are not installed: it installs them "
             "from its lock (auto), when you say so (ask), or not (never)",
         ): In(INSTALL_MODES),
+        Optional("update", default=dict, description="New versions of Homarus"): {
+            Optional(
+                "check",
+                default="never",
+                description="When the hub asks by itself whether there is one: never or daily. It asks the git clone's "
+                "remote, or the package index, and nobody else; nothing is installed by itself",
+            ): In(UPDATE_CHECKS),
+        },
         Optional("packages", description="Pieces of configuration, by name, that are merged into the rest"): dict,
         Optional("history", default=dict, description="How long events, states and usage are kept"): HISTORY_SCHEMA,
     }

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from hub.core.extras import SETUP
+from hub.update.record import base_environment
 from node.service import Argv, MachineService, launchd, quote_word, systemd
 
 NAME = "homarus"
@@ -76,8 +76,9 @@ def owner_of(home: Path) -> str:
 def _unit(name: str, home: Path, user: str | None) -> str:
     of_system: list[str] = []
     if user is not None:
-        # In a checkout, packages that an integration needs are installed while the hub runs.
-        places = [home, *([SETUP.parents[1]] if SETUP.is_file() else [])]
+        # Packages that an integration needs, and later versions, are installed while the hub runs.
+        base = base_environment()
+        places = [home, base.parent if (base.parent / "script/setup").is_file() else base]
         of_system = [
             f"User={user}",
             *_HARDENED_SYSTEM,
@@ -111,6 +112,7 @@ def _unit(name: str, home: Path, user: str | None) -> str:
 
 
 def _program(home: Path) -> Argv:
-    beside = Path(sys.executable).with_name(NAME)
-    program = (str(beside),) if beside.exists() else (sys.executable, "-m", "hub")
+    # Later versions are started from the environment that Homarus was installed into.
+    python = base_environment() / "bin" / Path(sys.executable).name
+    program = (str(python.with_name(NAME)),) if python.with_name(NAME).exists() else (str(python), "-m", "hub")
     return (*program, "start", "--config", str(home))

@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from hub.core.errors import HubError
 from hub.core.extras import SETUP, can_install
@@ -56,7 +57,7 @@ class Installer:
         async with self._one_at_a_time:
             try:
                 async with asyncio.timeout(LIMIT_S):
-                    lines, code = await self._run(extra, progress)
+                    lines, code = await run_installer((*self._command, extra), progress)
             except TimeoutError as error:
                 raise InstallFailed(f"the installer did not end within {LIMIT_S / 60:g} min") from error
             except OSError as error:
@@ -65,30 +66,44 @@ class Installer:
                 raise InstallFailed("; ".join(lines[-2:]) or f"the installer ended with {code}")
             importlib.invalidate_caches()
 
-    async def _run(self, extra: str, progress: Callable[[str], None]) -> tuple[list[str], int]:
-        process = await asyncio.create_subprocess_exec(
-            *(*self._command, extra),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=_environment(),
-            start_new_session=True,
-        )
-        assert process.stdout is not None  # noqa: S101
-        lines: list[str] = []
-        try:
-            async for raw in process.stdout:
-                if line := raw.decode("utf-8", "replace").strip().removeprefix("script/setup: "):
-                    lines = [*lines[1 - KEPT_LINES :], line[:300]]
-                    progress(line[:300])
-            return lines, await process.wait()
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+
+async def run_installer(
+    argv: Sequence[str], progress: Callable[[str], None], *, cwd: Path | None = None
+) -> tuple[list[str], int]:
+    """Run a program that installs; return the last lines that it printed, and its exit code.
+
+    Args:
+        progress: Called with each line.
+
+    Raises:
+        OSError: It cannot be started.
+
+    Cancelling it ends the program and what it started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=installer_environment(),
+        cwd=cwd,
+        start_new_session=True,
+    )
+    assert process.stdout is not None  # noqa: S101
+    lines: list[str] = []
+    try:
+        async for raw in process.stdout:
+            if line := raw.decode("utf-8", "replace").strip().removeprefix("script/setup: "):
+                lines = [*lines[1 - KEPT_LINES :], line[:300]]
+                progress(line[:300])
+        return lines, await process.wait()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
-def _environment() -> dict[str, str]:
+def installer_environment() -> dict[str, str]:
     """Return what an installer needs to know; keys of models are not among it."""
     return {
         name: text

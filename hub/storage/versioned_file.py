@@ -68,6 +68,8 @@ class VersionedFile:
             return data
         if self._upgrade is None:
             return self._put_aside(f"its version {version} can no longer be read")
+        # For an older version of the program, should this one be taken back.
+        write_atomic(self.path.with_name(f"{self.path.name}.version-{version}"), raw)
         try:
             return self._upgrade(version, data)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:

@@ -129,6 +129,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         *("backup.create", "backup.delete", "backup.forgetReplaced", "backup.goBack", "backup.list", "backup.preview"),
         *("backup.restore", "backup.status", "backup.verify"),
         *("migrate.apply", "migrate.list", "migrate.plan", "migrate.undo"),
+        *("update.check", "update.run"),  # of owners alone, whoever holds the scope
         "blueprint.import",
         "blueprint.remove",
         "blueprint.update",

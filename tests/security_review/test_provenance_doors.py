@@ -264,7 +264,7 @@ NOT_INTO_CONVERSATIONS = {
         *("automation.test", "automation.backtest", "automation.trace.import", "automation.yaml"),
         *("automation.duplicate", "automation.delete", "blueprint.import", "blueprint.update", "blueprint.remove"),
         *("script.stop", "state.remove", "template.render", "cron.remove", "cron.run", "set-heartbeats"),
-        *("update.status", "exec.approvals.get", "exec.approvals.set"),
+        *("update.status", "update.check", "update.run", "exec.approvals.get", "exec.approvals.set"),
         *("exec.approvals.node.get", "exec.approvals.node.set"),
         *("dashboard.link", "token.create", "token.list", "token.revoke"),
         *("device.pair.approve", "device.pair.reject", "device.pair.remove", "device.pair.rename"),
@@ -344,6 +344,7 @@ NOT_INTO_CONVERSATIONS = {
         *(f"POST /settings/backup/{each}" for each in ("back", "create", "delete", "forget", "open", "restore")),
         *("POST /settings/backup/upload", "POST /settings/backup/verify", "POST /settings/security/mend"),
         *("POST /settings/move/apply", "POST /settings/move/undo"),
+        *("POST /settings/update/check", "POST /settings/update/run"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),

@@ -157,6 +157,7 @@ PAGES = {
     "/settings/security": ["/settings/security"],
     "/settings/status": ["/settings/status"],
     "/settings/backup": ["/settings/backup"],
+    "/settings/update": ["/settings/update"],
     "/settings/backup/restore": [],
     "/settings/move": ["/settings/move"],
     "/settings/files": ["/settings/files"],

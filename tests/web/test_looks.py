@@ -43,6 +43,7 @@ PAGES = [
     "/settings/people",
     "/settings/security",
     "/settings/backup",
+    "/settings/update",
     "/settings/move",
     "/settings/logs",
     "/settings/status",

@@ -153,6 +153,7 @@ GROUPS = (
                     Tab("/settings/security", "Security"),
                     Tab("/settings/status", "Status"),
                     Tab("/settings/backup", "Backup"),
+                    Tab("/settings/update", "Update"),
                     Tab("/settings/move", "Moving in"),
                     Tab("/settings/files", "Files"),
                     Tab("/settings/logs", "Logs"),

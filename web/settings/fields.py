@@ -253,11 +253,27 @@ BACKUP = (
         folded=True,
     ),
 )
+UPDATE = (
+    SettingCard(
+        phrase("Look for new versions"),
+        (
+            SettingField(
+                ("hub", "update", "check"),
+                phrase("By itself"),
+                phrase(
+                    "The hub then asks where it was installed from. Without it, nobody learns that this home is there."
+                ),
+                options=(("never", phrase("Never")), ("daily", phrase("Every day"))),
+            ),
+        ),
+    ),
+)
 PAGES: Mapping[str, tuple[str, str, tuple[SettingCard, ...]]] = {
     "general": ("/settings", phrase("General"), GENERAL),
     "network": ("/settings/network", phrase("Network"), NETWORK),
     "privacy": ("/settings/privacy", phrase("Privacy and approvals"), PRIVACY),
     "backup": ("/settings/backup", phrase("Backup"), BACKUP),
+    "update": ("/settings/update", phrase("Update"), UPDATE),
 }
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from hub.backup.component import EVENT_BACKUP
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
+from hub.update.component import EVENT_UPDATE
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from web.settings.security_page import SecurityPage
     from web.settings.settings_page import SettingsPage
     from web.settings.status_page import StatusPage
+    from web.settings.update_page import UpdatePage
 
 
 UPLOAD_LIMIT_BYTES = 64 * 1024**3
@@ -33,6 +35,21 @@ def serve_backup_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> li
     """Serve the live topic of the page of backups and keep it up to date; return what stops that."""
     live.add_topic(pulse.topic, pulse.state, ADMIN)
     return [bus.listen(EVENT_BACKUP, lambda _: pulse.beat())]
+
+
+def serve_update_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
+    """Serve the live topic of the page of updates and keep it up to date; return what stops that."""
+    live.add_topic(pulse.topic, pulse.state, ADMIN)
+    return [bus.listen(EVENT_UPDATE, lambda _: pulse.beat())]
+
+
+def update_routes(update: LazyPages[UpdatePage]) -> list[Route]:
+    """Return the routes of updates of Homarus."""
+    return [
+        page("/settings/update", update.handler(lambda each: each.show), ADMIN),
+        form("/settings/update/check", update.handler(lambda each: each.check), ADMIN),
+        form("/settings/update/run", update.handler(lambda each: each.run), ADMIN),
+    ]
 
 
 def backup_routes(backup: LazyPages[BackupPage]) -> list[Route]:

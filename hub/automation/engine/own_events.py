@@ -36,6 +36,7 @@ OWN_PREFIXES = (
     "standing_intent",
     "subagent_",
     "timeline_",
+    "update_",
 )
 OWN_EVENTS = frozenset(
     {

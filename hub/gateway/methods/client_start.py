@@ -1,6 +1,6 @@
 """Methods that clients of the protocol call at their start, for features this hub lacks or simplifies.
 
-The answers are true: tasks are the subagents; there are no progress cards, no live voice, and no automatic update.
+The answers are true: tasks are the subagents; there are no progress cards, and no live voice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hub.agent.subagents.record import Subagent, SubagentState
 from hub.agent.subagents.subagents import Subagents
 from hub.core.context import SYSTEM, Authority
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, string
-from hub.core.surfaces import ADMIN, READ, Method, MethodCall
+from hub.core.surfaces import READ, Method, MethodCall
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"
@@ -29,7 +29,6 @@ _STATUS = In(("queued", "running", "completed", "failed", "cancelled", "timed_ou
 _KEY = All(string, Length(min=1, max=2_048))
 _NO_VOICES: Mapping[str, Any] = {"ready": False, "providers": []}
 NOTHING: Mapping[str, tuple[str, Schema, Mapping[str, Any]]] = {
-    "update.status": (ADMIN, Schema({}), {"sentinel": None, "updateAvailable": None}),
     "progressCard.get": (READ, Schema({Required("sessionKey"): _KEY}), {"card": None}),
     "taskSuggestions.list": (
         READ,

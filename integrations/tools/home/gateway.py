@@ -62,7 +62,7 @@ class GatewayTool:
         return Tool(
             "gateway",
             "The hub you run in: status, check (whether its configuration is valid), restart (asks your owner; once "
-            "your answer is given). You cannot change its configuration.",
+            "your answer is given). You can change neither its configuration nor its version.",
             from_schema(_SCHEMA),
             self._run,
             GROUP,
