@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 
 from hub.config.checked import Config
@@ -12,12 +13,18 @@ from hub.integration.order import with_dependencies
 def in_use(config: Config, catalog: Mapping[str, CatalogEntry], needed: Iterable[str] = ()) -> set[str]:
     """Return the integrations that a hub sets up: defaults, configured ones, and those that others need.
 
+    One whose variables are set in the environment counts as configured.
+
     Args:
         config: The checked configuration.
         catalog: The integrations there are.
         needed: Domains that other sections need.
     """
-    defaults = {domain for domain, found in catalog.items() if found.manifest and found.manifest.default}
+    defaults = {
+        domain
+        for domain, found in catalog.items()
+        if (manifest := found.manifest) and (manifest.default or any(map(os.environ.get, manifest.environment)))
+    }
     off = disabled_domains(config)
     chosen = (defaults | (config.present & catalog.keys()) | set(needed)) - off
     return with_dependencies(chosen, catalog) - off

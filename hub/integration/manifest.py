@@ -74,6 +74,9 @@ MANIFEST_SCHEMA = Schema(
         Optional("doctor", default=list, description="Checks of `homarus doctor` in its doctor.py"): [slug],
         Optional("zeroconf", default=list, description="Services it knows in the local network"): [ZEROCONF_SCHEMA],
         Optional("mqtt", default=list, description="MQTT topics by which it is found"): [_text],
+        Optional(
+            "environment", default=list, description="Variables of the environment; one that is set configures it too"
+        ): [_text],
         Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
         Optional("engine", default=None, description="Engine of the memory's index that its engine.py has"): In(
             [None, *ENGINES]
@@ -114,6 +117,7 @@ class Manifest(Struct, frozen=True):
     doctor: tuple[str, ...] = ()
     zeroconf: tuple[ServiceMatcher, ...] = ()
     mqtt: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     documentation: str = ""
     engine: str | None = None
     extra: str | None = None

@@ -39,6 +39,7 @@ THEIRS = {
     "integrations/devices/mqtt/schema.py password": "of another broker; of the embedded one, the section judges it",
     "integrations/memory/chroma/schema.py token": "of the server",
     "integrations/models/acp/schema.py _variable": "of a program",
+    "integrations/network/telemetry/schema.py _header": "of the collector",
     "integrations/tools/apprise/schema.py slug": "of the services",
     "integrations/tools/calendar/schema.py password": "of the calendar's server",
     "integrations/tools/calendar/schema.py url": "of the calendar's server",
