@@ -1,4 +1,7 @@
-"""OpenTelemetry: one trace from a message to the model, its tools and the reply, by the GenAI conventions."""
+"""OpenTelemetry: one trace from a message to the model, its tools and the reply, by the GenAI conventions.
+
+Not here: metrics, which the hub itself tells Prometheus.
+"""
 
 from __future__ import annotations
 
