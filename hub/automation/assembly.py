@@ -189,7 +189,7 @@ class AutomationEngine:
             waiting,
             self._approve,
             self._discard,
-            ResultNotices(needs.egress, needs.repairs, clock, self._tasks),
+            ResultNotices(needs.egress, needs.repairs, clock, self._tasks, self._answer_of),
         )
         keep = needs.config.editor.history.keep
         self.blueprints = Blueprints(
@@ -400,6 +400,10 @@ class AutomationEngine:
 
     async def _discard(self, id: str) -> None:
         await self.scheduled.discard(id)
+
+    async def _answer_of(self, run_id: str) -> str | None:
+        answers = await self.scheduled.answers([run_id])
+        return answers[run_id]["reply"] if run_id in answers else None
 
     def _expand_script(self, item: Mapping[str, Any]) -> dict[str, Any]:
         return self.blueprints.expand(item, SCRIPTS)

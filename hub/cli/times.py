@@ -17,3 +17,15 @@ def local_time(ms: float | None, form: str = MINUTE) -> str:
         form: As for `strftime`.
     """
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime(form) if ms else ""
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in its two largest units: `3 h 20 min`."""
+    minutes, left = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min" if minutes else f"{left} s"

@@ -74,6 +74,18 @@ def list_(client: HubClient, provider: str | None) -> Answer:
     return found, [(each["id"], f"{each['contextWindow']:,}", ", ".join(each["input"])) for each in found]
 
 
+@verb(command, name="set")
+@click.argument("model")
+def set_(client: HubClient, model: str) -> Answer:
+    """Make MODEL the default: provider/id, an alias, or auto for the first that is set up.
+
+    Example:
+      homarus models set anthropic/claude-sonnet-4-5
+    """
+    found = client.call("models.default", {"model": model})
+    return found, f"The default model is {model} from now on."
+
+
 @command.command("usage")
 @click.option("--days", type=WholeNumber(1, 400), default=30, show_default=True, help="How many days, with today.")
 @click.option(

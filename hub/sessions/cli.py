@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import WholeNumber, home_option, json_option, print_json, print_table
 from hub.cli.times import local_time
@@ -83,9 +85,66 @@ def show(key: str, past: str | None, home: Path, as_json: bool) -> None:
         print_json(answer["entries"])
         return
     for entry in answer["entries"]:
-        message = entry.get("message")
-        if message:
-            click.echo(f"{local_time(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
+        if message := entry.get("message"):
+            _print_message({**message, "timestamp": entry.get("ts_ms")}, as_json=False)
+
+
+@command.command("tail")
+@click.argument("key")
+@click.option("--lines", "-n", type=WholeNumber(0, 1_000), default=10, show_default=True, help="How many messages.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until stopped.")
+@home_option
+@json_option
+def tail(key: str, lines: int, follow: bool, home: Path, as_json: bool) -> None:
+    """Show the last messages of the session KEY. With --json each is one line.
+
+    Example:
+      homarus sessions tail main -f
+    """
+    import asyncio  # `sessions list` needs neither it nor aiohttp
+
+    from hub.cli.hub_link import HubLink
+
+    async def show() -> None:
+        link = HubLink(home)
+        await link.open()
+        try:
+            full = (await link.call("sessions.resolve", key=key))["key"]
+            if follow:  # before the first look, so that nothing is missed in between
+                await link.call("sessions.messages.subscribe", key=full)
+            known = (await link.call("sessions.get", key=full, limit=lines))["messages"]
+            for message in known:
+                _print_message(message, as_json=as_json)
+            shown = {message["id"] for message in known}
+            while follow and (event := await link.events.get()) is not None:
+                name, told = event
+                if name == "session.message" and told["messageId"] not in shown:
+                    stored = {**told["message"], "id": told["messageId"], "timestamp": told["ts"]}
+                    _print_message(stored, as_json=as_json)
+            if follow:
+                raise CommandFailed("The hub has closed the connection.", Exit.NOT_REACHABLE)
+        finally:
+            await link.close()
+
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(show())
+
+
+@verb(command)
+@click.argument("key")
+@click.option("--keep", metavar="TEXT", help="What the summary should contain.")
+def compact(client: HubClient, key: str, keep: str | None) -> Answer:
+    """Summarise the session KEY, so that its next turn sends less to the model. The transcript keeps every word.
+
+    Example:
+      homarus sessions compact main --keep "the plans for the garden"
+    """
+    done = client.call("sessions.compact", {"key": key, **({"instructions": keep} if keep else {})})
+    if done["pending"]:
+        return done, f"{key} is being summarised."
+    if not done["compacted"]:
+        return done, f"{key} is too short to be summarised."
+    return done, f"{done['messages']} messages are summarised: {done['tokensBefore']} to {done['tokensAfter']} tokens."
 
 
 @verb(command)
@@ -225,6 +284,13 @@ def delete(key: str, yes: bool, home: Path, as_json: bool) -> None:
         click.confirm(f"Delete {key}?", abort=True)
     answer = client.call("sessions.delete", {"key": key})
     print_json(answer) if as_json else click.echo(f"{key} is deleted.")
+
+
+def _print_message(message: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(message, ensure_ascii=False))
+        return
+    click.echo(f"{local_time(message['timestamp'])} {message['role']}: {_text(message)}")
 
 
 def _branch(session: dict[str, Any]) -> str:

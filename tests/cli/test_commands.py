@@ -22,12 +22,16 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("repairs", name): ["config/restart"] for name in ("fix", "ignore")},
     ("agents", "show"): ["main"],
     ("agents", "set"): ["main", "--name", "Homarus"],
+    **{("agents", name): ["main", "telegram"] for name in ("bind", "unbind")},
+    ("agent", "run"): ["hello"],
     ("agents", "identity"): ["main"],
     ("agents", "remove"): ["spare"],
     ("approvals", "answer"): ["K7WQX2", "yes"],
     ("approvals", "approve"): ["K7WQX2"],
     ("approvals", "deny"): ["K7WQX2"],
-    ("message", "send"): ["--channel", "telegram", "--to", "1", "Hello"],
+    **{("message", name): ["--to", "telegram:1", "Hello"] for name in ("broadcast", "send")},
+    ("message", "poll"): ["--to", "telegram:1", "Tea?", "--option", "Yes", "--option", "No"],
+    ("message", "react"): ["--to", "telegram:1", "7", "👍"],
     **{("outbox", name): ["01jx"] for name in ("show", "retry", "drop")},
     ("timeline", "show"): ["run.k1"],
     **{
@@ -55,6 +59,8 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("mqtt", "publish"): ["lamp/set", "on"],
     **{("channels", name): ["telegram"] for name in ("add", "login", "remove", "test")},
     ("models", "remove"): ["my_server"],
+    ("models", "set"): ["auto"],
+    ("system", "event"): ["The parcel is here"],
     ("models", "auth", "add"): ["openai"],
     ("models", "auth", "login"): ["openai"],
     ("models", "auth", "remove"): ["openai", "--id", "work"],
@@ -93,7 +99,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("service", "call"): ["hub.check"],
     **{
         ("sessions", name): ["main"]
-        for name in ("show", "export", "fork", "archive", "reset", "search", "snooze", "delete")
+        for name in ("show", "compact", "export", "fork", "archive", "reset", "search", "snooze", "delete", "tail")
     },
     ("state", "get"): ["light.kitchen"],
     ("state", "remove"): ["light.kitchen"],
@@ -110,13 +116,15 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("config", "set"): ["hub.name", "House"],
 }
 NEEDS_HUB = {
-    *(("agents", name) for name in ("set", "show")),
+    *(("agents", name) for name in ("bind", "set", "show", "unbind")),
+    ("agent", "run"),
+    ("health",),
     *(("repairs", name) for name in ("list", "fix", "ignore")),
     ("approvals", "answer"),
     ("approvals", "approve"),
     ("approvals", "deny"),
     ("approvals", "list"),
-    ("message", "send"),
+    *(("message", name) for name in ("broadcast", "poll", "react", "send")),
     *(("outbox", name) for name in ("list", "show", "retry", "drop")),
     *(("timeline", name) for name in ("list", "show")),
     *(("secrets", name) for name in ("list", "set", "remove")),
@@ -144,7 +152,7 @@ NEEDS_HUB = {
                 "nodes",
                 "pairing",
             ),
-            *("route", "sandbox", "script", "skills", "state", "tools", "trace"),
+            *("route", "sandbox", "script", "skills", "state", "system", "tools", "trace"),
         }
     ),
     ("call",),
@@ -158,6 +166,7 @@ NEEDS_HUB = {
     ("logs",),
     *(("migrate", name) for name in ("list", "undo")),
     ("sessions", "archive"),
+    ("sessions", "compact"),
     ("sessions", "delete"),
     ("sessions", "export"),
     ("sessions", "fork"),
@@ -167,6 +176,7 @@ NEEDS_HUB = {
     ("sessions", "search"),
     ("sessions", "show"),
     ("sessions", "snooze"),
+    ("sessions", "tail"),
     ("sessions", "tree"),
     ("status",),
     ("template",),
@@ -288,7 +298,7 @@ def test_help_imports_no_command() -> None:
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     help, _, modules = told.rstrip().rpartition("\n")
-    assert "Show the running hub: integrations, agents, models" in help
+    assert "Show the running hub: models, agents, channels" in help
     assert {row["module"] for row in commands().values()} & set(modules.split()) == set()
 
 

@@ -61,3 +61,28 @@ def test_what_cannot_be_sent_says_why(hub: HubProcess, ask: Terminal, arguments:
 
     assert refused.code != 0
     assert told in refused.err
+
+
+def test_one_message_goes_to_several_chats_and_says_which_it_did_not_reach(ask: Terminal) -> None:
+    sent = ask("message", "broadcast", "--to", "ferry:north", "--to", "ferry:nobody", "--to", "ferry:south", "Dinner")
+
+    assert sent.code == 1
+    assert [line.split()[:2] for line in sent.out.splitlines()[1:]] == [
+        ["ferry:north", "sent"],
+        ["ferry:nobody", "dead"],
+        ["ferry:south", "sent"],
+    ]
+
+
+def test_a_message_is_reacted_to_where_the_platform_can_and_a_poll_is_refused_where_it_cannot(
+    hub: HubProcess, ask: Terminal
+) -> None:
+    assert ask("message", "react", "--to", "ferry:north", "17", "👍").out == "Sent: 17\n"
+    assert ask("message", "react", "--to", "ferry:north", "17").out == "Sent: 17\n"
+    assert hub.rpc("service.call", {"service": "ferry.sent", "response": True})["response"]["texts"][-2:] == [
+        "17 👍",
+        "17 None",
+    ]
+
+    refused = ask("message", "poll", "--to", "ferry:north", "Tea?", "--option", "Yes", "--option", "No")
+    assert (refused.code, "ferry cannot do this: poll. ferry can:" in refused.err) == (2, True)

@@ -226,13 +226,20 @@ def test_who_may_only_read_changes_nothing(client: Client) -> None:
     assert all(scopes[name] == ADMIN for name in ("cron.add", "cron.update", "cron.remove", "cron.run"))
 
 
-async def test_a_mode_of_delivery_that_there_is_not_is_in_no_schema_and_the_refusal_says_what_there_is(
-    client: Client,
-) -> None:
-    with pytest.raises(HubError, match="set `notify` on the automation") as refused:
-        await client.call("cron.add", schedule=EVERY, payload=TELL, delivery={"mode": "webhook"})
+async def test_a_job_posts_its_results_in_place_of_a_chat_and_is_tried_again(client: Client) -> None:
+    hook = {"mode": "webhook", "to": "https://example.org/hook"}
+    job = await client.call(
+        "cron.add", schedule=EVERY, payload=TELL, delivery=hook, retry={"attempts": 3, "delay": "30s"}
+    )
 
-    assert "delivery" in refused.value.message
+    assert (job["delivery"], job["retry"]) == (hook, {"attempts": 3, "delay": "30s"})
+    assert client.rig.automations.get(job["id"]).config["notify"]["url"] == "https://example.org/hook"
+    assert client.rig.automations.get(job["id"]).config["retry"]["delay"] == 30
+
+    to_chat = {"mode": "announce", "channel": "test", "to": "1"}
+    changed = await client.call("cron.update", id=job["id"], patch={"delivery": to_chat, "retry": None})
+    assert (changed["delivery"], "retry" in changed) == (to_chat, False)
+    assert client.rig.automations.get(job["id"]).config.get("notify") is None
 
 
 @pytest.mark.parametrize(
@@ -249,7 +256,14 @@ async def test_a_mode_of_delivery_that_there_is_not_is_in_no_schema_and_the_refu
         {"schedule": {"kind": "moon"}, "payload": TELL},
         {"schedule": EVERY, "payload": {"kind": "agentTurn"}},
         {"schedule": EVERY, "payload": {"kind": "systemEvent", "text": "x"}, "sessionTarget": "isolated"},
-        {"schedule": EVERY, "payload": TELL, "delivery": {"mode": "webhook", "to": "https://example.org"}},
+        {"schedule": EVERY, "payload": TELL, "delivery": {"mode": "webhook"}},
+        {"schedule": EVERY, "payload": TELL, "delivery": {"mode": "webhook", "to": "ftp://example.org"}},
+        {
+            "schedule": EVERY,
+            "payload": {"kind": "message", "text": "Tea"},
+            "delivery": {"mode": "webhook", "to": "https://example.org"},
+        },
+        {"schedule": EVERY, "payload": TELL, "retry": {"attempts": 99}},
         {"schedule": EVERY, "payload": TELL, "delivery": {"channel": "test"}},
         {"schedule": EVERY, "payload": TELL, "agentId": "nobody"},
         {"schedule": EVERY, "payload": TELL, "sessionTarget": "somewhere"},

@@ -15,6 +15,7 @@ from tests.security.test_foreign_parsers import imported, trees_with
 
 THEIRS = {
     "hub/automation/definition/grammar.py secret": "signs what this hub sends",
+    "hub/automation/definition/grammar.py token": "of the program that gets the results",
     "hub/backup/schema.py access_key": "of the storage",
     "hub/backup/schema.py secret_key": "of the storage",
     "hub/backup/schema.py password": "of the WebDAV server",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -207,10 +207,7 @@ def set_(
     if on or off:
         change["tools"] = {**dict.fromkeys(on, True), **dict.fromkeys(off, False)}
     if answers:
-        pairs = [each.partition(":") for each in answers]
-        change["channels"] = [
-            {"channel": name, **({"account": account} if account else {})} for name, _, account in pairs
-        ]
+        change["channels"] = [_channel(*_pair(each)) for each in answers]
     if budget_usd is not None:
         change["budget"] = {"cost_usd": budget_usd} if budget_usd else None
     if default:
@@ -218,6 +215,70 @@ def set_(
     if not change:
         raise CommandFailed(f"Say what to change, such as --model. See: homarus agents show {id}", Exit.FINDINGS)
     return client.call("agents.update", {"agentId": id, **change}), f"{id} is changed."
+
+
+_PLACES = click.argument("places", metavar="CHANNEL[:ACCOUNT]...", nargs=-1, required=True)
+
+
+@verb(command)
+@_ID
+@_PLACES
+def bind(client: HubClient, id: str, places: tuple[str, ...]) -> Answer:
+    """Let an agent answer these channels, or accounts of them, besides what it answers already.
+
+    Another agent that answered one of them no longer does.
+
+    Example:
+      homarus agents bind kitchen telegram signal:family
+    """
+    mine, wanted = _bound(client, id), [_pair(each) for each in places]
+    kinds = [each["channel"] for each in client.call("channels.kinds")["channels"]]
+    known = {*kinds, *client.call("channels.status")["channelOrder"]}
+    for channel, _ in wanted:
+        if channel not in known:
+            told = f"There is no channel {channel}; there are: {', '.join(sorted(known))}"
+            raise CommandFailed(told, Exit.FINDINGS)
+    return _bind(client, id, [*mine, *(each for each in wanted if each not in mine)])
+
+
+@verb(command)
+@_ID
+@_PLACES
+def unbind(client: HubClient, id: str, places: tuple[str, ...]) -> Answer:
+    """Let an agent no longer answer these channels, or accounts of them; the default agent answers there then.
+
+    Example:
+      homarus agents unbind kitchen telegram
+    """
+    mine, unwanted = _bound(client, id), [_pair(each) for each in places]
+    if missing := [each for each in unwanted if each not in mine]:
+        bound = _shown(mine) or "none"
+        raise CommandFailed(f"{id} is not bound to {_shown(missing)}; it is bound to {bound}.", Exit.FINDINGS)
+    return _bind(client, id, [each for each in mine if each not in unwanted])
+
+
+def _bound(client: HubClient, id: str) -> list[tuple[str, str | None]]:
+    bindings = client.call("agents.get", {"agentId": id})["bindings"]
+    return [(each["channel"], each["account"]) for each in bindings if each["agent"] == id]
+
+
+def _bind(client: HubClient, id: str, places: Sequence[tuple[str, str | None]]) -> Answer:
+    channels = [_channel(*each) for each in places]
+    client.call("agents.update", {"agentId": id, "channels": channels})
+    return {"id": id, "channels": channels}, f"{id} answers {_shown(places) or 'where no other does'}."
+
+
+def _pair(place: str) -> tuple[str, str | None]:
+    channel, _, account = place.partition(":")
+    return channel, account or None
+
+
+def _channel(name: str, account: str | None) -> dict[str, str]:
+    return {"channel": name, **({"account": account} if account else {})}
+
+
+def _shown(places: Iterable[tuple[str, str | None]]) -> str:
+    return ", ".join(":".join(filter(None, place)) for place in places)
 
 
 def _checked(home: Path) -> Checked:

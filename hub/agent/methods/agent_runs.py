@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
@@ -37,6 +39,14 @@ SUMMARY_LIMIT = 200
 _NAME = All(str, Length(min=1, max=256))
 _CHANNEL, _ACCOUNT, _TO = ("replyChannel", "channel"), ("replyAccountId", "accountId"), ("replyTo", "to")
 """Where an answer goes: the first of each that is given."""
+
+
+class _Times(Struct, frozen=True):
+    """When a run began and ended; None of one that is not stored, or has not ended."""
+
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    session_key: str | None = None
 
 
 class AgentMethods:
@@ -194,34 +204,38 @@ class AgentMethods:
                 request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=error.as_dict()
             )
         if call.respond_later is not None:
-            await call.respond_later(_final(result))
+            await call.respond_later(_final(result, await self._times(request.run_id)))
         if address is not None and result.status == RunStatus.OK:
             self._outbox.notify(address)
 
     async def _wait(self, call: MethodCall) -> Mapping[str, Any]:
         run_id = call.params["runId"]
         result = await self._runner.wait(run_id, call.params["timeoutMs"] / 1000)
-        times = await self._db.read(
+        times = await self._times(run_id)
+        if result is None:
+            if times.session_key is None:
+                raise NotFound(f"there is no run {run_id[:64]}")
+            begun = {"startedAt": times.started_ms, "sessionKey": times.session_key}
+            return {"runId": run_id, "status": "timeout", **begun}
+        shown: dict[str, Any] = {
+            "runId": run_id,
+            "status": _status(result),
+            "startedAt": times.started_ms,
+            "endedAt": times.ended_ms,
+            **_end(result, times),
+            "sessionKey": result.session_key,
+            "reply": result.reply,
+        }
+        notices = {"notices": list(result.notices)} if result.notices else {}
+        return shown | notices | ({"error": dict(result.error)} if result.error else {})
+
+    async def _times(self, run_id: str) -> _Times:
+        row = await self._db.read(
             lambda conn: conn.execute(
                 "SELECT COALESCE(started_ms, created_ms), ended_ms, session_key FROM runs WHERE id = ?", (run_id,)
             ).fetchone()
         )
-        if result is None:
-            if times is None:
-                raise NotFound(f"there is no run {run_id[:64]}")
-            return {"runId": run_id, "status": "timeout", "startedAt": times[0], "sessionKey": times[2]}
-        shown: dict[str, Any] = {
-            "runId": run_id,
-            "status": _status(result),
-            "startedAt": times[0] if times else None,
-            "endedAt": times[1] if times else None,
-            "sessionKey": result.session_key,
-            "reply": result.reply,
-            "usage": result.usage.as_dict(),
-            "stopReason": result.stop,
-        }
-        notices = {"notices": list(result.notices)} if result.notices else {}
-        return shown | notices | ({"error": dict(result.error)} if result.error else {})
+        return _Times(*row) if row is not None else _Times()
 
 
 def _first(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -233,7 +247,14 @@ def _model(params: Mapping[str, Any]) -> str | None:
     return f"{provider}/{model}" if provider and model else model
 
 
-def _final(result: RunResult) -> dict[str, Any]:
+def _end(result: RunResult, times: _Times) -> dict[str, Any]:
+    """Return what is told of the end of a run beside its words."""
+    took = None if times.started_ms is None or times.ended_ms is None else times.ended_ms - times.started_ms
+    told = {"model": result.model, "usage": result.usage.as_dict(), "stopReason": result.stop}
+    return told | {"durationMs": took, "aborted": result.status is RunStatus.ABORTED}
+
+
+def _final(result: RunResult, times: _Times) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "runId": result.run_id,
         "status": _status(result),
@@ -241,7 +262,7 @@ def _final(result: RunResult) -> dict[str, Any]:
         "sessionKey": result.session_key,
         "result": {
             "payloads": [{"text": result.reply}] if result.reply else [],
-            "meta": {"model": result.model, "usage": result.usage.as_dict(), "stopReason": result.stop},
+            "meta": _end(result, times),
         },
     }
     return shown | ({"error": dict(result.error)} if result.error else {})

@@ -36,6 +36,9 @@ _WHAT = (
     click.option("--to", metavar="ID", help="To whom on that channel."),
     click.option("--account", metavar="NAME", help="By which account of it."),
     click.option("--announce/--no-announce", default=None, help="Whether an answer is sent at all."),
+    click.option("--webhook", metavar="URL", help="Post the result of each run there, and to no chat."),
+    click.option("--retry", type=WholeNumber(1, 20), metavar="N", help="Try a run that fails N times in all; 1: once."),
+    click.option("--retry-delay", metavar="TIME", help="With --retry: before the second, such as 30s; then doubled."),
     click.option("--description", metavar="TEXT", help="Description shown in lists."),
     click.option("--delete-after-run/--keep-after-run", default=None, help="Whether it is deleted after its run."),
 )
@@ -106,6 +109,25 @@ def list_(client: HubClient, everything: bool) -> Answer:
         (job["id"], job["name"], local_time(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs
     ]
     return jobs, rows
+
+
+@verb(command)
+def status(client: HubClient) -> Answer:
+    """Show how many schedules there are, which is next, and which failed.
+
+    Example:
+      homarus cron status
+    """
+    found = client.call("cron.status")
+    jobs = client.call("cron.list", {"includeDisabled": True, "limit": 200, "sortBy": "nextRunAtMs"})["jobs"]
+    failed = [each for each in jobs if each["state"].get("lastError") or each["state"].get("consecutiveErrors")]
+    due = next((each for each in jobs if each["state"].get("nextRunAtMs")), None)
+    off = sum(not each["enabled"] for each in jobs)
+    told = [f"{found['jobs']} scheduled, {off} of them off" if off else f"{found['jobs']} scheduled"]
+    if due is not None:
+        told.append(f"Next: {due['name']} ({due['id']}) on {local_time(due['state']['nextRunAtMs'])}")
+    told += [f"Failed: {each['name']} ({each['id']}): {_state(each)}" for each in failed]
+    return found | {"next": due and due["id"], "failed": [each["id"] for each in failed]}, "\n".join(told)
 
 
 @verb(command)
@@ -183,9 +205,13 @@ def _job(given: dict[str, Any]) -> dict[str, Any]:
         job["schedule"] = schedule
     if payload := _payload(given):
         job["payload"] = payload
-    delivery = _delivery(given)
-    if delivery:
+    if delivery := _delivery(given):
         job["delivery"] = delivery
+    if given.get("retry_delay") and given.get("retry") is None:
+        raise CommandFailed("--retry-delay goes with --retry.", Exit.USAGE)
+    if given.get("retry") is not None:
+        delay = {"delay": given["retry_delay"]} if given.get("retry_delay") else {}
+        job["retry"] = {"attempts": given["retry"], **delay} if given["retry"] > 1 else None
     named = {
         "name": "name",
         "description": "description",
@@ -233,6 +259,11 @@ def _payload(given: dict[str, Any]) -> dict[str, Any] | None:
 def _delivery(given: dict[str, Any]) -> dict[str, Any] | None:
     address = {"channel": given.get("channel"), "to": given.get("to"), "accountId": given.get("account")}
     stated = {key: value for key, value in address.items() if value is not None}
+    if given.get("webhook"):
+        if stated or given.get("announce"):
+            told = "--webhook takes the place of a chat; for both, write `notify:` into the automation."
+            raise CommandFailed(told, Exit.USAGE)
+        return {"mode": "webhook", "to": given["webhook"]}
     if given.get("announce") is False:
         if stated:
             raise CommandFailed("--no-announce and an address do not go together.", Exit.USAGE)

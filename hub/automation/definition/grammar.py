@@ -182,6 +182,7 @@ _KEYS: Mapping[Any, Any] = {
         {
             Required("url", description="Gets a POST with JSON."): url,
             Optional("secret", description="Signs the body (HMAC-SHA256)."): secret,
+            Optional("token", description="Sent as `Authorization: Bearer`."): secret,
             Optional("on", default="all", description="Which results: all, failed or finished."): In(
                 ("all", "failed", "finished")
             ),

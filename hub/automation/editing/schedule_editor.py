@@ -278,6 +278,8 @@ class ScheduleService:
         authority = asker.context.authority
         if request.agent_id != asker.agent_id:
             raise Forbidden("an agent can schedule only its own actions")
+        if request.notify != (old.notify if old is not None else None):
+            raise Forbidden("an agent cannot send results to a program; a person can: homarus cron edit ID --webhook")
         here = await self._here(asker)
         # What sees more than it did is not sent where it was sent until now.
         if old is None or request.address != old.address or request.session != old.session:

@@ -21,7 +21,21 @@ from hub.automation.editing.schedule_request import (
     zone_name,
 )
 from hub.core.errors import InvalidRequest
-from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    describe_error,
+    integer,
+    url,
+)
 from hub.messaging.places import chat_or_last
 from hub.models.thinking import LEVELS
 
@@ -54,12 +68,11 @@ PAYLOAD = AnyOf(
         }
     ),
 )
-NO_WEBHOOK = "expected none or announce; to send results to a program, set `notify` on the automation in YAML"
 DELIVERY = Schema(
     {
-        Optional("mode"): In(("none", "announce"), msg=NO_WEBHOOK),
+        Optional("mode"): In(("none", "announce", "webhook")),
         Optional("channel"): AnyOf(None, _NAME),
-        Optional("to"): AnyOf(None, str),
+        Optional("to", description="Whom; of a webhook, its URL, which gets the result of each run."): AnyOf(None, str),
         Optional("accountId"): AnyOf(None, _NAME),
         Optional("bestEffort"): boolean,
     }
@@ -76,6 +89,15 @@ FIELDS: Mapping[Any, Any] = {
     Optional("wakeMode"): In(("now", "next-heartbeat")),
     Optional("payload"): PAYLOAD,
     Optional("delivery"): AnyOf(None, DELIVERY),
+    Optional("retry", description="Null: a run that fails is not tried again."): AnyOf(
+        None,
+        Schema(
+            {
+                Required("attempts", description="How often it is tried in all."): All(integer, Range(min=1, max=20)),
+                Optional("delay", description="Before the second, such as 30s; each further is twice as long."): _NAME,
+            }
+        ),
+    ),
 }
 _KINDS = {"systemEvent": ScheduledAction.EVENT, "agentTurn": ScheduledAction.RUN, "message": ScheduledAction.REMIND}
 
@@ -125,7 +147,9 @@ def apply_patch(request: ScheduleRequest, patch: Mapping[str, Any], now: float, 
     if "schedule" in patch:
         request = replace(request, trigger=_trigger(patch["schedule"], now, zone))
     if delivery is not None:
-        request = replace(request, address=_address(delivery))
+        request = _with_delivery(request, delivery)
+    if "retry" in patch:
+        request = replace(request, retry=patch["retry"])
     if "sessionTarget" in patch:
         request = replace(request, session=_session(patch["sessionTarget"], patch.get("sessionKey")))
     request = replace(
@@ -173,6 +197,24 @@ def _with_payload(request: ScheduleRequest, payload: Mapping[str, Any]) -> Sched
         thinking=payload.get("thinking", request.thinking),
         timeout_s=float(timeout) if timeout else None,
     )
+
+
+def is_webhook(request: ScheduleRequest) -> bool:
+    """Whether results go to a program, and to no chat."""
+    return request.notify is not None and request.address == "none"
+
+
+def _with_delivery(request: ScheduleRequest, delivery: Mapping[str, Any]) -> ScheduleRequest:
+    if delivery.get("mode") != "webhook":
+        kept = None if is_webhook(request) else request.notify
+        return replace(request, address=_address(delivery), notify=kept)
+    if request.do is ScheduledAction.REMIND:
+        raise InvalidRequest("delivery: a text goes to a chat; a webhook gets what an agent does, with --message")
+    try:
+        address = url(delivery.get("to") or "")
+    except SchemaError as error:
+        raise InvalidRequest(f"delivery.to: {describe_error(error)}") from error
+    return replace(request, address="none", notify={**(request.notify or {}), "url": address})
 
 
 def _address(delivery: Mapping[str, Any]) -> Mapping[str, Any] | str:

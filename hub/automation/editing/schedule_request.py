@@ -54,6 +54,8 @@ class ScheduleRequest(Struct, frozen=True):
         once: Whether it removes itself once it ran.
         enabled: Whether it is in force.
         description: The description shown to people.
+        retry: How a failed run is tried again, as an automation has it; None for not at all.
+        notify: Where results are posted, as an automation has it; None for nowhere.
     """
 
     trigger: Mapping[str, Any]
@@ -70,6 +72,8 @@ class ScheduleRequest(Struct, frozen=True):
     once: bool = False
     enabled: bool = True
     description: str = ""
+    retry: Mapping[str, Any] | None = None
+    notify: Mapping[str, Any] | None = None
 
     def check(self) -> None:
         """Refuse what is out of bounds.
@@ -155,6 +159,7 @@ def to_item(request: ScheduleRequest, id: str, made_by: str | None) -> dict[str,
         "actions": [_action(request, id)],
         "mode": "queued" if request.do is ScheduledAction.REMIND else "single",
     }
+    item |= {key: dict(value) for key in ("retry", "notify") if (value := getattr(request, key)) is not None}
     if request.once:
         item["delete_after_run"] = True
     if made_by is not None:
@@ -202,6 +207,8 @@ def from_item(item: Mapping[str, Any], default_agent: str) -> ScheduleRequest | 
         once=bool(item.get("delete_after_run", False)),
         enabled=item.get("enabled", True) is not False,
         description=str(item.get("description") or ""),
+        retry=_stated(item.get("retry")),
+        notify=_stated(item.get("notify")),
     )
 
 
@@ -255,6 +262,10 @@ def _action(request: ScheduleRequest, id: str) -> dict[str, Any]:
 def _only(value: Any) -> Mapping[str, Any] | None:
     found = value if isinstance(value, list) else [value]
     return found[0] if len(found) == 1 and isinstance(found[0], Mapping) else None
+
+
+def _stated(value: Any) -> dict[str, Any] | None:
+    return _plain(value) if isinstance(value, Mapping) else None
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:

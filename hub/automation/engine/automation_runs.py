@@ -222,7 +222,17 @@ class AutomationRuns:
             await run.keeper.forget(run.id)
         finished = self._parts.clock.time()
         await self._env.tell(
-            StartOutcome(self._id, self._alias, run.id, ended.outcome, ended.error, started, finished, self._config)
+            StartOutcome(
+                self._id,
+                self._alias,
+                run.id,
+                ended.outcome,
+                ended.error,
+                started,
+                finished,
+                self._config,
+                run.trace.last_begun_run,
+            )
         )
         if (
             self._config["delete_after_run"]

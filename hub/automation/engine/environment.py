@@ -19,7 +19,7 @@ from hub.automation.tracing.trace_store import TraceStore
 
 
 class StartOutcome(Struct, frozen=True):
-    """How a run ended, for the callbacks that are notified."""
+    """How a run ended, for the callbacks that are notified; `began` is the last run that it started itself."""
 
     automation_id: str
     alias: str
@@ -29,6 +29,7 @@ class StartOutcome(Struct, frozen=True):
     started: float
     finished: float
     config: Mapping[str, Any]
+    began: str | None = None
 
 
 async def _approve_nothing(run: RunState) -> bool:

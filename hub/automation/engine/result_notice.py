@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,9 +53,18 @@ class ResultNotices:
         egress: Judges where it may go and sends it.
         repairs: Lists what could not be delivered.
         tasks: Owns the deliveries under way.
+        answer: Returns what the agent of a run said, by its id.
     """
 
-    def __init__(self, egress: Egress, repairs: Repairs, clock: Clock, tasks: TaskOwner) -> None:
+    def __init__(
+        self,
+        egress: Egress,
+        repairs: Repairs,
+        clock: Clock,
+        tasks: TaskOwner,
+        answer: Callable[[str], Awaitable[str | None]],
+    ) -> None:
+        self._answer = answer
         self._egress = egress
         self._repairs = repairs
         self._clock = clock
@@ -75,7 +84,7 @@ class ResultNotices:
 
     async def _send(self, result: StartOutcome, wanted: Mapping[str, Any]) -> None:
         try:
-            body = body_of(result)
+            body = body_of(result, await self._answer(result.began) if result.began is not None else None)
             for wait_s in (*RETRY_AFTER_S, None):
                 failure = await self._attempt(wanted, body)
                 if failure is None:
@@ -92,10 +101,10 @@ class ResultNotices:
         """Try to send once; return the failure, or None on success."""
         timestamp = str(int(self._clock.time()))
         headers = {"Content-Type": "application/json", "X-Homarus-Timestamp": timestamp}
-        secret = wanted.get("secret")
-        if secret is not None:
-            revealed = secret.reveal() if isinstance(secret, Secret) else str(secret)
-            headers["X-Homarus-Signature"] = sign(revealed, body, FORM, timestamp)
+        if (secret := _revealed(wanted.get("secret"))) is not None:
+            headers["X-Homarus-Signature"] = sign(secret, body, FORM, timestamp)
+        if (token := _revealed(wanted.get("token"))) is not None:
+            headers["Authorization"] = f"Bearer {token}"
         try:
             answer = await self._egress.fetch(
                 wanted["url"],
@@ -127,8 +136,12 @@ class ResultNotices:
         )
 
 
-def body_of(result: StartOutcome) -> bytes:
-    """Return the body of the notice: the automation, the run, its outcome and error, its start and end."""
+def _revealed(value: Any) -> str | None:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def body_of(result: StartOutcome, answer: str | None) -> bytes:
+    """Return the body of the notice: the automation, the run, its outcome and error, an agent's answer, its times."""
     told = {
         "event": "automation_finished",
         "automation_id": result.automation_id,
@@ -136,6 +149,7 @@ def body_of(result: StartOutcome) -> bytes:
         "run_id": result.run_id,
         "outcome": result.outcome.value,
         "error": result.error,
+        "answer": answer,
         "started": datetime.fromtimestamp(result.started, UTC).isoformat(timespec="milliseconds"),
         "finished": datetime.fromtimestamp(result.finished, UTC).isoformat(timespec="milliseconds"),
     }

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from hub.automation.editing.schedule_editor import Scheduled
+from hub.automation.editing.schedule_job import is_webhook
 from hub.automation.editing.schedule_request import ScheduledAction, ScheduleRequest
 from hub.core.schema import positive_seconds
 
@@ -47,6 +48,8 @@ def job_payload(found: Scheduled, running: bool) -> dict[str, Any]:
         "delivery": _shown_delivery(request),
         "state": state,
     }
+    if request.retry is not None:
+        job["retry"] = dict(request.retry)
     if request.description:
         job["description"] = request.description
     if found.made_by is not None:
@@ -111,6 +114,8 @@ def _shown_payload(request: ScheduleRequest) -> dict[str, Any]:
 
 
 def _shown_delivery(request: ScheduleRequest) -> dict[str, Any]:
+    if is_webhook(request):
+        return {"mode": "webhook", "to": str((request.notify or {}).get("url"))}
     if request.address == "none":
         return {"mode": "none"}
     if isinstance(request.address, str):
@@ -124,6 +129,8 @@ def delivery_preview(delivery: Mapping[str, Any]) -> dict[str, str]:
     """Return the destination of a job's answer in words."""
     if delivery["mode"] == "none":
         return {"label": "not requested", "detail": "not requested"}
+    if delivery["mode"] == "webhook":
+        return {"label": f"webhook -> {delivery['to']}", "detail": f"webhook -> {delivery['to']}"}
     place = ":".join(str(delivery[key]) for key in ("channel", "to") if delivery.get(key))
     return {"label": f"announce -> {place}", "detail": f"announce -> {place}"}
 

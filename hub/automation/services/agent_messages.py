@@ -99,7 +99,7 @@ class AgentMessages:
             Unavailable: The channel is not logged in.
         """
         attached = self.attached_channel(target.address)
-        self._check(outgoing, attached)
+        check_ability(outgoing, attached)
         if isinstance(outgoing, NewText | Withdrawal):
             own = await self._db.read(lambda connection: outbox_rows.sent_ids(connection, target.address))
             if outgoing.platform_id not in own:
@@ -118,20 +118,26 @@ class AgentMessages:
         )
         return await self._outbox.outcome(ids, OUTCOME_LIMIT_S)
 
-    def _check(self, outgoing: Outgoing, attached: Attached) -> None:
-        missing: list[str] = []
-        needed = NEEDS.get(type(outgoing))
-        if needed is not None and needed not in attached.capabilities:
-            missing.append(needed.value)
-        if isinstance(outgoing, NewMessage):
-            count = sum(map(len, outgoing.buttons))
-            if count > attached.channel.limits.buttons:
-                missing.append(f"{count} buttons")
-            missing += [each.kind.value for each in outgoing.media if each.kind not in attached.channel.limits.media]
-        if missing:
-            raise InvalidRequest(
-                f"{attached.channel.name} cannot do this: {', '.join(missing)}. {describe_channel(attached)}"
-            )
+
+def check_ability(outgoing: Outgoing, attached: Attached) -> None:
+    """Refuse what a channel cannot do.
+
+    Raises:
+        InvalidRequest: It names that, and what the channel can do.
+    """
+    missing: list[str] = []
+    needed = NEEDS.get(type(outgoing))
+    if needed is not None and needed not in attached.capabilities:
+        missing.append(needed.value)
+    if isinstance(outgoing, NewMessage):
+        count = sum(map(len, outgoing.buttons))
+        if count > attached.channel.limits.buttons:
+            missing.append(f"{count} buttons")
+        missing += [each.kind.value for each in outgoing.media if each.kind not in attached.channel.limits.media]
+    if missing:
+        raise InvalidRequest(
+            f"{attached.channel.name} cannot do this: {', '.join(missing)}. {describe_channel(attached)}"
+        )
 
 
 def describe_channel(attached: Attached) -> str:

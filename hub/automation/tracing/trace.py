@@ -68,6 +68,11 @@ class StepTrace:
         self._child = {key: value for key, value in told.items() if value is not None}
         return self
 
+    @property
+    def begun_run(self) -> str | None:
+        """The run that it started."""
+        return self._child.get("run_id") if self._child is not None else None
+
     def record_variables(self, variables: Mapping[str, Any]) -> Self:
         """Record the current values of variables."""
         if variables:
@@ -181,6 +186,12 @@ class TraceWriter:
     def finished(self) -> bool:
         """Whether the run has ended."""
         return self._finished is not None
+
+    @property
+    def last_begun_run(self) -> str | None:
+        """The last run that a step of it started."""
+        begun = (step.begun_run for steps in reversed(self._steps.values()) for step in reversed(steps))
+        return next(filter(None, begun), None)
 
     def step(self, path: str) -> StepTrace:
         """Begin an execution of the step at `path`, such as `action/0/choose/1`."""

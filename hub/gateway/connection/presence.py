@@ -21,6 +21,10 @@ BEACON_KEYS = (
     "lastInputSeconds",
 )
 TEXT_LIMIT = 200
+IDLE_S = 60
+"""An instance that nobody used for so long is idle."""
+STALE_S = 180
+"""Without a connection and silent for so long, it is stale until it is forgotten."""
 
 
 class Presence:
@@ -49,7 +53,9 @@ class Presence:
             key for key, entry in self._entries.items() if entry["ts"] < before and key not in self._connections
         ]:
             del self._entries[key]
-        return [self._hub, *sorted(self._entries.values(), key=lambda entry: -entry["ts"])]
+        entries = sorted(self._entries.items(), key=lambda item: -item[1]["ts"])
+        shown = [{**entry, "state": self._state(entry, connected=key in self._connections)} for key, entry in entries]
+        return [{**self._hub, "state": "active"}, *shown]
 
     def join(self, connection: Connection) -> None:
         """Add a client, or merge it into the entry of its device or instance; a command line adds none."""
@@ -102,6 +108,15 @@ class Presence:
             return
         facts: dict[str, Any] = {each: params[each] for each in BEACON_KEYS if _is_plain(params.get(each))}
         self._put(key or _key(str(instance), None, ""), {"reason": "periodic", "instanceId": instance, **facts})
+
+    def _state(self, entry: Mapping[str, Any], *, connected: bool) -> str:
+        """Return active, idle or stale: by the last use that an instance reported, else by its last word."""
+        silent_s = (self._now_ms() - entry["ts"]) / 1000
+        if silent_s >= STALE_S and not connected:
+            return "stale"
+        used = entry.get("lastInputSeconds")
+        unused_s = silent_s + float(used) if used is not None else 0.0 if connected else silent_s
+        return "active" if unused_s < IDLE_S else "idle"
 
     def _put(self, key: str, facts: Mapping[str, Any]) -> None:
         entry = {**self._entries.get(key, {})}

@@ -55,29 +55,29 @@ def command(
       homarus chat --agent main --session main
       homarus chat --incognito
     """
-    session_key = _session_key(session, agent)
+    session_key = session_key_of(session, agent)
     if incognito and session is not None:
         raise CommandFailed("Leave out --session: an --incognito conversation is a new one.", Exit.USAGE)
     talks = not text and sys.stdin.isatty()
     if talks and as_json:
         raise CommandFailed("--json needs a TEXT to send", Exit.USAGE)
-    said = [] if talks else _messages(text)
+    said = [] if talks else messages(text)
     if not talks and not said:
         raise CommandFailed("There is nothing to send.", Exit.USAGE)
     failed = False
     with _incognito(home, agent) if incognito else contextlib.nullcontext(session_key) as key:
-        talk = _Talk(home, key)
+        talk = Talk(home, key)
         if talks:
             _interactive(talk)
         for each in said:
             answer = talk.ask(each)
-            _show(answer, as_json=as_json)
+            show(answer, as_json=as_json)
             failed = failed or bool(answer.get("error"))
     if failed:
         ctx.exit(Exit.FINDINGS)
 
 
-def _messages(text: tuple[str, ...]) -> list[str]:
+def messages(text: tuple[str, ...]) -> list[str]:
     """Return what is to be sent: the words, with `-` the standard input, and without words each line of that."""
     if text and text != ("-",):
         said = [" ".join(text)]
@@ -87,7 +87,8 @@ def _messages(text: tuple[str, ...]) -> list[str]:
     return [each.strip() for each in said if each.strip()]
 
 
-def _show(answer: Mapping[str, Any], *, as_json: bool) -> None:
+def show(answer: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print an answer and what is told beside it."""
     if as_json:
         print_json(answer)
     elif answer["reply"]:
@@ -97,7 +98,7 @@ def _show(answer: Mapping[str, Any], *, as_json: bool) -> None:
         click.echo(f"{error['code']}: {error['message']}", err=True)
 
 
-class _Talk:
+class Talk:
     """One conversation."""
 
     def __init__(self, home: Path, session_key: str) -> None:
@@ -119,7 +120,7 @@ class _Talk:
                 "usage": None,
             }
         try:
-            ended = self._ended(sent["runId"])
+            ended = self.ended(sent["runId"])
         except KeyboardInterrupt:
             self._client.call("chat.abort", {"sessionKey": self._session_key, "runId": sent["runId"]})
             raise
@@ -129,23 +130,26 @@ class _Talk:
             "session_key": ended.get("sessionKey", self._session_key),
             "usage": ended.get("usage"),
         }
-        if "endedAt" not in ended:  # the wait is over, not the run
-            raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run continues.", Exit.FINDINGS)
         return answer | {key: ended[key] for key in ("notices", "error") if ended.get(key)}
 
-    def _ended(self, run_id: str) -> dict[str, Any]:
+    def ended(self, run_id: str, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
         """Return the end of a run; meanwhile, print what its conversation needs from the owner.
 
         That can be an earlier run, behind which it waits.
+
+        Raises:
+            CommandFailed: It has not ended in time; it continues.
         """
-        deadline = time.monotonic() + ANSWER_LIMIT_S
+        deadline = time.monotonic() + limit_s
         while True:
             wait_s = max(0.0, min(LOOK_S, deadline - time.monotonic()))
             ended: dict[str, Any] = self._client.call(
                 "agent.wait", {"runId": run_id, "timeoutMs": int(wait_s * 1000)}, timeout_s=wait_s + 10
             )
-            if "endedAt" in ended or time.monotonic() >= deadline:
+            if "endedAt" in ended:
                 return ended
+            if time.monotonic() >= deadline:
+                raise CommandFailed(f"No answer within {limit_s:g} s; the run continues.", Exit.FINDINGS)
             self._tell_of_approvals(self._client)
 
     def converse(self, read: Callable[[], str | None], redraw: Callable[[], str]) -> None:
@@ -367,7 +371,7 @@ def _has(shown: str, whole: str) -> bool:
     return "".join(whole.split()) in "".join(shown.split())
 
 
-def _interactive(talk: _Talk) -> None:
+def _interactive(talk: Talk) -> None:
     typed: Callable[[], str] = str
     with contextlib.suppress(ImportError):
         import readline  # gives the prompt a history and an editor
@@ -410,7 +414,7 @@ def _incognito(home: Path, agent: str | None) -> Iterator[str]:
             click.echo(f"Not deleted yet, which happens within a day: {failure.message}", err=True)
 
 
-def _session_key(session: str | None, agent: str | None) -> str:
+def session_key_of(session: str | None, agent: str | None) -> str:
     """Return the requested session.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`outbox.*`: messages to be sent and failed ones; `message.send`, which the protocol calls `send`."""
+"""`outbox.*`: messages to be sent and failed ones; `message.send|poll|react`, the first also as `send`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.workspace.workspace import MEDIA, Workspaces
-from hub.automation.services.addresses import Addresses
+from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.automation.services.agent_messages import check_ability
 from hub.config.suggest import nearest
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.executors import FILES
@@ -25,6 +26,7 @@ from hub.core.schema import (
     Range,
     Required,
     Schema,
+    boolean,
     ensure_list,
     integer,
     string,
@@ -32,7 +34,7 @@ from hub.core.schema import (
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.messaging.contract import OutboundMedia
 from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
-from hub.messaging.outbox.outbox_rows import NewMessage, NewText, OutboxRow
+from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText, Outgoing, OutboxRow
 from hub.messaging.outbox.replies import kind_of
 from hub.messaging.places import channel_and_peer
 
@@ -52,22 +54,40 @@ _LIST = Schema(
         Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT)),
     }
 )
+_CHAT = {
+    Optional("channel", description="May be left out where only one platform is connected."): _MAYBE,
+    Required("to"): _NAME,
+    Optional("accountId"): _MAYBE,
+    Optional("threadId"): _MAYBE,
+    Optional("timeoutMs", default=WAIT_MS, description="How long the answer waits for the outcome."): All(
+        integer, Range(min=0, max=50_000)
+    ),
+}
 _SEND = Schema(
     {
-        Optional("channel", description="May be left out where only one platform is connected."): _MAYBE,
-        Required("to"): _NAME,
+        **_CHAT,
         Optional("message", default=""): _TEXT,
-        Optional("accountId"): _MAYBE,
-        Optional("threadId"): _MAYBE,
         Optional("buffer", description="A file in base64, as the protocol sends one."): string,
         Optional("filename"): _NAME,
         Optional("contentType"): _MAYBE,
         Optional("media", description="A file: its name, and its content in base64."): Schema(
             {Required("fileName"): _NAME, Required("content"): string, Optional("mimeType"): _MAYBE}
         ),
-        Optional("timeoutMs", default=WAIT_MS, description="How long the answer waits for the outcome."): All(
-            integer, Range(min=0, max=50_000)
-        ),
+    }
+)
+_POLL = Schema(
+    {
+        **_CHAT,
+        Required("question"): _NAME,
+        Required("options"): All([_NAME], Length(min=2, max=20)),
+        Optional("multiple", default=False, description="Whether several may be chosen."): boolean,
+    }
+)
+_REACT = Schema(
+    {
+        **_CHAT,
+        Required("messageId", description="The platform's id of the message."): _NAME,
+        Optional("emoji", description="Null takes the reaction back."): _MAYBE,
     }
 )
 
@@ -100,6 +120,8 @@ class OutboxMethods:
             Method("outbox.retry", self._retry, OWNER, _ONE, ADMIN, acts=True),
             Method("outbox.drop", self._drop, OWNER, _ONE, ADMIN, acts=True),
             *sending,
+            Method("message.poll", self._poll, OWNER, _POLL, WRITE, acts=True),
+            Method("message.react", self._react, OWNER, _REACT, WRITE, acts=True),
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
@@ -118,13 +140,7 @@ class OutboxMethods:
 
     async def _send(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        if not call.context.authority.owner:
-            raise Forbidden("only an owner of this home may send messages to any chat")
-        channel, to = self._chat(params)
-        place = await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
-        account = place.address.account
-        if self._outbox.channels.get(channel, account) is None:
-            raise Unavailable(f"{channel} account {account!r} is not logged in; see homarus channels status")
+        place = await self._place(call)
         file = params.get("media")
         if "buffer" in params:
             named = {"fileName": params.get("filename", "file"), "mimeType": params.get("contentType")}
@@ -132,16 +148,42 @@ class OutboxMethods:
         media = (await self._stored(file),) if file is not None else ()
         if not params["message"].strip() and not media:
             raise InvalidRequest("message: expected the text to send")
-        content = NewMessage(params["message"], media=media)
+        return await self._sent(call, place, NewMessage(params["message"], media=media))
+
+    async def _poll(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        poll = NewPoll(params["question"], tuple(params["options"]), params["multiple"])
+        return await self._sent(call, await self._place(call), poll)
+
+    async def _react(self, call: MethodCall) -> Mapping[str, Any]:
+        reaction = NewReaction(call.params["messageId"], call.params.get("emoji"))
+        return await self._sent(call, await self._place(call), reaction)
+
+    async def _place(self, call: MethodCall) -> DeliveryTarget:
+        """Return the chat that a call names."""
+        params = call.params
+        if not call.context.authority.owner:
+            raise Forbidden("only an owner of this home may send messages to any chat")
+        channel, to = self._chat(params)
+        return await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
+
+    async def _sent(self, call: MethodCall, place: DeliveryTarget, content: Outgoing) -> Mapping[str, Any]:
+        """Send something, and return what became of it."""
+        address = place.address
+        attached = self._outbox.channels.get(address.channel, address.account)
+        if attached is None:
+            told = f"{address.channel} account {address.account!r} is not logged in; see homarus channels status"
+            raise Unavailable(told)
+        check_ability(content, attached)
         ids = await self._outbox.send(place.address, content, call.context, session_key=place.session_key)
-        rows = await self._outbox.outcome(ids, params["timeoutMs"] / 1000)
+        rows = await self._outbox.outcome(ids, call.params["timeoutMs"] / 1000)
         worst = min(rows, key=lambda row: ("dead", "stopped", "unknown", "queued", "sending", "sent").index(row.state))
         platform_ids = [id for row in rows for id in row.platform_ids]
         return {
             "runId": ids[0],
             "messageId": platform_ids[0] if platform_ids else None,
             "messageIds": platform_ids,
-            "channel": channel,
+            "channel": address.channel,
             "state": worst.state,
             "error": worst.error,
             "messages": [_shown(row) for row in rows],

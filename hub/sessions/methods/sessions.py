@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -9,10 +10,12 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from hub.agent.agents import Agents
+from hub.agent.compaction.asked import CompactionCall
+from hub.agent.compaction.compact import NoSummary
 from hub.agent.runner import AgentRunner
 from hub.agent.taint.lift import lift_taint
 from hub.agent.taint.taint import LiftScope
-from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.schema import (
     All,
@@ -46,6 +49,8 @@ from hub.sessions.store import SessionStore
 
 OWNER = "gateway"
 TOPICS_LIMIT = 64
+COMPACTION_WAIT_S = 45.0
+"""How long `sessions.compact` waits for the summary, which goes on after that."""
 
 KEY = All(str, Length(min=1, max=2048))
 _AGENT = All(str, Length(max=64))
@@ -137,6 +142,7 @@ class SessionMethods:
                 Optional("groupActivation"): AnyOf(None, In(["mention", "always"])),
             }
         )
+        compact = Schema({**_ONE, Optional("instructions", default=""): All(str, Length(max=8_000))})
         abort = Schema({**_ONE, Optional("runId"): All(str, Length(min=1, max=256))})
         reset = Schema({**_ONE, Optional("reason"): In(["new", "reset"])})
         trust = Schema(
@@ -158,6 +164,7 @@ class SessionMethods:
             Method("sessions.reset", self._reset, OWNER, reset, WRITE, acts=True),
             Method("sessions.trust", self._trust, OWNER, trust, ADMIN, acts=True),
             Method("sessions.delete", self._delete, OWNER, delete, WRITE, acts=True),
+            Method("sessions.compact", self._compact, OWNER, compact, WRITE, acts=True),
             Method("sessions.abort", self._abort, OWNER, abort, WRITE, acts=True),
             Method("sessions.subscribe", self._subscribe, OWNER, Schema({}), READ),
             Method("sessions.unsubscribe", self._unsubscribe, OWNER, Schema({}), READ),
@@ -303,6 +310,25 @@ class SessionMethods:
         key = self._expected(call.params).key
         self._runner.abort(session_key=key)
         return {"ok": True, "key": key, "deleted": await self._sessions.delete(key), "archived": []}
+
+    async def _compact(self, call: MethodCall) -> Mapping[str, Any]:
+        """Summarise a conversation after its current run; `pending` when it goes on after the answer."""
+        session = self.require_session(self.full_key(call.params["key"], call.params.get("agentId")))
+        authority = call.context.authority
+        if call.params["instructions"] and (authority.tainted or not authority.owner):
+            raise Forbidden("instructions: only an owner says what a summary should contain")
+        asked = CompactionCall(session.agent_id, session.key, call.context, call.params["instructions"])
+        task = self._runner.compact(asked)
+        await asyncio.wait({task}, timeout=COMPACTION_WAIT_S)
+        told = {"ok": True, "key": session.key, "pending": not task.done(), "compacted": False}
+        try:
+            done = task.result() if task.done() else None
+        except NoSummary as error:
+            raise Unavailable(f"no model gave a usable summary: {error.message}") from error
+        if done is None:
+            return told
+        sizes = {"tokensBefore": done.tokens_before, "tokensAfter": done.tokens_after, "messages": done.messages}
+        return told | {"compacted": True} | sizes
 
     async def _abort(self, call: MethodCall) -> Mapping[str, Any]:
         key = self.full_key(call.params["key"], call.params.get("agentId"))

@@ -30,11 +30,15 @@ class Desk:
         self.tasks = TaskOwner("test")
         self.repairs = Repairs(EventBus(self.tasks))
         egress = Egress(lambda: {server.target} if allowed else set())
-        self.notices = ResultNotices(egress, self.repairs, self.clock, self.tasks)
+        self.notices = ResultNotices(egress, self.repairs, self.clock, self.tasks, self._answer)
 
-    async def tell(self, outcome: RunOutcome = RunOutcome.FINISHED, **notify: Any) -> None:
+    async def _answer(self, run_id: str) -> str | None:
+        return {"run2": "The wash is done."}.get(run_id)
+
+    async def tell(self, outcome: RunOutcome = RunOutcome.FINISHED, began: str | None = None, **notify: Any) -> None:
         wanted = {"url": self.server.url("/hook"), "on": "all", **notify}
-        await self.notices(StartOutcome("wash", "The wash", "run1", outcome, None, 1.0, 2.5, {"notify": wanted}))
+        config = {"notify": wanted}
+        await self.notices(StartOutcome("wash", "The wash", "run1", outcome, None, 1.0, 2.5, config, began))
 
     async def done(self) -> None:
         await until(lambda: not self.tasks.names())
@@ -61,6 +65,19 @@ async def test_a_result_is_posted_and_signed(server: WebServer) -> None:
     assert told["finished"] == "1970-01-01T00:00:02.500+00:00"
     assert request.headers["X-Homarus-Timestamp"] == "1000000"
     assert request.headers["X-Homarus-Signature"] == sign("a long secret", body, FORM, "1000000")
+
+
+async def test_what_an_agent_answered_is_posted_with_the_token(server: WebServer) -> None:
+    desk = Desk(server)
+    server.page("/hook", "ok")
+
+    await desk.tell(began="run2", token=Secret("a token"))
+    await desk.done()
+
+    request = server.asked[-1]
+    assert json.loads(request.body)["answer"] == "The wash is done."
+    assert request.headers["Authorization"] == "Bearer a token"
+    assert "X-Homarus-Signature" not in request.headers
 
 
 async def test_only_what_was_asked_for_is_told(server: WebServer) -> None:

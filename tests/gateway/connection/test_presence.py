@@ -8,7 +8,7 @@ from typing import Any
 from hub.core.clock import ManualClock
 from hub.core.context import Authority
 from hub.gateway.connection.connection import ClientInfo
-from hub.gateway.connection.presence import BEACON_LIFE_S, ENTRIES_LIMIT, Presence
+from hub.gateway.connection.presence import BEACON_LIFE_S, ENTRIES_LIMIT, STALE_S, Presence
 
 
 def connection(id: str, address: str = "192.0.2.5", **client: Any) -> Any:
@@ -73,3 +73,23 @@ def test_there_are_at_most_two_hundred_entries_the_latest() -> None:
     assert len(entries(presence)) == ENTRIES_LIMIT
     assert presence.leave(first)
     assert len(entries(presence)) == ENTRIES_LIMIT
+
+
+def test_an_instance_is_active_idle_or_stale_by_its_last_use_and_its_last_word() -> None:
+    clock = ManualClock(0.0)
+    presence = Presence(clock, "1")
+    presence.join(connection("a", instance_id="used"))
+    presence.join(connection("b", instance_id="left"))
+    presence.beacon({"instanceId": "used", "lastInputSeconds": 5}, None)
+    presence.beacon({"instanceId": "left", "lastInputSeconds": 55}, None)
+    presence.beacon({"instanceId": "away"}, None)
+
+    def states() -> dict[str, str]:
+        return {each["instanceId"]: each["state"] for each in entries(presence)}
+
+    assert states() == {"used": "active", "left": "active", "away": "active"}
+    clock.jump(10)
+    assert states() == {"used": "active", "left": "idle", "away": "active"}
+    clock.jump(STALE_S)
+    assert states() == {"used": "idle", "left": "idle", "away": "stale"}
+    assert presence.list()[0]["state"] == "active"

@@ -53,6 +53,10 @@ class Ferry:
         self.sent.append(message.text)
         return Delivery(DeliveryState.DELIVERED, platform_ids=(f"{len(message.text)}-{len(message.media)}",))
 
+    async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
+        self.sent.append(f"{platform_id} {emoji}")
+        return Delivery(DeliveryState.DELIVERED, platform_ids=(platform_id,))
+
     async def land(self, who: str, text: str, id: str) -> None:
         """Take what somebody says."""
         message = InboundMessage(
