@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
@@ -48,11 +47,6 @@ class LazyGroup(Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._help_of(ctx, name)) for name in self.list_commands(ctx)])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        items = [CompletionItem(name, help=self._help_of(ctx, name)) for name in names]
-        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def _help_of(self, ctx: click.Context, name: str) -> str:
         row = commands().get(name)

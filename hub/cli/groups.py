@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from hub.cli.openclaw_names import hint_of
+
 EXAMPLE = "Example:"
 _AS_IT_STANDS = "\b"
 """Where click finds it, a paragraph is not wrapped."""
@@ -27,6 +29,8 @@ class CliCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise _hinted(error, ctx) from error
         except click.UsageError as error:
             json = next((each for each in self.params if each.metavar == "JSON" and each.opts), None)
             if "unexpected extra argument" in error.message and json is not None:
@@ -51,17 +55,25 @@ class Group(click.Group):
             if error.option_name in BEHIND:
                 written = f"{ctx.command_path} COMMAND {error.option_name}"
                 raise click.UsageError(f"{error.option_name} belongs after the command: {written}", ctx) from error
-            raise
+            raise _hinted(error, ctx) from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = self.list_commands(ctx)
+            if hint := hint_of([*ctx.command_path.split()[1:], *args]):
+                raise click.UsageError(f"There is no command {args[0]!r}. {hint}", ctx)
             near = [each for each in known if args[0].startswith(each)] or get_close_matches(args[0], known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"`{ctx.command_path} --help` lists the commands."
             raise click.UsageError(f"There is no command {args[0]!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _hinted(error: click.NoSuchOption, ctx: click.Context) -> click.UsageError:
+    """Return an error that says our option where OpenClaw's was typed."""
+    hint = hint_of([*ctx.command_path.split()[1:], error.option_name])
+    return click.UsageError(f"There is no option {error.option_name}. {hint}", ctx) if hint else error
 
 
 def split_help(text: str | None) -> tuple[str, str]:

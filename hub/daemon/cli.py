@@ -95,6 +95,18 @@ def _service(home: Path, user: str | None = None, *, only_print: bool = False) -
     return hub_service(name, home, user or owner_of(home))
 
 
+def installed_service(home: Path) -> MachineService | None:
+    """Return the service of a home that is installed on this machine, if any.
+
+    Raises:
+        CommandFailed: The home is of another machine.
+    """
+    if not isinstance(home, RemoteHome) and sys.platform != "darwin" and not runs_systemd():
+        return None
+    service = _service(home)
+    return service if service.file.is_file() else None
+
+
 def _make_home(home: Path, service: MachineService) -> None:
     """Make the home, which a service of the system cannot."""
     if home.exists():

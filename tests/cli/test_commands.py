@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
 
 from hub import __version__
-from hub.cli.app import app, commands
+from hub.cli.app import commands
 from hub.storage.homedir import Home
 from tests.cli.terminal import Terminal, command_at, every_command
 
@@ -65,7 +64,9 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("models", "auth", "login"): ["openai"],
     ("models", "auth", "remove"): ["openai", "--id", "work"],
     ("chat",): ["hello"],
-    **{("devices", name): ["02be18"] for name in ("approve", "reject", "revoke", "remove")},
+    **{("devices", name): ["02be18"] for name in ("approve", "reject", "revoke", "remove", "rotate")},
+    ("completion",): ["bash"],
+    ("uninstall",): ["--dry-run"],
     ("devices", "rename"): ["02be18", "Tablet"],
     **{("nodes", name): ["phone"] for name in ("approve", "describe", "reject", "remove")},
     **{("nodes", name): ["phone", "x"] for name in ("invoke", "notify", "rename")},
@@ -300,17 +301,6 @@ def test_help_imports_no_command() -> None:
     help, _, modules = told.rstrip().rpartition("\n")
     assert "Show the running hub: models, agents, channels" in help
     assert {row["module"] for row in commands().values()} & set(modules.split()) == set()
-
-
-def test_the_shell_completes_commands_from_the_table_and_the_rest_from_the_command() -> None:
-    def completions(*words: str) -> list[str]:
-        return [
-            each.value for each in ShellComplete(app, {}, "homarus", "").get_completions(list(words[:-1]), words[-1])
-        ]
-
-    assert completions("sta") == ["start", "status", "state"]
-    assert completions("token", "cr") == ["create"]
-    assert completions("--u") == ["--url"]
 
 
 def test_the_home_of_a_group_holds_for_its_commands(type_: Terminal, tmp_path: Path) -> None:

@@ -11,7 +11,12 @@ from tests.cli.terminal import Terminal
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 
-CONFIGURATION = "ferry: [{token: good}]\n"
+CONFIGURATION = """\
+ferry: [{token: good}]
+people:
+  - {id: anna, name: Anna, owner: true, identities: ["ferry:user:pier-7"]}
+  - {id: ben, name: Ben, identities: ["ferry:user:pier-8", "ferry:user:pier-9"]}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,7 @@ def test_a_message_is_sent_and_the_command_waits_for_it(hub: HubProcess, ask: Te
 
     sent = ask("message", "send", "--channel", "ferry", "--to", "north", "--media", str(tmp_path / "plan.pdf"), "Hello")
 
-    assert (sent.code, sent.out) == (0, "Sent: 5-1\n")
+    assert (sent.code, sent.out) == (0, "Sent to ferry:north: 5-1\n")
 
 
 def test_a_message_that_is_refused_fails_the_command_and_is_kept(hub: HubProcess, ask: Terminal) -> None:
@@ -77,8 +82,8 @@ def test_one_message_goes_to_several_chats_and_says_which_it_did_not_reach(ask: 
 def test_a_message_is_reacted_to_where_the_platform_can_and_a_poll_is_refused_where_it_cannot(
     hub: HubProcess, ask: Terminal
 ) -> None:
-    assert ask("message", "react", "--to", "ferry:north", "17", "👍").out == "Sent: 17\n"
-    assert ask("message", "react", "--to", "ferry:north", "17").out == "Sent: 17\n"
+    assert ask("message", "react", "--to", "ferry:north", "17", "👍").out == "Sent to ferry:north: 17\n"
+    assert ask("message", "react", "--to", "ferry:north", "17").out == "Sent to ferry:north: 17\n"
     assert hub.rpc("service.call", {"service": "ferry.sent", "response": True})["response"]["texts"][-2:] == [
         "17 👍",
         "17 None",
@@ -86,3 +91,20 @@ def test_a_message_is_reacted_to_where_the_platform_can_and_a_poll_is_refused_wh
 
     refused = ask("message", "poll", "--to", "ferry:north", "Tea?", "--option", "Yes", "--option", "No")
     assert (refused.code, "ferry cannot do this: poll. ferry can:" in refused.err) == (2, True)
+
+
+def test_who_wrote_is_listed_and_reached_by_name(hub: HubProcess, ask: Terminal) -> None:
+    assert ask("channels", "directory").out.startswith("Nobody is known.")
+    for who in ("pier-7", "pier-8", "pier-9", "stranger"):
+        hub.rpc("service.call", {"service": "ferry.land", "data": {"who": who, "text": "hello", "id": f"m-{who}"}})
+
+    known = {(each["name"], each["to"]) for each in ask("channels", "directory", "--json").json}
+    assert known == {("Anna", "ferry:pier-7"), ("Ben", "ferry:pier-8"), ("Ben", "ferry:pier-9")}
+    assert [each["name"] for each in ask("channels", "directory", "ann", "--json").json] == ["Anna"]
+    assert ask("channels", "directory", "--channel", "telegram", "--json").json == []
+
+    assert ask("message", "send", "--to", "anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
+    assert ask("message", "send", "--to", "ferry:Anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
+    several = ask("message", "send", "--to", "Ben", "Dinner")
+    assert (several.code, "several are called 'Ben': ferry:pier-" in several.err) == (2, True)
+    assert ask("message", "send", "--to", "pier-8", "Dinner").out == "Sent to ferry:pier-8: 6-0\n"

@@ -136,6 +136,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "blueprint.use",
         "channels.add",
         "channels.login",
+        "channels.directory",
         "channels.remove",
         "chat.inject",
         *(f"agents.{name}" for name in ("create", "delete", "files.set", "get", "update")),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
@@ -54,6 +55,32 @@ class DeliveryTarget(Struct, frozen=True):
 
     address: Address
     session_key: str | None = None
+
+
+class KnownChat(Struct, frozen=True):
+    """A chat that was heard from, and what it is called.
+
+    Attributes:
+        name: Of the person of this home, else as the platform showed it; None when it showed none.
+        heard_ms: When it was last heard from, in milliseconds since the epoch.
+    """
+
+    address: Address
+    name: str | None
+    heard_ms: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        told = self.address
+        return {
+            "to": f"{told.channel}:{told.peer}",
+            "channel": told.channel,
+            "accountId": told.account,
+            "peer": told.peer,
+            "kind": told.chat_type.value,
+            "name": self.name,
+            "lastHeardAtMs": self.heard_ms,
+        }
 
 
 class Addresses:
@@ -128,6 +155,30 @@ class Addresses:
             key = str(SessionKey.parse(peer))
             return DeliveryTarget(Address(channel, key, account), key)
         return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))
+
+    async def known_chats(self) -> list[KnownChat]:
+        """Return the chats of people and groups that were let in and heard from, the latest first."""
+        heard = self._heard()
+        chats = await self._db.read(lambda connection: _known_chats(connection, heard))
+        return [each for each in chats if not self._channels.is_home(each.address.channel)]
+
+    async def named(self, name: str, channel: str | None = None) -> Address | None:
+        """Return the one chat of that name; None when there is none, or when it is the id of a chat.
+
+        Args:
+            channel: Where; anywhere without it.
+
+        Raises:
+            InvalidRequest: Several have that name.
+        """
+        chats = [each for each in await self.known_chats() if channel in (None, each.address.channel)]
+        if any(each.address.peer == name for each in chats):
+            return None  # it is an id, whatever somebody calls themselves
+        found = [each for each in chats if (each.name or "").casefold() == name.casefold()]
+        if len(found) > 1:
+            told = ", ".join(f"{each.address.channel}:{each.address.peer}" for each in found)
+            raise InvalidRequest(f"to: several are called {name!r}: {told}")
+        return found[0].address if found else None
 
     async def names(self, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """Return the names of accounts by channel and platform id, as far as they differ."""
@@ -208,6 +259,29 @@ def _last(
         if (place[0], place[1]) in heard.places and holds(said, heard.people.with_rights_at_arrival(said)):
             return _place(place)
     return None
+
+
+def _known_chats(connection: SqlConnection, heard: _Heard) -> list[KnownChat]:
+    rows = connection.execute(
+        f"SELECT channel, account, peer, session_key, message, person, received_ms FROM inbox WHERE {_RECENT}"  # noqa: S608
+        " ORDER BY position DESC",
+        (LOOKED_AT,),
+    )
+    found: dict[tuple[str, str, str], KnownChat] = {}
+    for *place, person_id, heard_ms in rows:
+        key = (place[0], place[1], place[2])
+        known = found.get(key)
+        if key[:2] not in heard.places or (known is not None and known.name is not None):
+            continue
+        target, message = _place(place), json.loads(place[4] or "{}")
+        if target is None:
+            continue
+        is_direct = target.address.chat_type is ChatType.DIRECT
+        person = heard.people.by_id(person_id) if person_id is not None and is_direct else None
+        name = person.name if person is not None else message.get("sender_name" if is_direct else "group_name")
+        chat = known or KnownChat(replace(target.address, thread=None), None, heard_ms)
+        found[key] = replace(chat, name=name)
+    return list(found.values())
 
 
 def _names(connection: SqlConnection, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:

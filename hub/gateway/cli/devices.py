@@ -131,6 +131,21 @@ def revoke(client: HubClient, device_id: str, role: str | None) -> Answer:
 
 @verb(command)
 @_DEVICE
+@_ROLE
+def rotate(client: HubClient, device_id: str, role: str | None) -> Answer:
+    """End the tokens of the device DEVICE_ID; it gets new ones when it next connects with its key.
+
+    Example:
+      homarus devices rotate 02be189489ad --role node
+    """
+    device = _found(client, device_id)
+    for each in [role] if role else device["roles"]:
+        client.call("device.token.rotate", {"deviceId": device["id"], "role": each})
+    return device, f"{device['name']} gets new tokens when it connects; the old ones have ended."
+
+
+@verb(command)
+@_DEVICE
 @click.argument("name")
 def rename(client: HubClient, device_id: str, name: str) -> Answer:
     """Give the device DEVICE_ID another name.

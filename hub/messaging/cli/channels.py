@@ -13,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import ask_secret, home_option, json_option, print_json, print_table
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 90.0
@@ -78,6 +79,24 @@ def probe(client: HubClient, channel: str | None) -> Answer:
       homarus channels probe
     """
     return _shown(client, channel, probe=True)
+
+
+@verb(
+    command,
+    columns=("name", "to", "kind", "last heard"),
+    empty="Nobody is known. Who writes to the assistant, and is let in, is listed here.",
+)
+@click.argument("query", metavar="[NAME]", required=False)
+@click.option("--channel", metavar="CHANNEL", help="Only of this channel.")
+def directory(client: HubClient, query: str | None, channel: str | None) -> Answer:
+    """List the people and groups that wrote, by which `message send --to` finds them; with NAME, those called so.
+
+    Example:
+      homarus channels directory anna
+    """
+    asked = {"query": query or "", **({"channel": channel} if channel else {})}
+    chats = client.call("channels.directory", asked)["chats"]
+    return chats, [(each["name"] or "", each["to"], each["kind"], local_time(each["lastHeardAtMs"])) for each in chats]
 
 
 @verb(command)

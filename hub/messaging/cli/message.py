@@ -38,7 +38,7 @@ def _chat(function: Function) -> Function:
 
 _CHAT = (
     click.option("--channel", help="Such as telegram, where --to does not say it."),
-    click.option("--to", required=True, help="The platform's id of a person, group or room, or telegram:123456."),
+    click.option("--to", required=True, help="A name of `homarus channels directory`, or telegram:123456."),
     click.option("--account", help="Account of the channel; default when omitted."),
     click.option("--thread", help="A thread or topic in it."),
 )
@@ -73,7 +73,7 @@ def broadcast(client: HubClient, chats: tuple[str, ...], media: Path | None, tex
             answer = client.call("message.send", {"to": chat, **said})
         except CallFailed as failure:
             answer = {"state": "refused", "error": failure.message}
-        sent.append({"to": chat, **answer})
+        sent.append({**answer, "to": chat})
     rows = [(each["to"], each["state"], each["error"] or "") for each in sent]
     return sent, rows, Exit.OK if all(each["state"] == "sent" for each in sent) else Exit.FINDINGS
 
@@ -129,4 +129,5 @@ def _sent(answer: Mapping[str, Any]) -> Answer:
             f"the message is {answer['state']}{reason}; see homarus outbox show {answer['runId']}",
             details={"state": answer["state"], "id": answer["runId"]},
         )
-    return answer, f"Sent: {', '.join(answer['messageIds']) or answer['runId']}"
+    place = f"{answer['channel']}:{answer['to']}"
+    return answer, f"Sent to {place}: {', '.join(answer['messageIds']) or answer['runId']}"

@@ -1,4 +1,4 @@
-"""`outbox.*`: messages to be sent and failed ones; `message.send|poll|react`, the first also as `send`."""
+"""`outbox.*`: messages to be sent and failed ones; `message.send|poll|react`; `channels.directory`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hub.core.schema import (
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.messaging.contract import OutboundMedia
 from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
-from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText, Outgoing, OutboxRow
+from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText, OutboxRow, Outgoing
 from hub.messaging.outbox.replies import kind_of
 from hub.messaging.places import channel_and_peer
 
@@ -56,7 +56,7 @@ _LIST = Schema(
 )
 _CHAT = {
     Optional("channel", description="May be left out where only one platform is connected."): _MAYBE,
-    Required("to"): _NAME,
+    Required("to", description="The platform's id of a person, group or room, or what a known chat is called."): _NAME,
     Optional("accountId"): _MAYBE,
     Optional("threadId"): _MAYBE,
     Optional("timeoutMs", default=WAIT_MS, description="How long the answer waits for the outcome."): All(
@@ -75,6 +75,7 @@ _SEND = Schema(
         ),
     }
 )
+_DIRECTORY = Schema({Optional("channel"): _MAYBE, Optional("query", default=""): All(string, Length(max=512))})
 _POLL = Schema(
     {
         **_CHAT,
@@ -120,6 +121,7 @@ class OutboxMethods:
             Method("outbox.retry", self._retry, OWNER, _ONE, ADMIN, acts=True),
             Method("outbox.drop", self._drop, OWNER, _ONE, ADMIN, acts=True),
             *sending,
+            Method("channels.directory", self._directory, OWNER, _DIRECTORY, ADMIN),
             Method("message.poll", self._poll, OWNER, _POLL, WRITE, acts=True),
             Method("message.react", self._react, OWNER, _REACT, WRITE, acts=True),
         ]
@@ -150,6 +152,17 @@ class OutboxMethods:
             raise InvalidRequest("message: expected the text to send")
         return await self._sent(call, place, NewMessage(params["message"], media=media))
 
+    async def _directory(self, call: MethodCall) -> Mapping[str, Any]:
+        channel, query = call.params.get("channel"), call.params["query"].casefold()
+        chats = [each.as_dict() for each in await self._addresses.known_chats()]
+        return {
+            "chats": [
+                each
+                for each in chats
+                if channel in (None, each["channel"]) and query in f"{each['name'] or ''} {each['to']}".casefold()
+            ]
+        }
+
     async def _poll(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         poll = NewPoll(params["question"], tuple(params["options"]), params["multiple"])
@@ -164,6 +177,9 @@ class OutboxMethods:
         params = call.params
         if not call.context.authority.owner:
             raise Forbidden("only an owner of this home may send messages to any chat")
+        named = await self._addresses.named(*_name_and_channel(params))
+        if named is not None and not params.get("accountId"):
+            return await self._addresses.at(named.channel, named.peer, named.account, params.get("threadId"))
         channel, to = self._chat(params)
         return await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
 
@@ -184,6 +200,7 @@ class OutboxMethods:
             "messageId": platform_ids[0] if platform_ids else None,
             "messageIds": platform_ids,
             "channel": address.channel,
+            "to": address.peer,
             "state": worst.state,
             "error": worst.error,
             "messages": [_shown(row) for row in rows],
@@ -220,6 +237,13 @@ class OutboxMethods:
         root = self._workspaces.root(agent.id)
         await FILES.run(root.write_bytes, path, data, parents=True)
         return OutboundMedia(kind_of(mime_type), str(root.path / path), mime_type, name)
+
+
+def _name_and_channel(params: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return what may be a name, and the channel that stands beside it or before it."""
+    to, channel = str(params["to"]), params.get("channel")
+    before, _, rest = to.partition(":")
+    return (rest, before) if channel is None and rest else (to, channel)
 
 
 def _shown(row: OutboxRow) -> dict[str, Any]:
