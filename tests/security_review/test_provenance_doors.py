@@ -278,7 +278,7 @@ NOT_INTO_CONVERSATIONS = {
         "sessions.prune",
         *("secrets.list", "secrets.set", "secrets.remove"),
         "sessions.fork",  # what it copies keeps who said it
-        *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
+        *("sessions.abort", "chat.abort", "channels.add", "channels.directory", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
         *("areas.create", "areas.update", "areas.remove"),
         *("entities.accept", "entities.update", "entities.remove"),
