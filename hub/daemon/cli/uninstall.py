@@ -27,7 +27,7 @@ def command(remove_home: bool, dry_run: bool, yes: bool, home: Path, as_json: bo
       homarus uninstall --remove-home
     """
     from hub.cli.machine_service import attempt
-    from hub.daemon.cli import installed_service
+    from hub.daemon.cli.service import installed_service
     from hub.storage.instance_lock import read_running
     from node.service import uninstall_service
 
