@@ -52,6 +52,9 @@ def command(
 ) -> None:
     """Create a home directory with a starter configuration and, if you like, a model key.
 
+    In a home that exists it asks what to set up next: a model, a chat channel, an agent, a phone, or a move from
+    another program. What needs the hub says how to start it.
+
     Example:
       homarus init
       homarus init --yes --config /srv/home --name "Our home" --time-zone Europe/Berlin
@@ -59,12 +62,17 @@ def command(
     from hub.config.files import ROOT_FILE
     from hub.config.seed import local_time_zone
 
+    asks = not yes and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     if (home / ROOT_FILE).exists():
-        _tell(home, [], as_json=as_json)
+        if not asks:
+            _tell(home, [], as_json=as_json)
+            return
+        from hub.cli.init_steps import ask_steps
+
+        ask_steps(home)
         return
     defaults = Choices(name or "Home", time_zone or local_time_zone(), language or "en")
     _check(defaults)
-    asks = not yes and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     chosen = _ask(defaults, given={"name": name, "time_zone": time_zone, "language": language}) if asks else defaults
     _tell(home, make_home(home, chosen), as_json=as_json)
 
@@ -165,3 +173,4 @@ def _tell(home: Path, written: list[str], *, as_json: bool) -> None:
     else:
         click.echo(f"{home} has a configuration already; nothing was changed.")
     click.echo(f"Start it with: {command_on(home, 'homarus start')}")
+    click.echo(f"Then sign in at a provider, add a channel, an agent or a phone: {command_on(home, 'homarus init')}")

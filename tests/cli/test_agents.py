@@ -137,3 +137,15 @@ def test_an_agent_in_an_included_file_is_changed_there(type_: Terminal) -> None:
     assert (type_.home / "who.yaml").read_text(encoding="utf-8") == (
         "- id: main  # me\n- id: kitchen\n  name: Cook\n- id: garden\n"
     )
+
+
+def test_an_agent_is_added_with_what_it_answers(type_: Terminal) -> None:
+    type_("agents", "add", "kitchen", "--bind", "telegram")
+    type_("agents", "add", "garden", "--bind", "signal:family", "--bind", "matrix")
+
+    assert {each["id"]: each["bindings"] for each in type_("agents", "list", "--json").json} == {
+        "main": [],
+        "kitchen": ["channel telegram"],
+        "garden": ["channel signal, account family", "channel matrix"],
+    }
+    assert "homarus agents add ID" in type_("agents", "add").err

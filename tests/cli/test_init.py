@@ -97,3 +97,38 @@ def test_who_stops_in_the_middle_has_no_home_yet(tmp_path: Path) -> None:
 
     assert person.leave() == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_in_a_home_that_exists_it_asks_what_to_set_up_and_does_it(type_: Terminal) -> None:
+    person = Person("init", "--config", str(type_.home))
+
+    person.wait_for("What should be set up?")
+    person.press(DOWN + b"\r")
+    person.wait_for("No hub runs on")  # a channel needs it
+    person.wait_for("What should be set up?")
+    person.press(DOWN * 2 + b"\r")
+    person.wait_for("What is it called?")
+    person.press(b"Cook\r")
+    person.wait_for("[cook]")
+    person.press(b"\r")
+    person.wait_for("A symbol")
+    person.press(b"\r")
+    person.wait_for("Its model")
+    person.press(b"\r")
+    person.wait_for("Channels that it answers")
+    person.press(b"telegram, signal:family\r")
+    person.wait_for("cook is added.")
+    person.wait_for("What should be set up?")
+    person.press(DOWN * 5 + b"\r")
+
+    assert person.leave() == 0
+    (cook,) = [each for each in type_("agents", "list", "--json").json if each["id"] == "cook"]
+    assert (cook["name"], cook["bindings"]) == ("Cook", ["channel telegram", "channel signal, account family"])
+    assert type_("check").code == 0
+
+
+def test_without_a_terminal_a_home_that_exists_is_left_alone(type_: Terminal) -> None:
+    before = (type_.home / "configuration.yaml").read_text()
+
+    assert "nothing was changed" in type_("init").out
+    assert (type_.home / "configuration.yaml").read_text() == before

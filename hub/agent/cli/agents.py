@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from hub.agent.agents import Agent, Agents
     from hub.config.checked import Checked
 
+END = 1_000_000_000
+"""An index behind the last item of any list; each one more appends one more."""
 COLUMN = 44
 """So wide is a column of tools."""
 _ID = click.argument("id", metavar="ID")
@@ -68,39 +71,54 @@ def list_(home: Path, as_json: bool) -> None:
 
 
 @command.command("add")
-@_ID
+@click.argument("id", metavar="[ID]", required=False)
 @_NAME
 @_EMOJI
 @_AVATAR
 @click.option("--model", help="Its model; without it models.default.")
 @click.option("--workspace", metavar="DIR", help="Its directory; without it workspace-ID in the home directory.")
+@click.option("--bind", multiple=True, metavar="CHANNEL[:ACCOUNT]", help="What it answers; again for each.")
 @home_option
 @json_option
-def add(
-    id: str,
-    name: str | None,
-    emoji: str | None,
-    avatar: str | None,
-    model: str | None,
-    workspace: str | None,
-    home: Path,
-    as_json: bool,
-) -> None:
-    """Add an agent. Which conversations it answers is said by `bindings:`, see docs/access.md.
+def add(id: str | None, bind: tuple[str, ...], home: Path, as_json: bool, **given: str | None) -> None:
+    """Add an agent; without an ID, its name and what it answers are asked for. Finer bindings: docs/access.md.
 
     Example:
       homarus agents add kitchen --name Cook --emoji 🍳 --model openai/gpt-5-mini
     """
     checked = _checked(home)
     agents = _agents(checked, home)
+    if id is None:
+        if as_json or not sys.stdin.isatty():
+            raise CommandFailed("Name the agent: homarus agents add ID", Exit.USAGE)
+        id, asked, bind = _ask_agent(agents)
+        given |= asked
     if any(each.id == id for each in agents.all()):
         raise CommandFailed(f"There is an agent {id} already.", Exit.FINDINGS, {"code": "CONFLICT"})
-    given = {"name": name, "emoji": emoji, "avatar": avatar, "model": model, "workspace": workspace}
     item = {"id": id, **{key: value for key, value in given.items() if value}}
     stated = _stated(checked)
     # Who answers now goes on to answer, also when nothing was written about agents so far.
-    written = (("agents", len(stated)), item) if stated else (("agents",), [{"id": agents.default().id}, item])
-    _edit(home, checked, dict([written]), {"id": id}, f"{id} is added.", as_json=as_json)
+    edits: dict[tuple[str | int, ...], Any] = (
+        {("agents", len(stated)): item} if stated else {("agents",): [{"id": agents.default().id}, item]}
+    )
+    bindings = [{"agent": id, "match": _channel(*_pair(each))} for each in bind]
+    if checked.config.raw.get("bindings"):
+        edits |= {("bindings", END + at): each for at, each in enumerate(bindings)}
+    elif bindings:
+        edits["bindings",] = bindings
+    _edit(home, checked, edits, {"id": id}, f"{id} is added.", as_json=as_json)
+
+
+def _ask_agent(agents: Agents) -> tuple[str, dict[str, str], tuple[str, ...]]:
+    """Ask for a new agent: its id, name, symbol and model, and what it answers."""
+    from hub.agent.editing import free_id
+
+    name = click.prompt("What is it called?")
+    id = click.prompt("Its id, in the configuration", default=free_id(agents.all(), name))
+    emoji = click.prompt("A symbol", default="", show_default=False)
+    model = click.prompt("Its model, if not the default one", default="", show_default=False)
+    places = click.prompt("Channels that it answers, such as telegram signal:family", default="", show_default=False)
+    return id, {"name": name, "emoji": emoji, "model": model}, tuple(places.replace(",", " ").split())
 
 
 @command.command("remove")
@@ -346,6 +364,8 @@ def _edit(
     changed: dict[str, str] = {}
     for keys, value in edits.items():
         file, inner = locate(checked.config.raw, keys, texts.read)
+        if isinstance(last := keys[-1], int) and last > END:  # what was appended before has moved the end
+            inner = (*inner[:-1], int(inner[-1]) + last - END)
         text = changed.get(file, texts.read(file))
         changed[file] = edit.remove(text, inner) if value is None else edit.set_value(text, inner, value)
     written: Mapping[str, Any] = {}
