@@ -119,12 +119,12 @@ def _words(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str,
                 below[name] = found
     words = {name: _short(each.short_help) for name, each in below.items()}
     at = " ".join(path)
-    for each in command.get_params(context):
-        choices = dict.fromkeys(each.type.choices, "") if isinstance(each.type, click.Choice) else {}
-        if isinstance(each, click.Option):
-            words |= {name: _short(each.help) for name in each.opts if name.startswith("--")}
+    for given in command.get_params(context):
+        choices = dict.fromkeys(given.type.choices, "") if isinstance(given.type, click.Choice) else {}
+        if isinstance(given, click.Option):
+            words |= {name: _short(given.help) for name in given.opts if name.startswith("--")}
             if choices:
-                yield from ((f"{at} {name}", choices) for name in each.opts)
+                yield from ((f"{at} {name}", choices) for name in given.opts)
         else:
             words |= choices
     yield at, words
