@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import questionary
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed
@@ -53,6 +52,8 @@ def _channel(home: Path) -> tuple[str, ...]:
 
 
 def _move(home: Path) -> tuple[str, ...]:
+    import questionary
+
     which = _select("From what?", list(_MOVES))
     folder = _answer(questionary.path("Its folder, or its export?"))
     return ("migrate", which, str(Path(folder).expanduser()))
@@ -68,6 +69,8 @@ _STEPS: Mapping[str, Step] = {
 
 
 def _select(question: str, choices: list[str]) -> str:
+    import questionary
+
     return str(_answer(questionary.select(question, choices)))
 
 

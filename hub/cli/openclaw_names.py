@@ -82,7 +82,6 @@ OURS = {
     **{f"nodes {name}": "homarus nodes list" for name in ("pending", "status")},
     "sessions cleanup": "homarus sessions prune",
     "sessions --active": "homarus sessions list --active",
-    "skills search": "homarus skills list",
     "status --all": "homarus status --deep",
     "status --usage": "homarus models usage",
 }
