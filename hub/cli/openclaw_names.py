@@ -24,7 +24,7 @@ OURS = {
     "security audit": "homarus doctor --security",
     "plugins": "homarus integration list",
     **{f"plugins {name}": f"homarus integration {name}" for name in ("list", "enable", "disable", "reload")},
-    "plugins install": "homarus integration new",
+    "plugins install": "homarus integration install",
     "webhooks": "homarus automation list",
     "qr": "homarus devices pair",
     "clawbot": "homarus devices pair",
@@ -96,7 +96,6 @@ _WITHOUT = {
     "models image-fallbacks": "A model that reads images is taken by itself: homarus models list shows which.",
     "message read": "What a chat said is in its conversation: homarus sessions show",
     "message search": "What chats said is found with: homarus sessions search",
-    "skills update": "homarus skills install of the same address replaces a skill.",
 }
 """Names that stand for nothing here, each with a sentence."""
 
