@@ -14,6 +14,8 @@ WORDS = frozenset({"files", "home", "message", "notes", "schedule", "sessions"})
 OTHER_MEANINGS = frozenset(
     {
         ("agent/workspace/workspace.py", "canvas"),  # a folder of workspaces
+        ("cli/completion.py", "shell"),  # bash, zsh or fish
+        ("cli/openclaw_names.py", "canvas"),  # a command of OpenClaw's
         ("core/weak_secrets.py", "demo"),  # a password that everybody guesses
         ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
         ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
