@@ -88,7 +88,6 @@ OURS = {
 """Ours by OpenClaw's. A word after the command in ours is what takes the place of an option."""
 _WITHOUT = {
     "config unset": "Take the key out of configuration.yaml in an editor: it is checked, and in force, once saved.",
-    "update": "It is updated as it was installed: with pip, uv, git or a container image.",
     "dns": "Names in the home network need nothing; elsewhere, docs/clients.md shows ways to reach the hub.",
     "voicecall": "Homarus makes no phone calls.",
     "wiki": "Notes are Markdown files in the workspace: homarus memory list",

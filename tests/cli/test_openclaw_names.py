@@ -20,7 +20,7 @@ THEIR_GROUPS = ("directory", "gateway", "plugins", "security")
         ("agent --message hi", "OpenClaw's `agent --message` is here: homarus agent run TEXT"),
         ("cron rm morning", "OpenClaw's `cron rm` is here: homarus cron remove"),
         ("message send --target x", "OpenClaw's `message send --target` is here: homarus message send --to"),
-        ("update", "It is updated as it was installed"),
+        ("voicecall", "Homarus makes no phone calls."),
     ],
 )
 def test_a_name_of_openclaws_is_answered_with_ours(type_: Terminal, typed: str, told: str) -> None:
