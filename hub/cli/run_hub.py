@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -101,4 +100,6 @@ def end(code: int) -> NoReturn:
 
 
 def _print_line(told: Mapping[str, Any]) -> None:
+    import json
+
     print(json.dumps(told, ensure_ascii=False), flush=True)

@@ -32,9 +32,9 @@ _log = logging.getLogger(__name__)
 
 EVENT_SESSION_CHANGED = "session_changed"
 IN_THREAD_BYTES = 512 * 1024
+"""A transcript beyond this is read in a thread, where the caller can wait for it."""
 FLUSH_DELAY_S = 0.5
 """How long what is noted of a session may wait for more: totals and times, which a crash may lose."""
-"""A transcript beyond this is read in a thread, where the caller can wait for it."""
 
 
 class SessionStore:

@@ -156,8 +156,10 @@ NEEDS_HUB = {
             *("route", "sandbox", "script", "skills", "state", "system", "tools", "trace"),
         }
     ),
+    ("audit", "list"),
     ("call",),
     ("chat",),
+    ("diagnostics",),
     ("service", "call"),
     ("service", "list"),
     *(path for path in COMMANDS if path[0] in {"acp", "discover", "exec", "tool"}),
@@ -186,7 +188,7 @@ NEEDS_HUB = {
     ("token", "revoke"),
 }
 NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "verify")}
-OF_MACHINE = {("service", name) for name in ("install", "logs", "restart", "start", "status", "stop", "uninstall")}
+OF_MACHINE = {path for path in COMMANDS if path[0] in ("service", "update") or path[:2] == ("node", "service")}
 NEEDS_A_FOLDER = {path for path in COMMANDS if path[0] == "migrate"} - NEEDS_HUB
 ALONE = sorted(
     set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - OF_MACHINE - NEEDS_A_FOLDER - {("start",), ("demo",), ("node", "run")}

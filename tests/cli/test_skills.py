@@ -159,8 +159,8 @@ def test_a_source_that_cannot_be_had_is_named(ask: Terminal, source: str, told: 
 def test_the_list_shows_the_bundled_skills(ask: Terminal) -> None:
     ran = ask("skills", "list")
 
-    assert ran.out.count("bundled/") == 8
-    assert ran.out.count(" ready ") == 8
+    assert ran.out.count("bundled/") == 11
+    assert ran.out.count(" ready ") == 11
 
 
 def git(folder: Path, *arguments: str) -> None:

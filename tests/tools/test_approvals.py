@@ -102,7 +102,12 @@ async def test_the_one_who_asks_gets_the_owners_answer(office: Office, approved:
         ("approval_resolved", pending.id),
     ]
     assert office.events[0].data["code"] == pending.code
-    assert office.events[1].data == {"id": pending.id, "state": state.value, "decided_by": "owner"}
+    assert office.events[1].data == {
+        "id": pending.id,
+        "title": pending.title,
+        "state": state.value,
+        "decided_by": "owner",
+    }
 
 
 @pytest.mark.parametrize("typed", ["{}", " {} ", "{}".lower(), "-{}-"])

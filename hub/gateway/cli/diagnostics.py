@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
@@ -11,13 +10,14 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed
 from hub.cli.groups import CliCommand
-from hub.cli.options import home_option
+from hub.cli.options import home_option, json_option, print_json
 
 
 @click.command("diagnostics", cls=CliCommand)
-@click.option("--output", "-o", default="homarus-diagnostics.json", show_default=True, help="The file; - is stdout.")
+@click.option("--output", "-o", default="homarus-diagnostics.json", show_default=True, help="The file.")
 @home_option
-def command(output: str, home: Path) -> None:
+@json_option
+def command(output: str, home: Path, as_json: bool) -> None:
     """Write a file for a report of a fault: versions, configuration, repairs, log and metrics.
 
     Secrets are taken out, and so are names, addresses and other texts of your configuration. Read it before you give
@@ -26,12 +26,12 @@ def command(output: str, home: Path) -> None:
     Example:
       homarus diagnostics -o report.json
     """
-    text = json.dumps(HubClient(home).call("diagnostics.bundle"), ensure_ascii=False, indent=2) + "\n"
-    if output == "-":
-        sys.stdout.write(text)
+    bundle = HubClient(home).call("diagnostics.bundle")
+    if as_json:
+        print_json(bundle)
         return
     try:
-        Path(output).write_text(text, encoding="utf-8")
+        Path(output).write_text(json.dumps(bundle, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise CommandFailed(f"{output}: {error.strerror}; name another file with --output") from error
     click.echo(f"{output}: read it before you give it away.")

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 from hub.core.extras import install_command
 from hub.core.secret import Secret
@@ -64,7 +65,8 @@ class LitellmEmbeddings:
         self.model = model
         self.dimensions = dimensions or 0
         self._vendor = vendor
-        self._secrets = (Secret(api_key),) if api_key else ()
+        password = urlsplit(base_url).password if base_url else None
+        self._secrets = tuple(Secret(each) for each in (api_key, password) if each)
         # Begun now: whoever rests until somebody asks has it by then.
         loader = ThreadPoolExecutor(1, thread_name_prefix=PACKAGE)
         self._litellm: Future[Any] = loader.submit(import_litellm)
