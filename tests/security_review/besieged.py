@@ -193,7 +193,7 @@ class Besieged:
         return list((await self.hub.sessions.open_transcript(found)).entries())
 
     def kept(self) -> dict[str, Any]:
-        """What is kept in tables and files, but for when a credential was last used."""
+        """What is kept in tables and files, but for when a credential was last used, and the audit log."""
         path = self.hub.home.hub_db
         kept: dict[str, Any] = {}
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -201,9 +201,11 @@ class Besieged:
             for table in tables:
                 columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
                 shown = ", ".join(each for each in columns if not each.startswith("last_used"))
-                kept[table] = sorted(map(repr, connection.execute(f"SELECT {shown} FROM {table}")))
+                rows = map(repr, connection.execute(f"SELECT {shown} FROM {table}"))
+                kept[table] = sorted(row for row in rows if not row.startswith("('audit_head'"))
         for file in self.hub.home.path.rglob("*"):
-            disposable = file.is_relative_to(self.hub.home.storage / "memory")  # the index: made again from the files
+            places = (self.hub.home.storage / "memory", self.hub.home.storage / "audit")
+            disposable = any(map(file.is_relative_to, places))  # the index is made again from the files
             others = ("hub.db", "history.db", "conversations.db", "hub.lock")  # the third: from transcripts
             if file.is_file() and not disposable and not file.name.startswith(others):
                 kept[str(file)] = file.read_bytes()

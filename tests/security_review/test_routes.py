@@ -216,7 +216,10 @@ async def test_what_anybody_writes_is_text_on_every_page(house: Besieged, openai
                 route, cookie | {"Accept": "text/html"}, path=f"{route.path.replace('{path:*}', 'x')}{query}"
             )
             markup = Markup()
-            markup.feed(page.body.decode())
+            if not page.headers.get("Content-Type", "").startswith(
+                "application/json"
+            ):  # which no browser shows as a page
+                markup.feed(page.body.decode())
 
             assert markup.found == set(), (route.path, query)
 

@@ -95,7 +95,9 @@ class Audit:
             opened.is_open = False
             _CURRENT.reset(token)
             caller = call.caller
-            known = {key: value for key, value in call.params.items() if key in ABOUT}
+            # Those of a method's first call were not checked yet: a client may have sent none.
+            params = call.params if isinstance(call.params, Mapping) else {}
+            known = {key: value for key, value in params.items() if key in ABOUT}
             self.record(
                 call.method,
                 {**known, **opened.about},

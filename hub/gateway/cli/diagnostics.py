@@ -21,7 +21,7 @@ def command(output: str, home: Path, as_json: bool) -> None:
     """Write a file for a report of a fault: versions, configuration, repairs, log and metrics.
 
     Secrets are taken out, and so are names, addresses and other texts of your configuration. Read it before you give
-    it away.
+    it away. With --json it is printed.
 
     Example:
       homarus diagnostics -o report.json
