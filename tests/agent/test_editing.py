@@ -145,6 +145,8 @@ async def test_one_is_added_and_removed_with_its_bindings(house: HubFixture) -> 
         ("agents.update", {"agentId": "cook", "avatar": "none.png"}, NotFound, "avatar"),
         ("agents.update", {"agentId": "cook", "tools": {"nothing": False}}, InvalidRequest, "tools"),
         ("agents.update", {"agentId": "cook", "workspace": "workspace"}, InvalidRequest, "workspace"),
+        ("agents.update", {"agentId": "cook", "workspace": ".storage/agents"}, InvalidRequest, "workspace"),
+        ("agents.create", {"name": "Baker", "workspace": "configuration.yaml"}, InvalidRequest, "workspace"),
         ("agents.update", {"agentId": "nobody", "name": "x"}, NotFound, None),
         ("agents.create", {"name": "!?"}, InvalidRequest, "name"),
         ("agents.create", {"name": "Cook", "id": "cook"}, Conflict, "id"),

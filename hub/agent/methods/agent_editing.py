@@ -155,6 +155,7 @@ class AgentEditMethods:
             agents = self._agents.all()
             id = params.get("id") or editing.free_id(agents, params["name"])
             await self._check_model(params)
+            await self._check_workspace(id, params)
             item = {"id": id} | {key: params[key] for key in editing.PLAIN_KEYS if params.get(key)}
             if params.get("tools"):
                 item["tools"] = self._switched({}, params["tools"])
@@ -173,6 +174,7 @@ class AgentEditMethods:
             await self._renew()
             agent = self._agents.get(change["agentId"])
             await self._check_model(change)
+            await self._check_workspace(agent.id, change)
             if "tools" in change:
                 change["tools"] = self._switched(self._rules(agent.id), change["tools"])
             picture = await self._picture(agent, change)
@@ -210,6 +212,14 @@ class AgentEditMethods:
         except HubError as error:
             error.details["field"] = "model"
             raise
+
+    async def _check_workspace(self, id: str, change: Mapping[str, Any]) -> None:
+        if not (given := change.get("workspace")):
+            return
+        try:
+            await FILES.run(self._workspaces.refuse_unfit, given, id)
+        except (HubError, OSError, RuntimeError, ValueError) as error:  # no home of a user, or a null byte
+            raise InvalidRequest(str(error), details={"field": "workspace"}) from error
 
     async def _picture(self, agent: Agent, change: dict[str, Any]) -> bytes | None:
         """Return the picture to write, with its name in the change from then on."""

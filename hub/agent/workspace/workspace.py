@@ -116,7 +116,7 @@ class Workspaces:
             StorageError: The directory cannot be made or written.
         """
         agent = self.agents.get(agent_id)
-        self._refuse_exposing(agent)
+        self.refuse_unfit(agent.workspace, agent.id)
         try:
             written = self._furnish(agent)
         except OSError as error:
@@ -219,17 +219,29 @@ class Workspaces:
             self._named_days = (quarter, [f"{FOLDER}/{day:%Y-%m-%d}.md" for day in days])
         return self._named_days[1]
 
-    def _refuse_exposing(self, agent: Agent) -> None:
-        """Refuse a workspace that holds the home directory or lies among the hub's own files.
+    def refuse_unfit(self, path: Path | str, id: str) -> None:
+        """Refuse a workspace that holds the home directory, lies among the hub's own files, or is a file.
 
         Tools read everything in a workspace: secrets, the hub token and other people's conversations would be exposed.
+
+        Args:
+            path: The workspace, perhaps with `~`; one that is not absolute is in the home directory.
+            id: The agent.
+
+        Raises:
+            StorageError: It cannot be the workspace of an agent.
         """
-        workspace, home = agent.workspace.resolve(), self._home.path.resolve()
+        home = self._home.path.resolve()
+        workspace = (home / Path(path).expanduser()).resolve()
+        problem = ""
         if home == workspace or workspace in home.parents or workspace.is_relative_to(home / self._home.storage.name):
+            problem = "would show the agent the hub's own files"
+        elif workspace.exists() and not workspace.is_dir():
+            problem = "is not a directory"
+        if problem:
             raise StorageError(
-                f"The workspace {agent.workspace} of agent {agent.id} would show the agent the hub's own files. "
-                "Choose a directory of its own with agents[].workspace.",
-                details={"file": str(agent.workspace)},
+                f"The workspace {path} of agent {id} {problem}. Choose a directory of its own with agents[].workspace.",
+                details={"file": str(path)},
             )
 
     def _furnish(self, agent: Agent) -> list[str]:
