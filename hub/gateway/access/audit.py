@@ -96,8 +96,9 @@ class Audit:
             _CURRENT.reset(token)
             caller = call.caller
             # Those of a method's first call were not checked yet: a client may have sent none.
-            params = call.params if isinstance(call.params, Mapping) else {}
-            known = {key: value for key, value in params.items() if key in ABOUT}
+            params: Any = call.params
+            given = params if isinstance(params, Mapping) else {}
+            known = {key: value for key, value in given.items() if key in ABOUT}
             self.record(
                 call.method,
                 {**known, **opened.about},
