@@ -69,7 +69,8 @@ class FileHistory:
 
     def write(self, id: str, data: bytes, ending: str = "") -> None:
         """Write an entry, or another content of one; it is on the disk when this returns."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in reversed((self._folder, *self._folder.parents)):  # `parents=True` would let others read them
+            each.mkdir(mode=0o700, exist_ok=True)
         write_atomic(self._path(id, ending), data)
 
     def rename(self, id: str, old_ending: str, new_ending: str) -> None:

@@ -179,7 +179,7 @@ async def test_results_are_words_from_outside_unless_the_credential_is_the_owner
     await api.responses.create(model="homarus", input=output, previous_response_id=first.id)
 
     assert ended == [False, tainted]
-    assert ("Text that others wrote" in _sent(openai_server)[-1]["content"]) is tainted
+    assert ("Words from outside" in _sent(openai_server)[-1]["content"]) is tainted
 
 
 async def test_what_a_run_read_outside_stays_so_when_its_client_goes_on(

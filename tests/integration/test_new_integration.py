@@ -96,7 +96,7 @@ def test_what_is_written_names_the_example_nowhere_and_imports_nothing_in_vain(
     assert judged.returncode == 0, judged.stdout
 
 
-@pytest.mark.parametrize("example", sorted(folder.name for folder in examples_folder().iterdir() if folder.is_dir()))
+@pytest.mark.parametrize("example", sorted(file.parent.name for file in examples_folder().glob("*/manifest.json")))
 def test_each_file_of_an_example_belongs_to_a_piece(example: str) -> None:
     folder = examples_folder() / example
     files = {str(file.relative_to(folder)) for file in folder.rglob("*.*") if "__pycache__" not in file.parts}

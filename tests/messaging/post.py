@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority
 from hub.core.ids import new_id
@@ -98,6 +100,7 @@ class Post(AgentHouse):
     @settings.setter
     def settings(self, settings: MessagingSettings) -> None:
         self.config.current.or_default("hub")["language"] = settings.language
+        self.outbox.configure(replace(self.outbox.settings, language=settings.language))
         self.router.settings = settings
 
     def stages(self) -> list[Stage]:

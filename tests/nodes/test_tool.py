@@ -142,7 +142,7 @@ async def test_a_skill_of_a_node_is_read_as_words_from_outside(bench: Bench) -> 
     bench.gone[bench.laptop.id]("it left")
     left = await bench.ask("skill", node="Laptop", skill="print")
 
-    assert "Text that others wrote" in skill.output
+    assert "Words from outside" in skill.output
     assert "Use the tray of the left printer." in skill.output
     assert not skill.trusted
     assert "offers no skill 'scan'; it offers: print" in missing.output

@@ -109,6 +109,7 @@ PAGES = {
     "/devices/rooms": ["/devices/rooms", "/devices/rooms?room=hall"],
     "/devices/all": ["/devices/all", "/devices/all?q=门"],
     "/devices/phones": ["/devices/phones"],
+    "/tools/integrations": ["/tools/integrations"],
     "/tools/skills": ["/tools/skills", "/tools/skills?skill=shopping-list"],
     "/timeline": ["/timeline", "/timeline?kind=automation", "/timeline?outcome=did_not_run"],
     "/timeline/{id}": [],
@@ -155,6 +156,7 @@ PAGES = {
     "/settings/people": ["/settings/people"],
     "/settings/people/person": ["/settings/people/person?id=me"],
     "/settings/security": ["/settings/security"],
+    "/settings/status/diagnostics": [],
     "/settings/status": ["/settings/status"],
     "/settings/backup": ["/settings/backup"],
     "/settings/update": ["/settings/update"],
@@ -183,7 +185,8 @@ KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
-    "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
+    "ZIP OpenTelemetry ClawHub clawhub git "
+    "Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"
 )
@@ -194,7 +197,7 @@ VALUES = (
     "freshness fri generic github homarus backups sent time bot group header home hour hours hub id isolated "
     "integration last latest local main message minutes modified mon no mqtt none now off offline ok on option "
     "parallel person principal profile queued required sat score secret shutdown silent single start daily de "
-    "stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
+    "me owner code stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
 )
 """Values and keys of YAML, states, and ids, which are the same in every language."""
 IDENTIFIER = re.compile(

@@ -128,7 +128,7 @@ async def test_a_zip_file_with_hidden_letters_is_in_quarantine(plain: PlainBrows
 
 
 async def test_the_bundled_skills_are_listed_and_switched_off_and_on(plain: PlainBrowser) -> None:
-    assert plain.texts("#skills h2")[0] == "Home maintenance"
+    assert plain.texts("#skills h2")[0] == "Artifacts"
 
     await plain.goto("/skills?skill=meal-plan")
     await plain.press("Switch off")

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from hub.agent.run_request import RunOutcome, SteeredMessage, Steering
 from hub.agent.runner import AgentRunner
-from hub.agent.taint.authorship import is_room
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError
 from hub.core.ids import new_id
@@ -131,8 +130,7 @@ class MessageQueue:
                 if chosen and connection.execute("SELECT 1 FROM runs WHERE id = ?", (chosen,)).fetchone():
                     raise Conflict(f"there is a run {chosen!r:.100} already; choose another key for this message")
                 self._runner.insert_queued(connection, queued)
-                if is_room(session_key):
-                    fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
+                fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
             return known
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from hub.agent.conversation.conversation import harmless_name
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
-from hub.agent.taint.authorship import is_room
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
@@ -220,8 +219,7 @@ class TurnRequests:
             footer = self._live.end(connection, result, may_send=may_send)
             turn.written = ()
             inbox_rows.close_run(connection, turn.run_id)
-            if is_room(turn.session_key):
-                group_history.forget(connection, turn.run_id)
+            group_history.forget(connection, turn.run_id)
             if joined := turn.joined_messages:
                 inbox_rows.end_joined(connection, [run_id for run_id, _ in joined], turn.run_id)
             if may_send:

@@ -201,5 +201,5 @@ def discord_now(discord: DiscordServer) -> float:
 
 
 async def test_a_probe_asks_who_the_bot_is(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:
-    assert await channel.probe() == {"ok": True, "id": "900", "name": "homarus"}
+    assert await channel.probe() == {"ok": True, "id": "900", "name": "homarus", "missing": []}
     assert bot(rig, discord).account == "default"
