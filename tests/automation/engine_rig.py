@@ -24,7 +24,7 @@ from hub.sections import all_sections
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
-from tests.automation.ground import BERLIN, NEW_YEAR, clock_of, make_parts
+from tests.automation.ground import BERLIN, NEW_YEAR, clock_of, finish_database_work, make_parts
 
 ANYTHING = Schema({}, extra=True)
 
@@ -105,15 +105,15 @@ class Engine:
     async def settle(self) -> None:
         """Let what goes on come to its end or to a wait: to where the database and the loop have nothing to do."""
         for _ in range(5):
-            for _ in range(5):  # while a write is waited for, the loop does all that it has to do
-                await self.db.write(lambda connection: None)
+            for _ in range(5):  # while the database is waited for, the loop does all that it has to do
+                await finish_database_work(self.db)
             await self.advance(0)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something is so, with the clock standing still."""
         async with asyncio.timeout(30):
             while not condition():
-                await self.db.write(lambda connection: None)
+                await finish_database_work(self.db)
                 await self.advance(0)
 
     async def reload(self) -> list[str]:

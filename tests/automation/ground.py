@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,7 +20,9 @@ from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People, Person
+from hub.storage.database import Database
 from hub.storage.history import HistoryStore
+from hub.storage.readers import THREADS
 from hub.template.engine import TemplateEngine
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -73,3 +77,9 @@ def asking(
 ) -> ConditionContext:
     """Ask as the automation `morning`, with the rights of the hub."""
     return ConditionContext(parts, variables or {}, Context(SYSTEM), "morning", templates)
+
+
+async def finish_database_work(db: Database) -> None:
+    """Wait until every read and write submitted so far has been answered."""
+    met = Barrier(THREADS)  # each reader gets here only when it has done what it had begun
+    await asyncio.gather(db.write(lambda connection: None), *(db.read(lambda _: met.wait()) for _ in range(THREADS)))

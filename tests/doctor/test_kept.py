@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from tests.doctor.conftest import See
 from tests.doctor.looking import found
+from tests.servers.ports import free_port
 
 
 async def made(path: Path) -> None:
@@ -140,8 +140,7 @@ def test_a_lock_of_nobody_is_told(home: Home, see: See) -> None:
 
 
 def test_a_hub_that_does_not_answer_is_critical(home: Home, see: See) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = str(unused.getsockname()[1])
+    port = str(free_port())
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(home.path), port], stdout=subprocess.PIPE, text=True
     ) as process:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from tests.servers.forked import ForkedProcess, run
+from tests.servers.ports import free_port
 
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 30.0
@@ -30,7 +31,7 @@ class HubProcess:
     def __init__(self, home: Path, environment: dict[str, str] | None = None) -> None:
         self.home = home
         self.log = home.parent / f"{home.name}.log"
-        self.port = 0
+        self.port = free_port()  # of the test's own, so that it is still there for the next start
         kept = {name: value for name, value in os.environ.items() if name not in _KEYS}
         self._environment = kept | {"HOMARUS_CONFIG": str(home)} | (environment or {})
         self._process: ForkedProcess | subprocess.Popen[bytes] | None = None

@@ -15,6 +15,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.servers.forked import ForkedProcess
+from tests.servers.ports import free_port
 
 START_LIMIT_S = 20.0
 
@@ -44,8 +45,8 @@ class ThreadedServer(ABC):
         return f"{self.root_url}/v1"
 
     def start(self, port: int = 0) -> None:
-        """Listen on a port (0: a free one); return when it does."""
-        self.port = port
+        """Listen on a port (0: one that stays free when it stops); return when it does."""
+        self.port = port or free_port()
         self._thread.start()
         if not self._ready.wait(START_LIMIT_S) or not self.port:
             raise RuntimeError(f"the {self._thread.name} did not start")

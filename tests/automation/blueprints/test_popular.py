@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from hub.core.clock import ManualClock
 from hub.hub import Hub
 from hub.storage.homedir import Home
+from tests.automation.ground import finish_database_work
 from tests.integrations.devices.mqtt.kit import Device
 from tests.nodes.making import Cable, ScriptedNode, admit
 from tests.until import until
@@ -109,7 +110,7 @@ class PopularHome:
             await until(lambda: ("settled", "") in self.broker.heard)
             self.broker.heard.remove(("settled", ""))
             for _ in range(5):
-                await self.hub.db.write(lambda connection: None)
+                await finish_database_work(self.hub.db)
                 await self.clock.advance(0)
 
     def came_of(self, case: Mapping[str, Any]) -> list[str]:

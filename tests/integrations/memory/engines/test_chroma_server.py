@@ -15,6 +15,7 @@ from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
 from integrations.memory.chroma.engine import discard, open_vectors
 from tests.integrations.memory.engines.conftest import ChromaServer
 from tests.integrations.memory.engines.kinds import DIMENSIONS, vector
+from tests.servers.ports import free_port
 
 NORTH = vector(1, 0)
 TOKEN = "a-token-of-the-test"
@@ -69,8 +70,7 @@ def silent() -> Iterator[str]:
 
 
 def test_nobody_at_the_address_is_told_with_the_address(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
 
     with pytest.raises(EngineUnavailable, match=rf"http://127\.0\.0\.1:{port} does not answer .*chroma\.url"):
         open_vectors(tmp_path, DIMENSIONS, {"url": f"http://127.0.0.1:{port}"})

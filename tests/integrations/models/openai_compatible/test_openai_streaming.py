@@ -33,6 +33,7 @@ from integrations.models.openai_compatible.answer import StreamReader
 from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.integrations.models.openai_compatible.conftest import KEY, Ask
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.ports import free_port
 
 
 def text_of(events: list[Any]) -> str:
@@ -274,26 +275,19 @@ async def test_a_server_that_is_not_there_is_named(ask: Ask, openai_server: Open
         await ask()
 
 
-async def test_a_server_that_came_back_is_reached_over_a_new_connection(unused_port: int) -> None:
-    config = ProviderConfig("mine", "openai", f"http://127.0.0.1:{unused_port}/v1")
+async def test_a_server_that_came_back_is_reached_over_a_new_connection() -> None:
+    port = free_port()
+    config = ProviderConfig("mine", "openai", f"http://127.0.0.1:{port}/v1")
     provider = OpenAIProvider("mine", config, Clock())
     request = ModelRequest("m", "", (user_message("x"),), timeout_s=10)
     try:
         for _ in range(2):
             server = OpenAIServer()
-            server.start(unused_port)
+            server.start(port)
             assert text_of([event async for event in provider.stream(request)]) == "ok"
             server.stop()
     finally:
         await provider.close()
-
-
-@pytest.fixture
-def unused_port() -> int:
-    server = OpenAIServer()
-    server.start()
-    server.stop()
-    return server.port
 
 
 async def test_connections_serve_call_after_call(openai_server: OpenAIServer, provider: OpenAIProvider) -> None:
