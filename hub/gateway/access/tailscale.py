@@ -1,6 +1,7 @@
 """Tailscale on this machine: its address in the tailnet, and what Tailscale Serve and Funnel lead to.
 
-Source: https://tailscale.com/kb/1242/tailscale-serve, https://tailscale.com/kb/1080/cli.
+Source: https://tailscale.com/kb/1242/tailscale-serve, and `ServeConfig` in ipn/serve.go of tailscale/tailscale, which
+`tailscale serve status --json` prints.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -64,12 +65,29 @@ def served_names(port: int) -> list[ServedName]:
         told = json.loads(done.stdout or b"{}")
     except (OSError, subprocess.SubprocessError, ValueError):
         return []
-    web, public = _mapping(told, "Web"), _mapping(told, "AllowFunnel")
-    return [
-        ServedName(address.rpartition(":")[0], public.get(address) is True)
-        for address, site in sorted(web.items())
-        if any(_leads_to(handler, port) for handler in _mapping(site, "Handlers").values())
-    ]
+    # Without --bg the command serves in a part of its own, for as long as it runs.
+    parts = [told, *_mapping(told, "Foreground").values()]
+    public = {
+        address for part in parts for address, allowed in _mapping(part, "AllowFunnel").items() if allowed is True
+    }
+    parts += [service for part in parts for service in _mapping(part, "Services").values()]
+    addresses = [address for part in parts for address in _addresses(part, port, public)]
+    shown = {_name(each) for each in addresses if each in public}
+    return [ServedName(each, each in shown) for each in sorted({_name(each) for each in addresses})]
+
+
+def _addresses(part: Any, port: int, public: Set[str]) -> Iterator[str]:
+    """Return each `name:port` of Tailscale that leads to `port` here, as web pages or as bytes.
+
+    Bytes whose TLS is not ended by Tailscale have no name here, unless Funnel has one for them.
+    """
+    for address, site in _mapping(part, "Web").items():
+        if any(_port_of(_text(handler, "Proxy")) == port for handler in _mapping(site, "Handlers").values()):
+            yield address
+    for outer, handler in _mapping(part, "TCP").items():
+        if _port_of(f"tcp://{_text(handler, 'TCPForward')}") == port:
+            name = _text(handler, "TerminateTLS")
+            yield from [f"{name}:{outer}"] if name else [each for each in public if each.endswith(f":{outer}")]
 
 
 def _interface_address(probe: socket.socket, name: str) -> str | None:
@@ -80,12 +98,20 @@ def _interface_address(probe: socket.socket, name: str) -> str | None:
     return socket.inet_ntoa(answer[20:24])
 
 
-def _leads_to(handler: Any, port: int) -> bool:
-    target = handler.get("Proxy") if isinstance(handler, Mapping) else None
+def _port_of(url: str) -> int | None:
     try:
-        return isinstance(target, str) and urlsplit(target).port == port
+        return urlsplit(url).port
     except ValueError:
-        return False
+        return None
+
+
+def _name(address: str) -> str:
+    return address.rpartition(":")[0]
+
+
+def _text(value: Any, key: str) -> str:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:

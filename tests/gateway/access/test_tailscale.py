@@ -105,7 +105,35 @@ def test_the_names_that_lead_here_are_those_with_our_port(tmp_path: Path, monkey
     assert served_names(1) == []
 
 
-@pytest.mark.parametrize("script", ["exit 1", "echo not JSON", "echo '[]'", 'echo \'{"Web": {"a:443": 7}}\'', "true"])
+def test_a_command_in_the_foreground_serves_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "hub.tail1234.ts.net:10000"
+    serving(tmp_path, monkeypatch, {"Foreground": {"6a1f": {"Web": {address: PROXY}, "AllowFunnel": {address: True}}}})
+
+    assert served_names(18789) == [ServedName("hub.tail1234.ts.net", public=True)]
+
+
+@pytest.mark.parametrize(("ended_here", "name"), [("bytes.tail1234.ts.net", "bytes"), ("", "hub")])
+def test_services_and_bytes_lead_here_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended_here: str, name: str
+) -> None:
+    services = {"svc:home": {"TCP": {"443": {"HTTPS": True}}, "Web": {"home.tail1234.ts.net:443": PROXY}}}
+    forward = {"TCPForward": "127.0.0.1:18789"}
+    told = {
+        "TCP": {"8443": forward | {"TerminateTLS": ended_here}, "22": forward},
+        "AllowFunnel": {f"{name}.tail1234.ts.net:8443": True},
+        "Services": services,
+    }
+    serving(tmp_path, monkeypatch, told)
+
+    assert {each.name: each.public for each in served_names(18789)} == {
+        "home.tail1234.ts.net": False,
+        f"{name}.tail1234.ts.net": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "script", ["exit 1", "echo not JSON", "echo '[]'", 'echo \'{"Web": {"a:443": 7}}\'', "true", "echo null"]
+)
 def test_what_cannot_be_read_is_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     program(tmp_path, monkeypatch, script)
 
