@@ -28,6 +28,7 @@ from hub.hub import Hub
 from hub.security.redaction import RedactingFilter, Redactor
 from hub.storage.homedir import Home, restrict_umask
 from hub.storage.instance_lock import AlreadyRunning, InstanceLock
+from hub.update.record import EXIT_UPDATE
 from web.dashboard import Dashboard
 
 _log = logging.getLogger(__name__)
@@ -39,8 +40,6 @@ GC_THRESHOLD = 10_000
 """Objects made and not yet freed before cycles are looked for: the messages of a busy moment hold a few thousand."""
 EXIT_OK = 0
 EXIT_FAILED = 1
-EXIT_UPDATE = 75
-"""Another version is to be started in this process."""
 STOP_LIMIT_S = 9.0
 """After this long the process ends, however far the stop has come."""
 LEFTOVERS_LIMIT_S = 1.0
@@ -104,8 +103,11 @@ def run(options: StartOptions) -> int:
         code = asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
     except HubError as error:
         _say(f"The hub cannot start: {error.message}")
-        _note_failure(home, error)
+        _note_failure(home, error.message)
         return EXIT_FAILED
+    except Exception as error:
+        _note_failure(home, f"{type(error).__name__}: {error}")
+        raise
     finally:
         lock.release()
         deadline.clear()
@@ -207,19 +209,21 @@ def _is_switching(home: Home) -> bool:
     return prepare_start(home)
 
 
-def _note_failure(home: Home, error: HubError) -> None:
+def _note_failure(home: Home, why: str) -> None:
     if (home.storage / "update.json").exists():
         from hub.update.switch import note_failure
 
-        note_failure(home, error.message)
+        note_failure(home, why)
 
 
 def _start_version() -> int:
     """Become the version that the home's record names, by way of the environment that all of them stand on."""
     from hub.update.launcher import execute
-    from hub.update.record import base_environment
+    from hub.update.record import LAUNCHER, base_environment
 
     logging.shutdown()
+    if os.environ.get(LAUNCHER) == str(os.getppid()):
+        return EXIT_UPDATE  # it goes on from the record, so that the next update adds no other process
     python = base_environment() / "bin/python"
     try:
         execute(python, sys.argv[1:])

@@ -19,7 +19,15 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from hub.update.record import UpdateState, base_environment, python_of, read_record, write_record
+from hub.update.record import (
+    EXIT_UPDATE,
+    LAUNCHER,
+    UpdateState,
+    base_environment,
+    python_of,
+    read_record,
+    write_record,
+)
 
 STARTS = 2
 """How often a new version is started before it is given up."""
@@ -36,15 +44,12 @@ def launch(home: Path, arguments: Sequence[str]) -> None:
         arguments: Of the command line.
     """
     base = base_environment()
-    if base != Path(sys.prefix) or (record := read_record(home)) is None:
+    if base != Path(sys.prefix):
         return
-    python = python_of(base, record.runs)
-    if python is not None and record.state is UpdateState.TRYING and arguments[:1] == ["start"]:
+    while (record := read_record(home)) is not None and (python := python_of(base, record.runs)) is not None:
+        if record.state is not UpdateState.TRYING or arguments[:1] != ["start"]:
+            execute(python, arguments)
         try_out(home, python, arguments)
-        record = read_record(home) or record
-        python = python_of(base, record.runs)
-    if python is not None:
-        execute(python, arguments)
 
 
 def execute(python: Path, arguments: Sequence[str]) -> NoReturn:
@@ -58,7 +63,7 @@ def execute(python: Path, arguments: Sequence[str]) -> NoReturn:
 
 
 def try_out(home: Path, python: Path, arguments: Sequence[str], *, limit_s: float = TRIAL_LIMIT_S) -> None:
-    """Run a new version until it ends; return when it was given up.
+    """Run a new version until it ends; return when it was given up, or asks for another one.
 
     Args:
         python: Of the new version.
@@ -75,8 +80,10 @@ def try_out(home: Path, python: Path, arguments: Sequence[str], *, limit_s: floa
         write_record(home, replace(record, starts=record.starts + 1))
         code, hangs, was_stopped = _watch(home, _command(python, arguments), limit_s)
         now = read_record(home)
-        if now is None or now.state is not UpdateState.TRYING:
-            sys.exit(_exit_code(code))  # found good, or it went back by itself in its own process; and has ended since
+        if now is None or now.state is not UpdateState.TRYING or now.version != record.version:
+            if code == EXIT_UPDATE and not was_stopped:
+                return
+            sys.exit(_exit_code(code))  # found good, and has ended since
         if was_stopped:
             write_record(home, replace(now, starts=record.starts))
             sys.exit(_exit_code(code))
@@ -103,7 +110,7 @@ def _watch(home: Path, command: Sequence[str], limit_s: float) -> tuple[int, boo
     before = {each: signal.signal(each, forward) for each in (signal.SIGTERM, signal.SIGINT)}
     deadline, hangs = time.monotonic() + limit_s, False
     try:
-        child = subprocess.Popen(command, env=_environment())
+        child = subprocess.Popen(command, env=_environment() | {LAUNCHER: str(os.getpid())})
         if stopped:
             child.terminate()
         while True:
@@ -129,7 +136,7 @@ def _command(python: Path, arguments: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", LAUNCHER)}
 
 
 def _ending(code: int) -> str:

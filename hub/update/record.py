@@ -24,6 +24,10 @@ VERSIONS = "versions"
 """In the environment that Homarus was installed into: a folder for each further version."""
 WHOLE = "whole"
 """In the folder of a version, once it is prepared."""
+EXIT_UPDATE = 75
+"""The exit code of a hub that another version is to be started after."""
+LAUNCHER = "HOMARUS_LAUNCHER"
+"""The variable by which a version on trial knows the process that watches it."""
 
 _VERSION = re.compile(r"(\d{1,6}(?:\.\d{1,6}){1,3})(?:(a|b|rc)(\d{1,6}))?")
 _FINAL = "z"

@@ -88,6 +88,17 @@ def test_a_stop_is_no_failure(home: Path, tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_a_kept_version_that_updates_leaves_its_process_to_the_next(home: Path, tmp_path: Path) -> None:
+    changed = changes(home, version="99.2", previous="99.1", state="trying")
+    python = prepared(tmp_path, "99.1", f'echo "$HOMARUS_LAUNCHER $PPID" > {tmp_path}/told; {changed}\nexit 75')
+
+    try_out(home, python, START)
+
+    launcher, parent = (tmp_path / "told").read_text().split()
+    assert launcher == parent  # so it ends for another version, and does not start it below itself
+    assert read_record(home) == UpdateRecord("99.2", "99.1", UpdateState.TRYING, problems=("a b",))
+
+
 def test_when_the_launcher_was_killed_the_next_one_counts_on(home: Path, tmp_path: Path) -> None:
     write_record(home, UpdateRecord("99.1", "99.0", UpdateState.TRYING, starts=2))
     python = prepared(tmp_path, "99.1", f"touch {tmp_path}/started")
