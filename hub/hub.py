@@ -255,7 +255,9 @@ class Hub(Lifecycle):
             timeline,
             backup,
             update,
-            AuditComponent(base, self.gateway, access, self.automation.parts.timetable, apply=self.apply),
+            AuditComponent(
+                base, self.gateway, access, self.automation.parts.timetable, egress=self.egress, apply=self.apply
+            ),
             MigrateComponent(base, registry=entities.registry, sessions=self.sessions, reload=self._reload),
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )

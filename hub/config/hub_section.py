@@ -5,6 +5,7 @@ from __future__ import annotations
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
+    AnyOf,
     In,
     Inclusive,
     Length,
@@ -17,6 +18,7 @@ from hub.core.schema import (
     slug,
     string,
     time_zone,
+    url,
 )
 from hub.storage.schema import HISTORY_SCHEMA
 
@@ -66,6 +68,12 @@ HUB_SCHEMA = Schema(
                 description="When the hub asks by itself whether there is one: never or daily. It asks the git clone's "
                 "remote, or the package index, and nobody else; nothing is installed by itself",
             ): In(UPDATE_CHECKS),
+            Optional(
+                "advisories",
+                default="https://api.osv.dev",
+                description="Whom `homarus doctor --security --deep` asks for known weaknesses of the installed "
+                "packages, by their names and versions; null: nobody. It speaks OSV's API",
+            ): AnyOf(url, None),
         },
         Optional("packages", description="Pieces of configuration, by name, that are merged into the rest"): dict,
         Optional("history", default=dict, description="How long events, states and usage are kept"): HISTORY_SCHEMA,

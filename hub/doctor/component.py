@@ -8,6 +8,8 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.daily import EVERY_DAY, Daily, parse_time_of_day
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
@@ -24,8 +26,10 @@ from hub.gateway.connection.server import Gateway
 from hub.integration.catalog import find
 from hub.integration.in_use import in_use
 from hub.sections import needed_domains
+from hub.security.egress import Egress
 
 if TYPE_CHECKING:
+    from hub.doctor.audit.advisories import Advisories
     from hub.doctor.audit.audit import AuditReport
     from hub.doctor.audit.audit_context import LiveFacts
     from hub.doctor.audit.mending import Mended
@@ -46,6 +50,7 @@ class AuditComponent(Component):
         gateway: Knows where it listens, and which credentials are valid.
         access: Has the tokens and devices.
         timetable: Of all schedules.
+        egress: Asks about known weaknesses of packages.
         apply: Puts a changed configuration into force.
     """
 
@@ -59,12 +64,14 @@ class AuditComponent(Component):
         access: AccessComponent,
         timetable: Timetable,
         *,
+        egress: Egress,
         apply: Callable[[ReloadResult], Awaitable[None]],
     ) -> None:
         self._base = base
         self._gateway = gateway
         self._access = access
         self._timetable = timetable
+        self._egress = egress
         self._apply = apply
         self._entry: ScheduledEntry | None = None
         self._looking = asyncio.Lock()
@@ -94,10 +101,11 @@ class AuditComponent(Component):
         """Audit the home as it is now, and raise or clear the repairs.
 
         Args:
-            deep: Whether to try the listeners too.
+            deep: Whether to try the listeners too, and ask about the installed packages.
         """
         async with self._looking:
-            report = await asyncio.to_thread(self._audit_now, self._live(), deep=deep)
+            live = replace(self._live(), advisories=await self._ask_advisories() if deep else None)
+            report = await asyncio.to_thread(self._audit_now, live, deep=deep)
             self._tell(report)
         return report
 
@@ -136,6 +144,16 @@ class AuditComponent(Component):
             await self.audit(deep=False)
         except (HubError, OSError) as problem:
             _log.warning("the security audit could not be made: %s", problem)
+
+    async def _ask_advisories(self) -> Advisories | None:
+        from hub.doctor.audit.advisories import ask_advisories, installed_packages
+
+        url = self._base.section("hub")["update"]["advisories"]
+        return (
+            None
+            if url is None
+            else await ask_advisories(self._egress, url, await asyncio.to_thread(installed_packages))
+        )
 
     def _audit_now(self, live: LiveFacts, *, deep: bool) -> AuditReport:
         from hub.doctor.audit.audit import audit

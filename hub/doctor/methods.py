@@ -38,7 +38,15 @@ class AuditMethods:
 
     def methods(self) -> list[Method]:
         """Return the methods."""
-        audit = Schema({Optional("deep", default=False, description="Try the listeners too."): boolean})
+        audit = Schema(
+            {
+                Optional(
+                    "deep",
+                    default=False,
+                    description="Try the listeners too, and ask about known weaknesses of the installed packages.",
+                ): boolean
+            }
+        )
         fix = Schema(
             {
                 Optional("only", default=list, description="Ids of findings; without any, all above a note."): All(

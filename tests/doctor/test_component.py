@@ -18,7 +18,11 @@ from tests.until import until
 
 NOBODY = "http://127.0.0.1:9/v1"
 DAY_S = 86_400.0
-LOOSE: dict[str, Any] = {"exec": {"mode": "full", "trust_output": True}, "tools": {"strangers": "full"}}
+LOOSE: dict[str, Any] = {
+    "hub": {"update": {"advisories": None}},
+    "exec": {"mode": "full", "trust_output": True},
+    "tools": {"strangers": "full"},
+}
 FULL = "commands.full@exec.mode"
 
 

@@ -14,6 +14,7 @@ from tests.servers.hub_process import HubProcess
 
 LIMIT_S = 120.0
 LOOSE = """\
+hub: {update: {advisories: null}}
 http: {host: 0.0.0.0}
 exec: {mode: full, trust_output: true}   # quicker
 memory: {embeddings: {provider: none}}
@@ -42,7 +43,7 @@ def test_without_a_hub_the_files_are_looked_at(home: Path) -> None:
 
     assert done.returncode == 1
     assert "critical: The agent main runs every command without asking, and believes what commands print" in done.stdout
-    assert "at    configuration.yaml:2  exec.mode" in done.stdout
+    assert "at    configuration.yaml:3  exec.mode" in done.stdout
     assert "open  Dashboard and API (0.0.0.0:18789): everybody on the network, with a token" in done.stdout
     assert "No hub runs here" in done.stdout
 

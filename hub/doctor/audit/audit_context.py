@@ -15,6 +15,7 @@ from hub.config.checked import Config
 from hub.config.marks import value_at
 from hub.config.paths import Key, KeyPath
 from hub.core.secret import Secret
+from hub.doctor.audit.advisories import Advisories
 from hub.doctor.audit.listening import Listener
 from hub.gateway.calls.settings import HttpSettings
 from hub.integration.catalog import CatalogEntry
@@ -53,11 +54,13 @@ class LiveFacts(Struct, frozen=True):
     Attributes:
         credentials: The tokens and devices that are valid.
         http: How its gateway listens, which the command that started it may have chosen.
+        advisories: What is known of the installed packages; None when nobody was asked.
     """
 
     http: HttpSettings
     listeners: tuple[Listener, ...] = ()
     credentials: tuple[Credential, ...] = ()
+    advisories: Advisories | None = None
 
 
 class Account(Struct, frozen=True):

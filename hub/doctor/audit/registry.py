@@ -7,7 +7,18 @@ from collections.abc import Iterator
 
 from hub.config.sections import SchemaProblem
 from hub.doctor.audit.audit_context import AuditContext
-from hub.doctor.audit.checks import channels, credentials, files, loosened, models, network, outside, trying, webhooks
+from hub.doctor.audit.checks import (
+    channels,
+    credentials,
+    files,
+    loosened,
+    models,
+    network,
+    outside,
+    packages,
+    trying,
+    webhooks,
+)
 from hub.doctor.audit.weakness import AuditCheck
 from hub.integration.schemas import read_module
 
@@ -24,12 +35,14 @@ CHECKS: tuple[AuditCheck, ...] = (
     *outside.CHECKS,
     *files.CHECKS,
     *trying.CHECKS,
+    *packages.CHECKS,
 )
 
 
 def checks_of(context: AuditContext) -> tuple[AuditCheck, ...]:
-    """Return all checks that a home is looked at with."""
-    return (*CHECKS, *_brought(context))
+    """Return all checks that a home is looked at with; of packages only where somebody was asked about them."""
+    asked = context.live is not None and context.live.advisories is not None
+    return (*(each for each in CHECKS if asked or each not in packages.CHECKS), *_brought(context))
 
 
 def _brought(context: AuditContext) -> Iterator[AuditCheck]:

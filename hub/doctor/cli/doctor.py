@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.command("doctor", cls=CliCommand)
 @click.option("--fix", is_flag=True, help="Fix file permissions; with --security, all above a note that can be fixed.")
 @click.option("--security", is_flag=True, help="Say instead who can reach what, and what is too open, the worst first.")
-@click.option("--deep", is_flag=True, help="With --security: try the hub's ports, as somebody without a credential.")
+@click.option(
+    "--deep", is_flag=True, help="With --security: try the hub's ports, and ask for known weaknesses of packages."
+)
 @click.option("--only", multiple=True, metavar="CHECK", help="With --security: these checks alone (again for each).")
 @home_option
 @json_option

@@ -14,6 +14,7 @@ from typing import Any
 
 from hub.cli.configured import check_home
 from hub.core.surfaces import ADMIN
+from hub.doctor.audit.advisories import Advisories
 from hub.doctor.audit.audit_context import AuditContext, Credential, LiveFacts
 from hub.doctor.audit.listening import Listener
 from hub.gateway.access.local_ca import LEAF_FILE, LEAF_KEY_FILE, issue
@@ -322,6 +323,11 @@ CASES: dict[str, Case] = {
     "tried.foreign_pages": Case(live=tried),
     "tried.foreign_names": Case(live=tried),
     "tried.others": Case(live=tried),
+    "packages.known_weaknesses": Case(
+        live=lambda is_open: {
+            "advisories": Advisories("osv.dev", {("jinja2", "2.4.1"): ("GHSA-1",)} if is_open else {})
+        }
+    ),
     "mqtt.anonymous": Case("mqtt: {broker: 127.0.0.1, port: PORT}\n", "mqtt: {broker: 127.0.0.1, port: PORT}\n"),
     "mqtt.plain": Case("mqtt: {listen: 0.0.0.0, clients: {lamp: {password: !secret lamp}}}\n", "mqtt: {}\n"),
     "mqtt.remote_plain": Case("mqtt: {broker: nas.lan}\n", "mqtt: {broker: nas.lan, tls: true}\n"),

@@ -12,6 +12,7 @@ from tests.web.plain_browser import PlainBrowser, plain_browser
 
 PATH = "/settings/security"
 CONFIGURATION = """\
+hub: {update: {advisories: null}}
 memory: {embeddings: {provider: none}}
 exec: {mode: full, trust_output: true}   # quicker
 tools: {strangers: coding}
@@ -42,7 +43,7 @@ async def test_it_ranks_what_is_open_and_says_who_can_reach_what(tab: PlainBrows
     places = [text.index(words) for words in ("believes what commands print", "Strangers may use", "see the name")]
     assert places == sorted(places)
     assert "1 thing should be mended soon." in text
-    assert "Open configuration.yaml:2" in text
+    assert "Open configuration.yaml:3" in text
     assert f"Dashboard and API (127.0.0.1:{hub.port})" in text
     assert "this machine alone, with a token" in text
 
