@@ -5,6 +5,7 @@ Everything here blocks.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from enum import StrEnum
@@ -32,7 +33,7 @@ class State(StrEnum):
     """How far a move is."""
 
     BEGUN = "begun"
-    """Its changes are being written; or the hub ended meanwhile."""
+    """Its changes are being written, or taken back; or the hub ended meanwhile."""
     DONE = "done"
     UNDONE = "undone"
 
@@ -157,11 +158,11 @@ class Journals:
             else:
                 self._root.write_bytes(each.name, each.data, parents=True)
 
-    def finish(self, journal: Journal, state: State) -> Journal:
-        """Note how a move ended."""
-        fresh = msgspec.structs.replace(journal, state=state)
-        self._put(fresh)
-        return fresh
+    def finish(self, journal: Journal, state: State) -> None:
+        """Note how far a move is; once it is whole, the messages that were staged for it go."""
+        self._put(msgspec.structs.replace(journal, state=state))
+        if state is not State.BEGUN:
+            shutil.rmtree(self._root.path / FOLDER / journal.id / SESSIONS, ignore_errors=True)
 
     def undo_files(self, journal: Journal, *, force: bool = False) -> Undone:
         """Put the files of a move back, the last one first; what was changed since stays, unless `force`.
@@ -188,12 +189,13 @@ class Journals:
 
     def forget(self, id: str) -> None:
         """Delete the folder of a move that was not begun."""
-        import shutil
-
         shutil.rmtree(self._root.path / FOLDER / id, ignore_errors=True)
 
     def folder(self, id: str) -> Path:
-        """Return the folder of a move, made now."""
+        """Return the folder of a move, made now; what is left of moves that never began goes."""
+        for name in self._root.listdir(FOLDER) if self._root.is_dir(FOLDER) else ():
+            if not self._root.is_file(f"{FOLDER}/{name}/{JOURNAL}"):
+                self.forget(name)
         self._root.mkdir(f"{FOLDER}/{id}/{SESSIONS}")
         return self._root.path / FOLDER / id
 

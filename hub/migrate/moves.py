@@ -39,6 +39,7 @@ class Moves:
         editor: Of its configuration files.
         reload: Puts changed files into force.
         changed: Called when a move was begun or ended.
+        make: Makes the plan of a job.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Moves:
         clock: Clock,
         reload: Callable[[], Awaitable[Any]],
         changed: Callable[[Journal | None], None],
+        make: Callable[[MoveJob], Awaitable[Move]] = make_plan,
     ) -> None:
         self._home = home
         self._journals = Journals(Root(home), editor)
@@ -59,6 +61,7 @@ class Moves:
         self._clock = clock
         self._reload = reload
         self._changed = changed
+        self._make = make
         self._working = asyncio.Lock()
 
     async def plan(self, job: MoveJob) -> Move:
@@ -67,7 +70,7 @@ class Moves:
         Raises:
             HubError: It cannot be made.
         """
-        return self._without_known(await make_plan(job))
+        return self._without_known(await self._make(job))
 
     async def apply(self, job: MoveJob, digest: str | None, person: str | None) -> Mapping[str, Any]:
         """Carry a plan out; when it fails, all of it is taken back.
@@ -92,7 +95,7 @@ class Moves:
             begun = False
             try:
                 staged = msgspec.structs.replace(job, stage=str(folder / SESSIONS))
-                move = self._without_known(await make_plan(staged))
+                move = self._without_known(await self._make(staged))
                 self._refuse(move, digest)
                 if not move.changes.any:
                     return {"id": None, **move.as_dict()}
@@ -200,6 +203,7 @@ class Moves:
         await transcript.sync()
 
     async def _take_back(self, journal: Journal, *, force: bool) -> Mapping[str, Any]:
+        await asyncio.to_thread(self._journals.finish, journal, State.BEGUN)  # cut off now, it is undone again
         for key in journal.sessions:
             await self._sessions.delete(key)
         for id in journal.areas:
