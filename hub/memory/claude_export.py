@@ -1,8 +1,8 @@
 """Claude's data export as Markdown: memories, projects and conversations. Pure, but for `read_zip`, which reads one.
 
 The export is a .zip of JSON files: `conversations.json` (a list, each with `name`, `created_at` and `chat_messages` of
-`sender` and `text`), `memories.json` (`conversations_memory`, `project_memories` by id), and `projects.json` or
-`projects/<id>.json` (`name`, `description`, `prompt_template`, `docs` of `filename` and `content`).
+`sender` and `text`), `memories.json` or `memories/<id>.json` (`conversations_memory`, `project_memories` by id), and
+`projects.json` or `projects/<id>.json` (`name`, `description`, `prompt_template`, `docs` of `filename` and `content`).
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ EXPORT_FILES = ExportFiles()
 
 
 def is_export_name(name: str) -> bool:
-    """Whether a file of an export is one that is read: by its name, or because it is a project's."""
+    """Whether a file of an export is one that is read: by its name, or because it is a project's or an account's."""
     *folders, last = name.split("/")
-    return last in EXPORT_FILES.names or (bool(folders) and folders[-1] == "projects" and last.endswith(".json"))
+    return last in EXPORT_FILES.names or (folders[-1:] in (["projects"], ["memories"]) and last.endswith(".json"))
 
 
 def read_zip(path: Path) -> tuple[dict[str, str], list[tuple[str, str]]]:

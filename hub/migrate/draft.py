@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hub.agent.agents import Agents
 from hub.config import edit
 from hub.config.check import check, check_loaded
 from hub.config.errors import ConfigError
@@ -20,6 +21,7 @@ from hub.config.spans import SpanNode, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest
 from hub.migrate.plan import Changes, NewFile
 from hub.security.root import Root
+from hub.storage.homedir import Home
 
 PACKAGES = "packages"
 
@@ -98,6 +100,15 @@ class Draft:
         file, inner = locate(self.raw, keys, self._original)
         self._texts[file] = edit.set_value(self._texts.get(file, self._original(file)), inner, value)
         self._edits.append(keys)
+
+    def workspace(self, agent: str) -> str:
+        """Return the folder of an agent's workspace below the home; empty when it lies elsewhere.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        path = Agents(self.before.config.get("agents"), Home(self.home)).get(agent).workspace
+        return path.relative_to(self.home).as_posix() if path.is_relative_to(self.home) else ""
 
     def file(self, name: str, data: bytes) -> bool:
         """Add a file that is no configuration; return whether there is none yet with another content."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hub.config.sections import Sections
 from hub.migrate.chats import plan_chats
+from hub.migrate.draft import Draft
 from hub.migrate.home_assistant.moving import plan_home_assistant
 from hub.migrate.job import MoveJob
 from hub.migrate.openclaw.moving import plan_openclaw
@@ -22,7 +23,7 @@ def plan(job: MoveJob, sections: Sections) -> Move:
     path, home = Path(job.path), Path(job.home)
     stage = Path(job.stage) if job.stage else None
     if job.source in ("claude", "chatgpt"):
-        return plan_chats(job.source, path, job.agent, stage)
+        return plan_chats(job.source, path, Draft(home, sections, job.source), job.agent, stage)
     if job.source == "openclaw":
         return plan_openclaw(path, home, sections, secrets=job.secrets, switched_off=job.switched_off, stage=stage)
     return plan_home_assistant(path, home, sections, secrets=job.secrets, switched_off=job.switched_off)

@@ -60,6 +60,7 @@ KINDS: Mapping[str, Phrase] = {
     "webhook": phrase("Webhooks"),
     "device": phrase("Devices"),
     "conversation": phrase("Conversations"),
+    "memory": phrase("Memory"),
     "file": phrase("Files that cannot be read"),
 }
 GROUPS = (

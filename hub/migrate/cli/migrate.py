@@ -25,10 +25,17 @@ VERDICTS = {
     "left": "Stays there",
     "refused": "Cannot run here as it is written",
 }
-WORDS = {"workspace": "file of a workspace", "job": "scheduled job", "model": "choice of a model", "sender": "person"}
+WORDS = {
+    "memory": "file of memory",
+    "workspace": "file of a workspace",
+    "job": "scheduled job",
+    "model": "choice of a model",
+    "sender": "person",
+}
 PLURALS = {
     "person": "people",
     "sender": "people who may write",
+    "memory": "files of memory",
     "workspace": "files of workspaces",
     "job": "scheduled jobs",
     "model": "choices of models",
@@ -42,7 +49,7 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 _plan_only = click.option("--plan", "plan_only", is_flag=True, help="Show the plan, and end.")
 _all = click.option("--all", "show_all", is_flag=True, help="List everything that was found.")
 _secrets = click.option("--secrets", is_flag=True, help="Bring passwords, keys and tokens along.")
-_agent = click.option("--agent", default="main", show_default=True, help="The agent that gets conversations.")
+_agent = click.option("--agent", default="main", show_default=True, help="The agent that gets it.")
 
 
 @click.group("migrate", cls=Group)
@@ -109,9 +116,9 @@ def openclaw(folder: str, home: Path, **given: Any) -> None:
 @home_option
 @json_option
 def claude(file: str, home: Path, **given: Any) -> None:
-    """Bring the conversations of Claude's data export over, archived.
+    """Bring Claude's data export over: conversations, archived, and what Claude remembers, with its projects.
 
-    FILE is the .zip that came by mail, or its conversations.json. What Claude remembers comes by homarus memory import.
+    FILE is the .zip that came by mail, or its conversations.json.
 
     Example:
       homarus migrate claude ~/Downloads/claude-export.zip
@@ -128,7 +135,7 @@ def claude(file: str, home: Path, **given: Any) -> None:
 @home_option
 @json_option
 def chatgpt(file: str, home: Path, **given: Any) -> None:
-    """Bring the conversations of ChatGPT's data export over, archived.
+    """Bring ChatGPT's data export over: conversations, archived, and what ChatGPT was to remember.
 
     FILE is the .zip that came by mail, or its conversations.json.
 

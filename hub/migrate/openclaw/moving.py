@@ -302,8 +302,7 @@ class _Moving:
             self._agents.add(id)
             here = f"workspace-{id}"
             if id in present or (id == "main" and not present):
-                given = str(present.get(id, {}).get("workspace") or ("workspace" if id == "main" else here))
-                here = "" if given.startswith(("/", "~")) else given.strip("/")
+                here = self._draft.workspace(id)
                 self.move.add(MoveItem("agent", id, Verdict.THERE))
             else:
                 self._draft.section("agents").item(_agent(id, entry))
