@@ -365,7 +365,7 @@ class Dashboard:
     def _load_security(self) -> Callable[[], SecurityPage]:
         from web.settings.security_page import SecurityPage
 
-        return lambda: SecurityPage(self._renderer, self._client)
+        return lambda: SecurityPage(self._renderer, self._client, lambda: self._hub.people)
 
     def _load_backup(self, settings: LazyPages[SettingsPage]) -> Callable[[], BackupPage]:
         from web.settings.backup_page import BackupPage

@@ -60,7 +60,7 @@ class AutomationPages(Struct, frozen=True):
 
 def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) -> AutomationPages:
     """Return the pages for a hub that is not in recovery mode."""
-    engine, suggestions, names = hub.automation, NameCatalog(hub), EntityNames(hub.states.get)
+    engine, suggestions, names = hub.automation, NameCatalog(hub), EntityNames(hub.states.get, renderer.local)
     scripts = ScriptEditor(
         hub.config, lambda item: engine.blueprints.expand(item, "script"), engine.reload, engine.parts.kinds
     )

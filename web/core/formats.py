@@ -25,4 +25,4 @@ def model_name(ref: str) -> str:
 def title_of(name: str) -> str:
     """Return the name of a tool, a skill or a key as words: `get_state` is `Get state`."""
     words = name.replace("-", " ").replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
+    return "GitHub" if words == "github" else words[:1].upper() + words[1:]

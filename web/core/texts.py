@@ -87,7 +87,7 @@ SKILL_STATES = {
 """Those that need a look first."""
 SKILL_NAMES = (
     "Artifacts",
-    "Github",
+    "GitHub",
     "Home maintenance",
     "Home troubleshooting",
     "Meal plan",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Schema, string
 from hub.core.surfaces import HttpCall
+from hub.security.people import People
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, wants_json
@@ -29,27 +31,62 @@ DONE = {
     "agents": phrase("Agents"),
     "approval": phrase("Approval"),
     "approval_resolved": phrase("Approval"),
+    "areas": phrase("Rooms"),
     "automation": phrase("Automation"),
     "backup": phrase("Backup"),
+    "blueprint": phrase("Blueprints"),
     "channels": phrase("Channels"),
     "command_received": phrase("Command in a chat"),
     "config": phrase("Configuration"),
     "config_changed": phrase("Configuration"),
+    "cron": phrase("Reminders"),
+    "dashboard": phrase("Link to sign in with"),
     "device": phrase("Devices"),
+    "entities": phrase("Devices"),
     "exec": phrase("Approval"),
     "home": phrase("The home was restored from a backup"),
     "integration": phrase("Integrations"),
+    "memory": phrase("Memory"),
+    "migrate": phrase("Moving in"),
     "models": phrase("Models"),
     "node": phrase("Devices"),
+    "outbox": phrase("Unsent"),
     "pairing": phrase("Who may write"),
     "pairing_decided": phrase("Who may write"),
+    "repairs": phrase("Repairs"),
     "secrets": phrase("Secrets"),
     "security": phrase("Security"),
+    "sessions": phrase("Conversations"),
     "signed_in": phrase("Sign-in"),
     "signed_out": phrase("Signed out"),
+    "skills": phrase("Skills"),
     "token": phrase("Tokens"),
+    "update": phrase("Update"),
 }
 """What an entry of the audit log is about, by the beginning of its name; others are shown by their name alone."""
+VERBS = {
+    "add": phrase("added"),
+    "approve": phrase("approved"),
+    "approved": phrase("approved"),
+    "code": phrase("with a code"),
+    "create": phrase("added"),
+    "delete": phrase("removed"),
+    "denied": phrase("denied"),
+    "deny": phrase("denied"),
+    "fix": phrase("mended"),
+    "link": "",
+    "password": phrase("with a password"),
+    "remove": phrase("removed"),
+    "revoke": phrase("removed"),
+    "run": phrase("run"),
+    "save": phrase("changed"),
+    "set": phrase("changed"),
+    "token": phrase("with a token"),
+    "update": phrase("changed"),
+}
+"""How an entry says what was done, by the end of its name, and how; others are shown as they are."""
+OPAQUE = re.compile(r"[0-9a-f-]{16,}|")
+"""What says nothing to people: ids."""
 
 
 class SecurityPage:
@@ -57,11 +94,13 @@ class SecurityPage:
 
     Args:
         client: Calls the methods of the audit.
+        people: Returns the people of this home.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, people: Callable[[], People]) -> None:
         self._renderer = renderer
         self._client = client
+        self._people = people
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /settings/security`; with `deep` the hub's ports are tried, too."""
@@ -117,12 +156,14 @@ class SecurityPage:
             for value in entry["about"].values()
             if value not in (None, "", [], True, False)
         ]
-        who = entry.get("name") or entry.get("person") or entry["who"]
+        subject, _, done = entry["what"].partition(".")
+        who = entry.get("name") or self._people().name_of(str(entry.get("person") or entry["who"]))
+        words = [VERBS.get(each, each) for each in (done.rpartition(".")[2], *about) if not OPAQUE.fullmatch(each)]
         at = dt.datetime.fromisoformat(entry["at"])
         return {
-            "title": DONE.get(entry["what"].partition(".")[0], entry["what"]),
+            "title": DONE.get(subject, entry["what"]),
             "what": entry["what"],
-            "sub": " · ".join([who, *filter(None, [entry.get("from")]), entry["what"], *about]),
+            "sub": [each for each in (who, *words, entry.get("from")) if each],
             "failed": entry["outcome"] != "ok",
             "when": self._renderer.when(int(at.timestamp() * 1000)),
         }

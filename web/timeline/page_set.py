@@ -35,7 +35,7 @@ def make_timeline_pages(hub: Hub, renderer: Renderer, client: MethodClient, puls
     def agent_name(id: str) -> str:
         return next((each.name for each in hub.agents.all() if each.id == id and each.name), id)
 
-    names = EntityNames(hub.states.get)
+    names = EntityNames(hub.states.get, renderer.local)
     view = HappeningView(renderer, names, agent_name)
     return TimelinePages(
         TimelinePage(renderer, client, view, pulse, people=lambda: hub.people, automation_name=automation_name),

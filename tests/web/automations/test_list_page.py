@@ -233,6 +233,7 @@ async def test_a_change_made_meanwhile_keeps_the_draft(
 
 async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/automations/lamp")
+    await page.get_by_text("Run it with variables").click()
     await page.locator("#run-variables").fill('{"who": "Anna"}')
     await page.get_by_role("button", name="Run it").click()
     await expect(page.locator("#automation-runs")).to_contain_text("Done")

@@ -33,7 +33,7 @@ def view(tmp_path: Path) -> TraceView:
         zone=lambda: ZoneInfo("Europe/Berlin"),
         wall_time=lambda: NOW + 5 * 3600,
     )
-    return TraceView(renderer, EntityNames(lambda entity_id: None))
+    return TraceView(renderer, EntityNames(lambda entity_id: None, renderer.local))
 
 
 def trace(**values: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ LAMP = {"platform": "state", "entity_id": "light.hall", "description": "state of
 def names() -> EntityNames:
     states = StateMachine(EventBus(TaskOwner("test"), lambda: 0.0), lambda: 0.0)
     states.set("light.hall", "on", {"friendly_name": "客厅灯"}, system_context())
-    return EntityNames(states.get)
+    return EntityNames(states.get, lambda ts_ms: dt.datetime.fromtimestamp(ts_ms / 1000, dt.UTC))
 
 
 @pytest.mark.parametrize(

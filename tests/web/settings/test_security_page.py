@@ -67,8 +67,8 @@ async def test_who_did_what_is_listed_and_tampering_is_said(tab: PlainBrowser, h
     await tab.press("Mend it: Strangers may use the tools of the profile coding")
 
     text = tab.text("#audit")
-    assert "security.fix" in text
-    assert "signed_in" in text
+    assert "mended" in text
+    assert "Sign-in" in text
     assert "none was changed" in text
     log = hub.home / ".storage" / "audit" / "0000000001.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"owner"', b'"other"', 1))
