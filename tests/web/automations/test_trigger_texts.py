@@ -47,3 +47,9 @@ def test_a_name_stands_for_an_id_between_chinese_words(names: EntityNames) -> No
     assert names.with_names("当light.hall打开") == "当客厅灯打开"
     assert names.with_names("mylight.hall_2 and light.hall.") == "mylight.hall_2 and 客厅灯."
     assert names.with_names(catalogue("zh-CN").gettext(trigger_text(LAMP | {"state": "on"}))) == "客厅灯 已打开"
+
+
+def test_a_time_is_said_by_the_clock_of_the_home(names: EntityNames) -> None:
+    said = names.with_names("Once, at 2026-12-05T11:00:07+01:00: turn on light.hall")
+
+    assert said == "Once, at 2026-12-05 10:00: turn on 客厅灯"
