@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hub.messaging.contract import Address, InboundMessage
 from hub.messaging.inbox.inbox import BEFORE_RESTORE
 from tests.backup.homes import PASSPHRASE
 from tests.hub_fixture import HubFixture
+from tests.servers.forked import run
 from tests.until import until
 
 NOBODY = "http://127.0.0.1:9/v1"
@@ -222,3 +224,36 @@ async def test_one_that_is_cut_off_by_the_end_of_the_hub_leaves_nothing(hub: Hub
 
     assert list((hub.home.path / "backups").iterdir()) == []
     assert not (hub.home.storage / "backup").exists()
+
+
+async def test_a_restore_takes_no_entry_of_the_audit_log_back_and_the_log_is_whole(tmp_path: Path) -> None:
+    hub = HubFixture(tmp_path / "home", NOBODY)
+    restarting = asyncio.Event()
+    await hub.start(on_restart=restarting.set)
+    try:
+        name = (await asked(hub, "backup.create", {"wait": True}))["run"]["name"]
+        await asked(hub, "token.create", {"name": "since", "scopes": ["operator.read"]})
+        await asked(hub, "backup.restore", {"source": name})
+        await asyncio.wait_for(restarting.wait(), WORK_LIMIT_S)
+    finally:
+        await hub.stop()
+    finish(hub.home)
+    offline = verify_offline(hub.home.path)
+
+    async with HubFixture(tmp_path / "home", NOBODY) as again:
+        entries = (await asked(again, "audit.list"))["entries"]
+        verified = await asked(again, "audit.verify")
+        tokens = (await asked(again, "token.list"))["tokens"]
+    after = verify_offline(hub.home.path)
+
+    done = [each["what"] for each in reversed(entries)]
+    assert done[:4] == ["backup.create", "token.create", "backup.restore", "home.restored"]
+    assert [each["name"] for each in tokens if each["name"] == "since"] == []
+    assert verified["ok"], verified
+    assert (offline.returncode, after.returncode) == (0, 0), (offline.stdout, after.stdout)
+    assert "The home was restored" in offline.stdout
+    assert "The home was restored" not in after.stdout
+
+
+def verify_offline(home: Path) -> subprocess.CompletedProcess[str]:
+    return run("hub", "audit", "verify", "--config", str(home))

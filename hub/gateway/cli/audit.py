@@ -49,7 +49,7 @@ def verify(home: Path, as_json: bool) -> None:
     Example:
       homarus audit verify
     """
-    from hub.storage.audit_log import FOLDER, HEAD, Head, verify as verify_log
+    from hub.storage.audit_log import FOLDER, HEAD, NO_HEAD, Head, verify as verify_log
     from hub.storage.homedir import Home
     from hub.storage.inspection import read_meta
 
@@ -57,21 +57,27 @@ def verify(home: Path, as_json: bool) -> None:
     try:
         # The last hash first: the log is never behind it, even while a hub writes.
         head = read_meta(files.hub_db, HEAD)
+        restored = head is None and read_meta(files.hub_db, "restored_ms") is not None
         found = verify_log(files.storage / FOLDER, None if head is None else Head.decode(head))
     except HubError as error:
         raise CommandFailed(error.message, Exit.FINDINGS) from error
+    problems = [each for each in found.problems if not (restored and each == NO_HEAD)]
     if as_json:
-        answer = {"ok": not found.problems, "entries": found.entries, "problems": found.problems}
+        answer = {"ok": not problems, "entries": found.entries, "problems": problems}
         print_json(answer | {"unfinished": found.unfinished})
-    elif found.problems:
+    elif problems:
         click.echo("The audit log is not as the hub wrote it:")
-        for each in found.problems:
+        for each in problems:
             click.echo(f"  {each}")
     else:
         click.echo(f"{found.entries} entries: none was changed, removed, added or moved.")
+        if restored:
+            click.echo(
+                "The home was restored: whether the end is cut off can be told again after the hub's next start."
+            )
         if found.unfinished:
             click.echo("The last line was left unfinished when the hub ended; that entry was never complete.")
-    if found.problems:
+    if problems:
         raise click.exceptions.Exit(Exit.FINDINGS)
 
 
