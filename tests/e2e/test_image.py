@@ -22,7 +22,7 @@ from tests.until import until
 CHECKOUT = Path(__file__).parents[2]
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PACKAGES = "python3,python3-venv,ca-certificates"
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 HOST = {"network_mode": "host", "read_only": True, "tmpfs": {"/tmp": ""}, "cap_drop": ["ALL"], "init": True}
 
 pytestmark = [
@@ -35,14 +35,18 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Any]:
     """A client of a server of Docker that has the image `homarus`."""
-    import docker
+    import docker.errors
 
     with docker_server(networked=True) as socket:
         client = docker.DockerClient(f"unix://{socket}", timeout=1200)
         make_base(client)
-        client.images.build(
-            path=str(CHECKOUT), tag="homarus", buildargs={"BASE": "base:local"}, network_mode="host", rm=True
-        )
+        try:
+            client.images.build(
+                path=str(CHECKOUT), tag="homarus", buildargs={"BASE": "base:local"}, network_mode="host", rm=True
+            )
+        except docker.errors.BuildError as error:
+            said = "".join(str(each.get("stream", "")) for each in error.build_log)
+            raise AssertionError(f"the image could not be built:\n{said[-4000:]}") from error
         yield client
         client.close()
 
@@ -58,6 +62,7 @@ def make_base(client: Any) -> None:
         with tarfile.open(archive, "w") as packed:
             packed.add(folder, ".")
         changes = [f"ENV {name}={CERTIFICATES}" for name in ("PIP_CERT", "SSL_CERT_FILE")]
+        changes += [f"ENV {name}=300" for name in ("PIP_DEFAULT_TIMEOUT", "UV_HTTP_TIMEOUT")]
         client.api.import_image_from_file(str(archive), "base", "local", changes=changes)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

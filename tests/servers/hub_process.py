@@ -28,6 +28,8 @@ class HubProcess:
         environment: Over the process's own, from which model keys are taken out.
     """
 
+    start_limit_s = START_LIMIT_S
+
     def __init__(self, home: Path, environment: dict[str, str] | None = None) -> None:
         self.home = home
         self.log = home.parent / f"{home.name}.log"
@@ -64,14 +66,14 @@ class HubProcess:
     def wait_ready(self) -> None:
         """Wait until `/readyz` answers 200."""
         begun = time.perf_counter()
-        while time.perf_counter() - begun < START_LIMIT_S:
+        while time.perf_counter() - begun < self.start_limit_s:
             assert self._process is not None
             if self._process.poll() is not None:
                 raise AssertionError(f"the hub ended with {self._process.returncode}:\n{self.log.read_text()[-4000:]}")
             if self._find_port() and self._ready():
                 return
             time.sleep(0.005)
-        raise AssertionError(f"the hub was not ready within {START_LIMIT_S} s:\n{self.log.read_text()[-4000:]}")
+        raise AssertionError(f"the hub was not ready within {self.start_limit_s} s:\n{self.log.read_text()[-4000:]}")
 
     def stop(self) -> int:
         """Ask it to stop and return its exit code."""
