@@ -1,4 +1,4 @@
-"""A project with releases as tags in a real remote, and a clone of it with an environment: small, or the real hub."""
+"""Releases of Homarus: tags in a real remote with a clone of it, or wheels in an index; small, or the real hub."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 
 from hub.update.record import WHOLE, version_folder
 
 REPOSITORY = Path(__file__).parents[2]
 PARTS = ("hub", "integrations", "node", "web", "blueprints", "config")
+IN_WHEEL = (*PARTS, "examples", "pyproject.toml", "README.md", "LICENSE")
 PYTHON = Path(sys.base_prefix, f"bin/python{sys.version_info.major}.{sys.version_info.minor}")
 # Like script/setup: makes .venv of the folder that it is in, here with the packages that the tests have.
 SETUP = f"""#!/bin/sh
@@ -96,6 +99,65 @@ class Project:
         git(self.checkout, "checkout", "--quiet", f"v{version}")
         subprocess.run([self.checkout / "script/setup"], check=True, capture_output=True)
         return self.checkout / ".venv"
+
+
+class PackageIndex:
+    """A folder in the place of a package index: wheels of Homarus, and empty ones of all that it needs.
+
+    Args:
+        folder: For the wheels, and for an environment.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._wheels = folder, folder / "wheels"
+        self._wheels.mkdir()
+        for name, version in {str(each.metadata["Name"]): each.version for each in distributions()}.items():
+            if name != "homarus":
+                self._stand_in(name, version)
+
+    def release(self, version: str, *, notes: str = "", files: dict[str, str] | None = None) -> None:
+        """Build a wheel of this tree and publish it; see `Project.release`."""
+        tree = self._folder / version
+        listed = git(REPOSITORY, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *IN_WHEEL)
+        for name in filter(None, listed.split("\0")):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, tree / name)
+        (tree / "CHANGELOG.md").write_text(f"# Changelog\n\n## {version} (2026-11-29)\n\n{notes or version}\n")
+        (tree / "hub/__init__.py").write_text(f'"""The hub."""\n\n__version__ = "{version}"\n')
+        for name, text in (files or {}).items():
+            (tree / name).write_text(text)
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(self._wheels)]
+        subprocess.run(build, cwd=tree, check=True, capture_output=True)
+
+    def environment(self, client: str) -> dict[str, str]:
+        """Return what a process needs to know to find the index with pip or uv alone."""
+        programs = self._folder / "programs"
+        programs.mkdir()
+        if client == "uv":
+            (programs / "uv").symlink_to(Path(sys.prefix) / "bin/uv")
+        told = {f"{name}_FIND_LINKS": str(self._wheels) for name in ("PIP", "UV")} | {"PIP_NO_INDEX": "1"}
+        cache = str(self._folder / "cache")
+        return told | {"UV_NO_INDEX": "1", "UV_CACHE_DIR": cache, "PATH": f"{programs}:/usr/bin:/bin"}
+
+    def install(self, client: str, environment: dict[str, str]) -> Path:
+        """Install the newest version into an environment of its own; return its Python."""
+        python = self._folder / "installed/bin/python"
+        subprocess.run([PYTHON, "-m", "venv", self._folder / "installed"], check=True, capture_output=True)
+        pip = [str(python), "-m", "pip", "install"]
+        install = pip if client == "pip" else ["uv", "pip", "install", "--python", str(python)]
+        subprocess.run([*install, "homarus"], env=os.environ | environment, check=True, capture_output=True)
+        return python
+
+    def _stand_in(self, name: str, version: str) -> None:
+        """Make a wheel without a file of the package; that of aiohttp leads to the packages that the tests have."""
+        plain = name.lower().replace("-", "_").replace(".", "_")
+        info = f"{plain}-{version}.dist-info"
+        with zipfile.ZipFile(self._wheels / f"{plain}-{version}-py3-none-any.whl", "w") as packed:
+            packed.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+            packed.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            if name == "aiohttp":
+                packed.writestr("packages.pth", f"{sysconfig.get_path('purelib')}\n")
+            packed.writestr(f"{info}/RECORD", "")
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Real hubs in a real clone that update and go back, with nothing between them but git, processes and files."""
+"""Real hubs in a real clone or a package that update and go back: with git or an index, processes and files alone."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from tests.lengths import LONG
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
-from tests.update.releases import REPOSITORY, Project, git
+from tests.update.releases import REPOSITORY, PackageIndex, Project, git
 
 LIMIT_S = 600.0
 KNOWN = len(HUB_MIGRATIONS)
+CONFIGURATION = "memory: {embeddings: {provider: none}}\n"
 KETTLE = 'self._base.repairs.raise_("kettle", "cold", "The kettle is cold")'
 MIGRATION = """
 HUB_MIGRATIONS = (*HUB_MIGRATIONS, lambda connection: connection.execute("CREATE TABLE oven(heat INTEGER)"))
@@ -61,19 +62,19 @@ def crashing() -> dict[str, str]:
 
 
 class Household(HubProcess):
-    """A home that runs from a clone; its port and its process stay the same over all updates.
+    """A home; its port and its process stay the same over all updates.
 
     Args:
-        folder: For the project, the clone and the home.
+        home: Its folder.
+        python: Of the environment that Homarus was installed into.
+        environment: Of its process.
     """
 
     start_limit_s = LIMIT_S  # a new clone is compiled first
 
-    def __init__(self, folder: Path, configuration: str = "memory: {embeddings: {provider: none}}\n") -> None:
-        super().__init__(make_home(folder / "home", configuration))
-        self.project = Project(folder, real=True)
-        self.project.release(__version__)
-        self.python = self.project.clone(__version__) / "bin/python"
+    def __init__(self, home: Path, python: Path, environment: dict[str, str] | None = None) -> None:
+        super().__init__(home, environment)
+        self.python = python
 
     def _run(self, *arguments: str, output: object) -> subprocess.Popen[bytes]:
         argv = [self.python, "-P", "-m", "hub", *arguments]
@@ -132,14 +133,28 @@ class Household(HubProcess):
             return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+class Cloned(Household):
+    """A home that runs from a clone.
+
+    Args:
+        folder: For the project, the clone and the home.
+    """
+
+    def __init__(self, folder: Path, configuration: str = CONFIGURATION) -> None:
+        self.project = Project(folder, real=True)
+        self.project.release(__version__)
+        python = self.project.clone(__version__) / "bin/python"
+        super().__init__(make_home(folder / "home", configuration), python)
+
+
 @pytest.fixture
-def household(tmp_path: Path) -> Iterator[Household]:
-    with Household(tmp_path) as household:
+def household(tmp_path: Path) -> Iterator[Cloned]:
+    with Cloned(tmp_path) as household:
         yield household
 
 
 async def test_a_good_version_stays_and_one_that_does_not_start_is_taken_back_with_its_schema(
-    household: Household,
+    household: Cloned,
 ) -> None:
     household.project.release("99.1", files=watching_for(0.5))
     good = await household.update()
@@ -155,7 +170,7 @@ async def test_a_good_version_stays_and_one_that_does_not_start_is_taken_back_wi
     assert (household.stop(), household.start() and household.processes(), household.version()) == (0, 1, "99.1")
 
 
-async def test_a_version_with_a_new_problem_goes_back_by_itself(household: Household) -> None:
+async def test_a_version_with_a_new_problem_goes_back_by_itself(household: Cloned) -> None:
     household.project.release("99.1", files=watching_for(0.5, more=KETTLE))
 
     record = await household.update()
@@ -164,7 +179,7 @@ async def test_a_version_with_a_new_problem_goes_back_by_itself(household: House
     assert (household.version(), household.processes()) == (__version__, 1)
 
 
-async def test_one_that_is_killed_on_trial_is_tried_once_more_and_then_taken_back(household: Household) -> None:
+async def test_one_that_is_killed_on_trial_is_tried_once_more_and_then_taken_back(household: Cloned) -> None:
     household.project.release("99.1", files=watching_for(600.0))
     first = household.running()
     assert first
@@ -179,7 +194,7 @@ async def test_one_that_is_killed_on_trial_is_tried_once_more_and_then_taken_bac
     assert (household.version(), household.processes()) == (__version__, 1)
 
 
-async def test_after_a_power_cut_the_trial_goes_on(household: Household) -> None:
+async def test_after_a_power_cut_the_trial_goes_on(household: Cloned) -> None:
     household.project.release("99.1", files=watching_for(600.0))
     first = household.running()
     assert first
@@ -199,9 +214,9 @@ async def test_after_a_power_cut_the_trial_goes_on(household: Household) -> None
 async def test_a_program_that_a_run_has_started_is_not_cut_off(tmp_path: Path, openai_server: OpenAIServer) -> None:
     begun, go, ended = (tmp_path / name for name in ("begun", "go", "ended"))
     command = f"touch {begun}; while [ ! -e {go} ]; do sleep 0.1; done; touch {ended}"
-    openai_server.queue([{"tool_call": {"name": "exec", "arguments": {"command": command}}}], "Done.")
+    openai_server.queue([{"tool_call": {"name": "exec", "arguments": {"command": command, "timeout_s": 600}}}], "Done.")
     configuration = MODELS.format(base_url=openai_server.base_url) + "exec: {mode: full}\n"
-    with Household(tmp_path, configuration) as household:
+    with Cloned(tmp_path, configuration) as household:
         household.project.release("99.1", files=watching_for(0.5))
         household.rpc("chat.send", {"sessionKey": "main", "message": "wait for it", "idempotencyKey": "one"})
         await until(begun.exists, LIMIT_S)
@@ -216,7 +231,7 @@ async def test_a_program_that_a_run_has_started_is_not_cut_off(tmp_path: Path, o
         assert (record.version, household.version()) == ("99.1", "99.1")
 
 
-def test_what_cannot_be_updated_says_so_and_changes_nothing(household: Household) -> None:
+def test_what_cannot_be_updated_says_so_and_changes_nothing(household: Cloned) -> None:
     household.project.release("99.1")
     (household.project.checkout / "CHANGELOG.md").write_text("mine")
     dirty = household.cli("update", "--yes")
@@ -229,3 +244,25 @@ def test_what_cannot_be_updated_says_so_and_changes_nothing(household: Household
     assert "0.0.1 is older than" in older.stderr
     assert 0 not in (dirty.returncode, unknown.returncode, older.returncode)
     assert (household.record, household.version()) == (None, __version__)
+
+
+@pytest.mark.parametrize("client", ["pip", "uv"])
+async def test_a_package_updates_from_the_index_of_its_client(tmp_path: Path, client: str) -> None:
+    index = PackageIndex(tmp_path)
+    index.release(__version__)
+    environment = index.environment(client)
+    python = index.install(client, environment)
+    with Household(make_home(tmp_path / "home", CONFIGURATION), python, environment) as household:
+        none = household.rpc("update.check")
+        index.release("99.1", notes="**The oven** is warm.", files=watching_for(0.5))
+        there = household.rpc("update.check")
+        with pytest.raises(AssertionError, match=r"There is no version 99\.5"):
+            household.rpc("update.check", {"version": "99.5"})
+        record = await household.update()
+
+        assert none["release"] is None
+        assert (there["release"]["version"], there["release"]["notes"]) == (
+            "99.1",
+            "## 99.1 (2026-11-29)\n\n**The oven** is warm.",
+        )
+        assert (record.state, household.version(), household.processes()) == (UpdateState.KEPT, "99.1", 2)
