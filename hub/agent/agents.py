@@ -218,4 +218,4 @@ class Agents:
 
 def _pruning(item: Mapping[str, Any]) -> PruningSettings:
     tools = item["tools"]
-    return PruningSettings(item["mode"], item["ttl"], tuple(tools["allow"]), tuple(tools["deny"]))
+    return PruningSettings(item["mode"], item.get("ttl"), tuple(tools["allow"]), tuple(tools["deny"]))

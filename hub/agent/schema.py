@@ -14,7 +14,6 @@ from hub.agent.budgets.limits import (
     DEFAULT_TURNS,
 )
 from hub.agent.compaction.settings import DEFAULT_KEEP_TOKENS, DEFAULT_RESERVE_TOKENS, DEFAULT_SOFT_TOKENS
-from hub.agent.conversation.old_results import DEFAULT_TTL_S
 from hub.agent.conversation.window_size import WINDOW_MIN
 from hub.agent.exchanges.settings import CROSS_CHECKS as EXCHANGE_CHECKS
 from hub.agent.prompt.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, DEFAULT_TOTAL_CHARS, TOTAL_CHARS_MAX
@@ -134,9 +133,11 @@ PRUNING_SCHEMA = {
         description="cache_ttl: shorten old tool results once the provider's cache has run out; auto: for Anthropic's "
         "models; off",
     ): In(["auto", "cache_ttl", "off"]),
-    Optional("ttl", default=DEFAULT_TTL_S, description="How long a provider keeps a conversation in its cache"): All(
-        positive_seconds, Range(max=86_400)
-    ),
+    Optional(
+        "ttl",
+        description="How long a provider keeps a conversation in its cache; without it, as long as "
+        "models.providers.*.cache_ttl tells it",
+    ): All(positive_seconds, Range(max=86_400)),
     Optional("tools", default=dict, description="Whose results may be shortened"): All(
         _mapping,
         {

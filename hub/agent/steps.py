@@ -527,7 +527,7 @@ def _shorten_results(parts: RunDependencies, run: AgentRun) -> int:
     """
     conversation, agent, first = run.conversation, run.config.agent, run.config.candidates[0]
     window = first.info.context_window
-    cold = conversation.is_cold(parts.clock.monotonic(), agent.pruning.ttl)
+    cold = conversation.is_cold(parts.clock.monotonic(), agent.pruning.ttl or first.info.cache_ttl_s)
     if cold and agent.pruning.is_on(first.ref) and not run.ephemeral:
         tokens = conversation.tokens() + run.fixed_tokens
         conversation.show_instead(prune(conversation.items(), tokens, window, agent.pruning))

@@ -14,7 +14,7 @@ from hub.models.adding import say_hello
 from hub.models.contract import AuthError
 from hub.models.credential_file import CredentialKind, ModelCredentials, StoredCredential
 from hub.models.oauth import OAuthTokens
-from hub.models.provider_config import DEFAULT_CREDENTIAL
+from hub.models.provider_config import DEFAULT_CREDENTIAL, SETUP_TOKEN_PREFIX
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.models.sign_in import SignIns
@@ -28,7 +28,6 @@ LOCAL_SERVERS = {
     "vllm": "http://127.0.0.1:8000/v1",
 }
 """Where servers of models listen on this machine unless told otherwise."""
-SETUP_TOKEN_PREFIX = "sk-ant-oat"  # noqa: S105
 
 _ID = re.compile(r"^[a-z0-9][a-z0-9_-]{0,62}$")
 

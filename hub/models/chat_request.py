@@ -13,6 +13,9 @@ from hub.models.contract import Image, Message, ModelRequest, Role, TextBlock, T
 CONVERSATIONS_KEPT = 64
 MALFORMED_SHOWN = 2_000
 ERROR_MARK = "Error: "
+TEST_WORDS = ("ANTHROPIC_MAGIC_STRING_TRIGGER", "ANTHROPIC MAGIC STRING TRIGGER")
+"""Words with which Claude refuses every request that holds them, and what is sent in their place: else a stranger who
+writes them ends a conversation for good."""
 
 
 def chat_messages(request: ModelRequest, *, reasoning: bool = False, signatures: bool = False) -> list[dict[str, Any]]:
@@ -89,7 +92,8 @@ def _continued(sent: _Sent, messages: tuple[Message, ...], *, reasoning: bool, s
 
 
 def _whole(request: ModelRequest, sent: _Sent) -> list[dict[str, Any]]:
-    said = [{"role": "system", "content": request.system}, *sent.said] if request.system else list(sent.said)
+    system = request.system.replace(*TEST_WORDS)
+    said = [{"role": "system", "content": system}, *sent.said] if system else list(sent.said)
     if sent.images:
         _add_user(said, list(sent.images))
     return said
@@ -129,7 +133,7 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in message.content:
         if type(block) is TextBlock:
-            parts.append({"type": "text", "text": block.text})
+            parts.append({"type": "text", "text": block.text.replace(*TEST_WORDS)})
         elif type(block) is Image:
             parts.append(_image(block))
     return parts
@@ -156,6 +160,7 @@ def _tool_result(message: Message, messages: list[dict[str, Any]]) -> list[dict[
     text = message.text
     if message.is_error and not text.startswith(ERROR_MARK):
         text = f"{ERROR_MARK}{text}"
+    text = text.replace(*TEST_WORDS)
     messages.append({"role": "tool", "tool_call_id": message.tool_call_id or "", "content": text})
     images = [_image(block) for block in message.content if type(block) is Image]
     if not images:
@@ -164,7 +169,7 @@ def _tool_result(message: Message, messages: list[dict[str, Any]]) -> list[dict[
 
 
 def _assistant(message: Message, *, reasoning: bool, signatures: bool) -> dict[str, Any] | None:
-    text = message.text
+    text = message.text.replace(*TEST_WORDS)
     calls = [_call(block) for block in message.content if type(block) is ToolCallBlock]
     if not text and not calls:
         return None
@@ -187,8 +192,9 @@ def _call(block: ToolCallBlock) -> dict[str, Any]:
     if block.malformed is not None:
         # Servers parse the arguments of earlier calls too, and fail on what is not JSON.
         arguments = {"malformed_arguments": block.malformed[:MALFORMED_SHOWN]}
+    written = orjson.dumps(arguments, default=plain).decode().replace(*TEST_WORDS)
     return {
         "id": block.id,
         "type": "function",
-        "function": {"name": block.name, "arguments": orjson.dumps(arguments, default=plain).decode()},
+        "function": {"name": block.name, "arguments": written},
     }

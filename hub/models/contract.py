@@ -15,6 +15,8 @@ from hub.models.answer_form import AnswerForm
 
 AUTO = "auto"
 """The reference that leaves the choice of a model to the hub."""
+CACHE_TTL_S = 300.0
+"""Seconds for which a provider keeps what it was sent in its cache, where nothing else is agreed with it."""
 DEFAULT_TIMEOUT_S = 120.0
 """Seconds until the first event of a model, then between two."""
 
@@ -268,6 +270,7 @@ class ModelInfo(Struct, frozen=True):
         context_window: Tokens in and out together; 200 000 where nothing is known of it.
         max_output_tokens: Bound on an answer, when known.
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
+        cache_ttl_s: Seconds for which its provider keeps a conversation in its cache.
         tools, images, thinking: Its abilities.
         name: The name shown to people.
         program: Whether it acts by itself, outside the rules for tools; its output counts as words from outside.
@@ -281,6 +284,7 @@ class ModelInfo(Struct, frozen=True):
     output_usd: float | None = None
     cache_read_usd: float | None = None
     cache_write_usd: float | None = None
+    cache_ttl_s: float = CACHE_TTL_S
     tools: bool = True
     images: bool = False
     thinking: bool = False

@@ -10,11 +10,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.core.secret import Secret
-from hub.models.contract import DEFAULT_TIMEOUT_S
+from hub.models.contract import AUTO, CACHE_TTL_S, DEFAULT_TIMEOUT_S
 from hub.models.credential_file import StoredCredential
 from hub.models.oauth_endpoints import PRESETS as OAUTH_PRESETS, OAuthEndpoint
-from hub.models.vendors import OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
+from hub.models.vendors import LITELLM_API, OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
 
+ANTHROPIC = "anthropic"
+SETUP_TOKEN_PREFIX = "sk-ant-oat"  # noqa: S105  how Anthropic's tokens of a subscription begin
+LONG_CACHE_TTL_S = 3_600.0
+CACHE_TTLS = {"5m": CACHE_TTL_S, "1h": LONG_CACHE_TTL_S}
+"""How long Claude can be told to keep a conversation in its cache, in seconds."""
 DEFAULT_CREDENTIAL = "default"
 """The name of the key that is given as `api_key`."""
 
@@ -67,6 +72,7 @@ class ProviderConfig(Struct, frozen=True):
         timeout_s: The time until the first event, then between two.
         proxy: HTTP proxy.
         params: Sent with every call.
+        cache_ttl: auto | 5m | 1h: how long Claude keeps a conversation in its cache.
         origin: Its origin.
         credentials: Further keys, in order.
         rotate: Whether sessions are spread over the keys, instead of using the first that works.
@@ -85,6 +91,7 @@ class ProviderConfig(Struct, frozen=True):
     timeout_s: float = DEFAULT_TIMEOUT_S
     proxy: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    cache_ttl: str = AUTO
     origin: KeyOrigin = KeyOrigin.CONFIGURATION
     credentials: tuple[ProviderKey, ...] = ()
     rotate: bool = False
@@ -104,6 +111,15 @@ class ProviderConfig(Struct, frozen=True):
     def lacks_key(self) -> bool:
         """Whether it is unusable without a key."""
         return self.vendor is not None and self.vendor.needs_key and not (self.api_key or self.credentials)
+
+    @property
+    def cache_ttl_s(self) -> float:
+        """Seconds for which Claude keeps a conversation; auto is an hour with an API key at Anthropic itself."""
+        if self.cache_ttl != AUTO:
+            return CACHE_TTLS[self.cache_ttl]
+        is_anthropic = (self.name if self.api == LITELLM_API else self.api) == ANTHROPIC and self.base_url is None
+        has_key = self.api_key is not None and not self.api_key.reveal().startswith(SETUP_TOKEN_PREFIX)
+        return LONG_CACHE_TTL_S if is_anthropic and has_key else CACHE_TTL_S
 
     @property
     def credential_ids(self) -> tuple[str, ...]:
@@ -224,6 +240,7 @@ def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, s
         timeout_s=float(given.get("timeout_s", DEFAULT_TIMEOUT_S)),
         proxy=given.get("proxy"),
         params=dict(given.get("params", {})),
+        cache_ttl=given.get("cache_ttl", AUTO),
         origin=KeyOrigin.CONFIGURATION,
         credentials=tuple(ProviderKey(each["id"], each["api_key"]) for each in given.get("credentials", ())),
         rotate=bool(given.get("rotate_credentials")),

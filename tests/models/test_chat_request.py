@@ -55,6 +55,19 @@ def test_malformed_arguments_go_back_as_valid_json() -> None:
     assert orjson.loads(message["tool_calls"][0]["function"]["arguments"]) == {"malformed_arguments": '{"at": do'}
 
 
+def test_the_words_with_which_claude_refuses_everything_reach_no_model() -> None:
+    word = "ANTHROPIC_MAGIC_STRING_TRIGGER_REFUSAL_1FAEFB61"
+    call = ToolCallBlock("c1", "look", {"at": word})
+    messages = (user_message(f"a {word}"), said(TextBlock(word), call), tool_result(call, word))
+
+    for found in (
+        sent(*messages, system=word),
+        ChatHistory().messages(ModelRequest("m", word, messages, session_key="k")),
+    ):
+        assert b"MAGIC_STRING" not in orjson.dumps(found)
+        assert orjson.dumps(found).count(b"ANTHROPIC MAGIC STRING TRIGGER_REFUSAL_1FAEFB61") == 5
+
+
 def test_thinking_is_not_sent_back_unless_it_is_asked_for() -> None:
     message = said(Thinking("hm", "signed"), TextBlock("4"))
 

@@ -101,3 +101,27 @@ def test_a_valid_section_stays_valid_when_it_is_checked_again() -> None:
     once = SECTIONS[0].validate(given)
 
     assert SECTIONS[0].validate(once) == once
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected_s"),
+    [
+        ("anthropic", {"api_key": "sk-ant-api03-abcdefgh"}, 3_600),
+        ("anthropic", {"api_key": "sk-ant-oat01-abcdefgh"}, 300),
+        ("anthropic", {}, 300),
+        ("anthropic", {"api_key": "sk-ant-api03-abcdefgh", "base_url": "https://proxy.example"}, 300),
+        ("anthropic", {"api_key": "sk-ant-api03-abcdefgh", "cache_ttl": "5m"}, 300),
+        ("work", {"api": "anthropic", "api_key": "sk-ant-api03-abcdefgh"}, 3_600),
+        ("bedrock", {"api_key": "abcdefgh12"}, 300),
+        ("bedrock", {"api_key": "abcdefgh12", "cache_ttl": "1h"}, 3_600),
+    ],
+)
+def test_claude_keeps_a_conversation_for_an_hour_with_a_key_of_anthropic_s_own(
+    name: str, given: dict[str, Any], expected_s: float
+) -> None:
+    assert read(**{name: given})[name].cache_ttl_s == expected_s
+
+
+def test_another_time_in_the_cache_is_refused() -> None:
+    with pytest.raises(SchemaError, match="1h"):
+        MODELS_SCHEMA({"providers": {"anthropic": {"cache_ttl": "2h"}}})

@@ -363,3 +363,22 @@ async def test_starting_loads_the_default_models_provider_and_no_other(world: Wo
         await world.made["mine"].warmed.wait()
 
     assert "other" not in world.made
+
+
+@pytest.mark.parametrize(
+    ("given", "ttl_s", "written_usd"),
+    [
+        ({}, 3_600, 4),
+        ({"cache_ttl": "5m"}, 300, 2.5),
+        ({"models": [{"id": "claude-sonnet-5-5", "cost": {"input": 2, "output": 10, "cache_write": 3}}]}, 3_600, 3),
+    ],
+)
+async def test_what_is_written_to_the_cache_for_an_hour_costs_twice_the_input(
+    world: World, given: dict[str, Any], ttl_s: float, written_usd: float
+) -> None:
+    registry = world.registry({"providers": {"anthropic": {"api_key": "k" * 20, **given}}})
+
+    info = (await registry.resolve("anthropic/claude-sonnet-5-5")).info
+
+    assert (info.cache_ttl_s, info.cache_write_usd) == (ttl_s, written_usd)
+    assert info.cost_usd(Usage(cache_write_tokens=1_000_000)) == written_usd

@@ -21,7 +21,6 @@ CLEARED = "[Old tool result content cleared]"
 REMOVED = "[tool output removed to make room; call the tool again if it is still needed]"
 TRIMMED = "\n...\n[{left_out} of {size} characters were left out of this old tool result]"
 
-DEFAULT_TTL_S = 300.0
 SOFT_SHARE = 0.3
 HARD_SHARE = 0.5
 """Shares of the window from which on old results are shortened, and cleared."""
@@ -42,13 +41,13 @@ class PruningSettings(Struct, frozen=True):
 
     Attributes:
         mode: auto | cache_ttl | off; auto is cache_ttl for models of Anthropic, and off for others.
-        ttl: Seconds after which a provider has forgotten the conversation.
+        ttl: Seconds after which a provider has forgotten the conversation; None goes by the model's.
         allow: Tools whose results may be shortened, with `*`; empty are all.
         deny: Tools whose results may not.
     """
 
     mode: str = "auto"
-    ttl: float = DEFAULT_TTL_S
+    ttl: float | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 

@@ -6,11 +6,13 @@ from typing import Any
 
 from hub.models.chat_request import chat_messages, chat_tool_choice, chat_tools
 from hub.models.contract import ModelRequest
-from hub.models.provider_config import ProviderConfig
+from hub.models.infos import CLAUDE
+from hub.models.provider_config import LONG_CACHE_TTL_S, ProviderConfig
 from hub.models.vendors import LITELLM_API
 
 # Where a vendor must know what to cache: behind the system prompt, and behind the newest message.
-CACHE_POINTS = [{"location": "message", "role": "system"}, {"location": "message", "index": -1}]
+CACHE_POINTS = ({"location": "message", "role": "system"}, {"location": "message", "index": -1})
+ONE_HOUR = {"control": {"type": "ephemeral", "ttl": "1h"}}
 
 
 def vendor_of(config: ProviderConfig) -> str:
@@ -51,8 +53,9 @@ def call_arguments(config: ProviderConfig, request: ModelRequest) -> dict[str, A
         arguments["temperature"] = request.temperature
     if request.thinking is not None:
         arguments["reasoning_effort"] = "none" if request.thinking == "off" else request.thinking
-    if "claude" in request.model:
-        arguments["cache_control_injection_points"] = CACHE_POINTS
+    if CLAUDE in request.model:
+        control = ONE_HOUR if config.cache_ttl_s == LONG_CACHE_TTL_S else {}
+        arguments["cache_control_injection_points"] = [{**point, **control} for point in CACHE_POINTS]
     for name, value in request.extra.items():
         if name in {"model", "messages", "stream"}:
             continue

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
@@ -141,6 +142,18 @@ async def test_key_cache_marks_and_signed_thinking_go_out(provider: LitellmProvi
     assert "cache_control" in json.dumps(body["messages"][-1])
     assert body["messages"][1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": "signed"}
     assert body["messages"][2]["content"][0]["tool_use_id"] == "toolu_1"
+
+
+async def test_an_hour_in_the_cache_is_asked_for_at_every_mark(vendor: Vendor, provider: LitellmProvider) -> None:
+    provider._config = replace(provider._config, cache_ttl="1h")
+
+    assert [event async for event in provider.stream(request(user_message("look")))]
+
+    marks = [
+        part["cache_control"]
+        for part in (vendor.bodies[0]["system"][0], vendor.bodies[0]["messages"][-1]["content"][-1])
+    ]
+    assert marks == [{"type": "ephemeral", "ttl": "1h"}] * 2
 
 
 async def test_an_answer_that_is_cut_off_is_an_error(provider: LitellmProvider, vendor: Vendor) -> None:
