@@ -69,7 +69,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
     transcript = await parts.sessions.open_transcript(session)
     # What a crash cut off goes on in the conversation that has heard it.
     if request.kind == "message" and transcript.get(user_entry_id(request.run_id)) is None:
-        before, session = session, await parts.sessions.hear(request.session_key, request.channel)
+        before, session = session, await parts.sessions.hear(request.session_key, request.origin)
         run.session = session
         if session.session_id != before.session_id:
             transcript = await parts.sessions.open_transcript(session)

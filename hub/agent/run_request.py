@@ -17,6 +17,7 @@ from hub.models.answer_form import AnswerForm
 from hub.models.contract import Message, ToolCallBlock, ToolSpec, Usage
 from hub.models.thinking import LEVELS
 from hub.sessions.entry import TranscriptEntry
+from hub.sessions.session import SessionOrigin
 
 Kind = Literal["message", "request"]
 
@@ -178,6 +179,7 @@ class RunRequest(Struct, frozen=True):
         timeout_s: Instead of the agent's limit, when it is shorter.
         sender_name: For the envelope; never authorises.
         channel: For the envelope.
+        origin: Where a person's message came from, for lists of sessions.
         by_hub: Whether the words are the hub's own, so that none of a person's are kept of them.
         on_final: Called in the transaction that ends the run, in the database's thread.
         quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
@@ -207,6 +209,7 @@ class RunRequest(Struct, frozen=True):
     timeout_s: float | None = None
     sender_name: str | None = None
     channel: str | None = None
+    origin: SessionOrigin | None = None
     by_hub: bool = False
     on_final: OnFinal | None = None
     quoted: bool = False

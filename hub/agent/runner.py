@@ -389,7 +389,11 @@ class AgentRunner:
         if run.session is None or parts.sessions.get(request.session_key) is None:
             return
         parts.sessions.add_usage(
-            request.session_key, result.usage, turns=len(run.calls), context_tokens=run.context_tokens or None
+            request.session_key,
+            result.usage,
+            turns=len(run.calls),
+            context_tokens=run.context_tokens or None,
+            aborted=result.status is RunStatus.ABORTED,
         )
         if run.session.tainted is not run.heard_outside:
             noting = self._note_taint(request.session_key, run.heard_outside)

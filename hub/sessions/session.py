@@ -6,17 +6,37 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
-from msgspec import Struct, field
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import fields
 
 from hub.core.errors import InvalidRequest
 from hub.core.sql import SqlConnection
 from hub.models.contract import Usage
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 
 TEXT_LIMIT = 500
 """Characters of a title or a setting."""
 SETTINGS = ("model", "thinking", "verbose", "reasoning", "footer", "queue", "send", "activation")
 """What people choose for a conversation; it outlives a reset."""
+
+
+class SessionOrigin(Struct, frozen=True, omit_defaults=True):
+    """Where the last message of a session came from, as its channel tells it; names are others' words, for people only.
+
+    Attributes:
+        channel, account, peer, thread, space: The conversation there (`hub.messaging.inbound.Address`).
+        sender: Typed identity of who wrote.
+        sender_name, group_name: Their names.
+    """
+
+    channel: str
+    account: str | None = None
+    peer: str | None = None
+    thread: str | None = None
+    space: str | None = None
+    sender: str | None = None
+    sender_name: str | None = None
+    group_name: str | None = None
 
 
 class Session(Struct, frozen=True):
@@ -47,7 +67,8 @@ class Session(Struct, frozen=True):
         pinned: Whether it comes first in lists.
         unread: Whether it has an answer in the dashboard that nobody has seen.
         snoozed_ms: Milliseconds since the epoch until which it is left out of lists, unless something happens in it.
-        channel: The channel of its last message; None when the hub spoke first.
+        origin: Where its last message came from; None when the hub spoke first.
+        aborted: Whether its last run was stopped.
         copy_of: The key of the session that it was copied from.
     """
 
@@ -75,8 +96,21 @@ class Session(Struct, frozen=True):
     pinned: bool = False
     unread: bool = False
     snoozed_ms: int = 0
-    channel: str | None = None
+    origin: SessionOrigin | None = None
+    aborted: bool = False
     copy_of: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """Its title, else the name of its group, or of the person it is with, as their platform tells it."""
+        if self.title or self.origin is None:
+            return self.title
+        key = SessionKey.parse(self.key)
+        if key.kind not in ROOMS and (key.kind is not SessionKind.DIRECT or key.channel is None):
+            return None
+        told = self.origin.group_name if key.kind in ROOMS else self.origin.sender_name
+        plain = " ".join("".join(char if char.isprintable() else " " for char in told or "").split())
+        return " · ".join(filter(None, (plain, key.thread))) if plain else None
 
     def as_dict(self) -> dict[str, Any]:
         """The session as plain data."""
@@ -101,7 +135,8 @@ class Session(Struct, frozen=True):
             "pinned": self.pinned,
             "unread": self.unread,
             "snoozed_ms": self.snoozed_ms,
-            "channel": self.channel,
+            "origin": to_builtins(self.origin),
+            "aborted": self.aborted,
             "copy_of": self.copy_of,
         }
 
@@ -113,7 +148,10 @@ class Session(Struct, frozen=True):
             ValueError, KeyError, TypeError: It is not a session.
         """
         key, session_id, agent_id, created_ms, updated_ms = row
-        known = {name: data[name] for name in _DATA if name in data and name != "usage"}
+        known = {name: data[name] for name in _DATA if name in data and name not in ("usage", "origin")}
+        # Rows of older versions know the channel alone.
+        told = data.get("origin") or ({"channel": data["channel"]} if data.get("channel") else None)
+        known["origin"] = convert(told, SessionOrigin) if told else None
         return cls(key, session_id, agent_id, created_ms, updated_ms, usage=_usage(data.get("usage") or {}), **known)
 
 

@@ -22,7 +22,7 @@ from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import SessionKey, is_incognito
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
-from hub.sessions.session import PLACES, Session, check_patch, delete_row, select_rows, upsert_rows
+from hub.sessions.session import PLACES, Session, SessionOrigin, check_patch, delete_row, select_rows, upsert_rows
 from hub.sessions.transcript import Redact, Transcript
 from hub.sessions.transcript_file import TranscriptReading, move_to_deleted, transcripts_of
 from hub.storage.database import Database
@@ -195,12 +195,12 @@ class SessionStore:
         if session := self._sessions.get(key):
             self._write_behind(replace(session, updated_ms=self._now_ms()), "touched")
 
-    async def hear(self, key: str, channel: str | None = None) -> Session:
+    async def hear(self, key: str, origin: SessionOrigin | None = None) -> Session:
         """Note a message in a session; a stale session is reset first.
 
         Args:
             key: The session.
-            channel: The channel that the message came by.
+            origin: Where the message came from.
 
         Raises:
             NotFound: There is no such session.
@@ -208,12 +208,20 @@ class SessionStore:
         session, now = self._known(key), self._now_ms()
         # Rows of older versions do not know when a message came.
         last = max(session.heard_ms or session.updated_ms, session.created_ms)
-        if self._reset_rules.of(key, channel).is_stale(last, now, self._reset_rules.zone):
+        if self._reset_rules.of(key, origin and origin.channel).is_stale(last, now, self._reset_rules.zone):
             session = await self.reset(key)
-        self._write_behind(replace(session, heard_ms=now, channel=channel, unread=False), "touched")
+        self._write_behind(replace(session, heard_ms=now, origin=origin, unread=False), "touched")
         return self._sessions[key]
 
-    def add_usage(self, key: str, usage: Usage, *, turns: int = 1, context_tokens: int | None = None) -> None:
+    def add_usage(
+        self,
+        key: str,
+        usage: Usage,
+        *,
+        turns: int = 1,
+        context_tokens: int | None = None,
+        aborted: bool | None = None,
+    ) -> None:
         """Add the cost of model calls to a session's totals; written with a delay.
 
         Args:
@@ -221,6 +229,7 @@ class SessionStore:
             usage: The usage.
             turns: How many model calls that was.
             context_tokens: Tokens of the last request, when known.
+            aborted: Whether the run that ended with it was stopped.
         """
         session = self._sessions.get(key)
         if session is None:
@@ -230,6 +239,7 @@ class SessionStore:
             usage=session.usage + usage,
             turns=session.turns + turns,
             context_tokens=session.context_tokens if context_tokens is None else context_tokens,
+            aborted=session.aborted if aborted is None else aborted,
             updated_ms=self._now_ms(),
         )
         self._write_behind(fresh, "usage")
@@ -256,6 +266,7 @@ class SessionStore:
             usage=Usage(),
             context_tokens=0,
             turns=0,
+            aborted=False,
         )
         if self._before_reset is not None and not is_incognito(key):
             self._before_reset(session)

@@ -235,7 +235,7 @@ class Timeline:
         if not word:
             return {}
         word = word.encode().lower().decode()  # as SQLite does it: the letters of ASCII only
-        titled = [each.key for each in self.sessions.list() if word in (each.title or "").encode().lower().decode()]
+        titled = [each.key for each in self.sessions.list() if word in (each.name or "").encode().lower().decode()]
         found, nothing = narrowing.Found(set(), set(), {}), None
         try:
             await self.db.read(lambda connection: narrowing.in_hub(connection, word, titled, found))
@@ -313,7 +313,7 @@ class Timeline:
 
     def _title(self, key: str) -> str | None:
         session = self.sessions.get(key)
-        return session.title if session is not None else None
+        return session.name if session is not None else None
 
 
 def may_see(row: Happening, authority: Authority, people: People) -> bool:

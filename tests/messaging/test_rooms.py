@@ -64,6 +64,21 @@ async def test_the_agent_of_a_group_answers_it(made: Open) -> None:
     await post.close()
 
 
+async def test_a_group_is_listed_under_its_name(made: Open) -> None:
+    post = made()
+    await post.open()
+
+    receipt = await post.said("hello", group="family", mentioned=True, group_name="The\tMillers")
+    await post.until(lambda: len(post.pigeons.sent) == 1)
+
+    session = post.sessions.get(receipt.session_key)
+    assert session is not None
+    assert (session.title, session.name) == (None, "The Millers")
+    assert session.origin is not None
+    assert (session.origin.channel, session.origin.peer) == ("test", "family")
+    await post.close()
+
+
 async def test_what_is_not_addressed_to_it_is_context_of_the_next_answer(
     made: Open, openai_server: OpenAIServer
 ) -> None:

@@ -9,7 +9,7 @@ from hub.core.errors import InvalidRequest
 from hub.models.contract import Usage
 from hub.sessions.fork import copies_as_tree, fork_session
 from hub.sessions.keys import direct_key, main_key
-from hub.sessions.session import Session
+from hub.sessions.session import Session, SessionOrigin
 from hub.sessions.store import SessionStore
 
 MAIN = main_key("main")
@@ -34,10 +34,10 @@ async def test_whoever_writes_in_a_session_has_read_it(store: SessionStore) -> N
     store.add_usage(ANNA, Usage(1, 1))
     before = of(store, ANNA)
 
-    await store.hear(ANNA, "webchat")
+    await store.hear(ANNA, SessionOrigin("webchat"))
 
     assert before.unread
-    assert (of(store, ANNA).unread, of(store, ANNA).channel) == (False, "webchat")
+    assert (of(store, ANNA).unread, of(store, ANNA).origin) == (False, SessionOrigin("webchat"))
 
 
 async def test_a_snoozed_session_comes_back_in_time_as_if_it_were_new(store: SessionStore, clock: ManualClock) -> None:

@@ -17,8 +17,8 @@ def session_title(session: Session | None, key: str, is_home: Callable[[str], bo
     Raises:
         InvalidRequest: It is not a session key.
     """
-    if session is not None and session.title:
-        return session.title
+    if session is not None and (name := session.name):
+        return name
     parsed = SessionKey.parse(key)
     if parsed.kind is SessionKind.MAIN or (parsed.channel is not None and is_home(parsed.channel)):
         return None

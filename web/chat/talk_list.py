@@ -43,5 +43,5 @@ def channel_of(key: str) -> str:
 
 def _has(session: Session, words: Iterable[str]) -> bool:
     # What stands for a title where there is none is made of parts of the key.
-    text = f"{session.title or ''} {session.key}".casefold()
+    text = f"{session.name or ''} {session.key}".casefold()
     return all(word in text for word in words)

@@ -61,7 +61,7 @@ class PushNotices:
 
     def notify_answer(self, session: Session, text: str) -> None:
         """Notify of an answer that nobody has seen."""
-        title = session.title or self._words("Answered")
+        title = session.name or self._words("Answered")
         self._tell("answers", title, text, session.key, person=session.person or "", tag=session.key[-128:])
 
     def _said(self, event: Event) -> None:

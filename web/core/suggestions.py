@@ -81,7 +81,7 @@ class NameCatalog:
         return [*own, *((name, name) for name in names)]
 
     def _sessions(self) -> list[Option]:
-        kept = [(session.key, session.title or session.key) for session in self._hub.sessions.list()]
+        kept = [(session.key, session.name or session.key) for session in self._hub.sessions.list()]
         return [("main", "main"), ("isolated", "isolated"), *kept]
 
     def _models(self) -> list[Option]:

@@ -109,7 +109,7 @@ class HubCommands:
         lines = [say("sessions.title", self._language(), count=len(mine))]
         for session in mine[:LISTED]:
             when = datetime.fromtimestamp(session.updated_ms / 1_000, self._needs.zone())
-            lines.append(f"- {when:%Y-%m-%d %H:%M} {session.title or session.key}")
+            lines.append(f"- {when:%Y-%m-%d %H:%M} {session.name or session.key}")
         return "\n".join(lines)
 
     async def _memory(self, call: CommandCall) -> str | CommandReply:

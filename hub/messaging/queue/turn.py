@@ -10,7 +10,7 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.conversation.conversation import harmless_name
+from hub.agent.conversation.conversation import NAME_LIMIT, harmless_name
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
 from hub.core.context import Authority, Context
@@ -36,6 +36,7 @@ from hub.messaging.queue.waiting import (
 from hub.messaging.texts import say
 from hub.models.contract import Block, Message, Role, TextBlock
 from hub.sessions.keys import SessionKey
+from hub.sessions.session import SessionOrigin
 
 BY_HUB = "by_hub"
 """The option of a message whose words are the hub's own, such as one that asks for a greeting."""
@@ -146,6 +147,7 @@ class TurnRequests:
             kind="message",
             sender_name=content.sender_name,
             channel=newest.address.channel,
+            origin=_origin(newest, content.sender_name),
             by_hub=bool(options.get(BY_HUB)),
             on_final=self._end_of(turn, target),
             load=load if any(map(_MEDIA, turn.messages)) else None,
@@ -239,6 +241,13 @@ def queued_request(session_key: str, first: WaitingMessage) -> RunRequest:
         inbox_id=first.row_id,
         kind="message",
     )
+
+
+def _origin(message: InboundMessage, sender_name: str | None) -> SessionOrigin:
+    address = message.address
+    place = (address.channel, address.account, address.peer, address.thread, address.space)
+    names = ((sender_name or "")[:NAME_LIMIT] or None, (message.group_name or "")[:NAME_LIMIT] or None)
+    return SessionOrigin(*place, message.sender, *names)
 
 
 class TurnContent(Struct, frozen=True):

@@ -10,7 +10,7 @@ import orjson
 from hub.agent.conversation.side_note import note_channel
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind, is_incognito
-from hub.sessions.session import Session
+from hub.sessions.session import Session, SessionOrigin
 
 HISTORY_BYTES = 8_388_608
 """Of one answer; older messages are left out beyond it."""
@@ -57,12 +57,18 @@ def session_payload(session: Session) -> dict[str, Any]:
         "pinned": session.pinned,
         "unread": session.unread,
         "snoozedUntil": session.snoozed_ms or None,
-        "lastChannel": session.channel,
+        "systemSent": session.turns > 0,
+        "abortedLastRun": session.aborted,
+        "lastChannel": session.origin and session.origin.channel,
         "copyOf": session.copy_of,
         "person": session.person,
     }
     if session.title is not None:
-        row |= {"label": session.title, "displayName": session.title}
+        row["label"] = session.title
+    if session.name is not None:
+        row["displayName"] = session.name
+    if session.origin is not None:
+        row |= _origin_fields(session.origin, row["chatType"])
     if usage.cost_usd is not None:
         row["estimatedCostUsd"] = usage.cost_usd
     if session.heard_ms:
@@ -70,6 +76,32 @@ def session_payload(session: Session) -> dict[str, Any]:
     if is_incognito(session.key):
         row["incognito"] = True
     return row
+
+
+def _origin_fields(origin: SessionOrigin, chat_type: str) -> dict[str, Any]:
+    """Return where a session's last message came from, and answers go; what is not known is left out."""
+    place = {"accountId": origin.account, "threadId": origin.thread}
+    described = {
+        "label": origin.group_name or origin.sender_name,
+        "provider": origin.channel,
+        "chatType": chat_type,
+        "from": origin.sender,
+        "to": origin.peer,
+        **place,
+    }
+    fields: dict[str, Any] = {
+        "lastTo": origin.peer,
+        "lastAccountId": origin.account,
+        "lastThreadId": origin.thread,
+        "subject": origin.group_name,
+        "room": origin.peer if chat_type != "direct" else None,
+        "space": origin.space,
+        "origin": {name: value for name, value in described.items() if value is not None},
+    }
+    if origin.peer is not None:
+        delivery = {"channel": origin.channel, "to": origin.peer, **place}
+        fields["deliveryContext"] = {name: value for name, value in delivery.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def message_payloads(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[str, Any]]:

@@ -138,7 +138,7 @@ class SessionViews:
             return False
         if "label" in params and session.title != params["label"]:
             return False
-        return params.get("search", "").casefold() in f"{session.key} {session.title or ''}".casefold()
+        return params.get("search", "").casefold() in f"{session.key} {session.name or ''}".casefold()
 
     async def _tree(self, call: MethodCall) -> Mapping[str, Any]:
         tree = copies_as_tree(self._sessions.list())
