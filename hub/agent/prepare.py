@@ -14,6 +14,7 @@ from hub.agent.answer.answer_check import form_instruction
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.ephemeral import ephemeral_transcript
 from hub.agent.conversation.window import estimate_text
+from hub.agent.named_pictures import MAY_NAME_ONE, with_named_pictures
 from hub.agent.parts import RunDependencies
 from hub.agent.prompt.facts import PromptScene, prompt_facts
 from hub.agent.prompt.prompt import PromptFile
@@ -42,6 +43,8 @@ async def prepare(parts: RunDependencies, run: AgentRun) -> RunConfig:
     """
     if run.request.load is not None:
         run.request = replace(run.request, message=await run.request.load(), load=None)
+    if MAY_NAME_ONE(run.request.message.text) is not None:
+        run.request = await with_named_pictures(parts, run.request)
     request = run.request
     check_extra_prompt(request)
     conversation = run.conversation = await _conversation(parts, run)
