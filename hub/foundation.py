@@ -12,6 +12,7 @@ from msgspec import Struct
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
 from hub.core.events import EventBus
+from hub.core.languages import has_twelve_hours
 from hub.core.repairs import Repairs
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
@@ -47,6 +48,11 @@ class Foundation(Struct, frozen=True):
     def language(self) -> str:
         """Return the home's language."""
         return str(self.section("hub")["language"])
+
+    def twelve_hours(self) -> bool:
+        """Return whether times are written as 3:30 pm."""
+        section = self.config.current.or_default("hub")
+        return has_twelve_hours(section["time_format"], section["language"])
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""

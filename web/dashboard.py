@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from hub.core.events import Event, Unsubscribe
+from hub.core.languages import has_twelve_hours
 from hub.core.phrases import map_phrase
 from hub.core.repairs import EVENT_REPAIRS_CHANGED, Repair
 from hub.core.surfaces import ADMIN, HttpCall, HttpHandler, Route
@@ -118,6 +119,7 @@ class Dashboard:
             wall_time=hub.clock.time,
         )
         self._renderer.person_name, self._renderer.recovery = self._person_name, hub.config.current.recovery
+        self._renderer.has_twelve_hours = self._has_twelve_hours
         self._live = LiveUpdates(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
         self._client = MethodClient(hub.gateway.dispatcher)
@@ -471,6 +473,9 @@ class Dashboard:
     def _name_of(self, id: str) -> str:
         person = self._hub.people.by_id(id)
         return person.name if person else id
+
+    def _has_twelve_hours(self) -> bool:
+        return has_twelve_hours(str(self._setting("time_format", "auto")), str(self._setting("language", "en")))
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

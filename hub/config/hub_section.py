@@ -26,6 +26,7 @@ NAME_LENGTH_LIMIT = 100
 DISABLED_LIMIT = 200
 RELOAD_MODES = ("hot", "hybrid", "restart", "off")
 INSTALL_MODES = ("auto", "ask", "never")
+TIME_FORMATS = ("auto", "12h", "24h")
 UPDATE_CHECKS = ("never", "daily")
 
 HUB_SCHEMA = Schema(
@@ -37,6 +38,12 @@ HUB_SCHEMA = Schema(
         Optional(
             "language", default="en", description="Language of the assistant and the dashboard, such as en"
         ): Match(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", msg="expected a language such as en or zh-CN"),
+        Optional(
+            "time_format",
+            default="auto",
+            description="How times are written in the dashboard, and by models: 24h (15:30), 12h (3:30 pm), or auto, "
+            "which is 12h where language is en-US, en-CA, en-AU or en-NZ",
+        ): In(TIME_FORMATS),
         Inclusive("latitude", "location", description="Where the home is, in degrees; for the sun"): All(
             number, Range(min=-90, max=90)
         ),

@@ -7,6 +7,20 @@ from collections.abc import Iterable, Sequence
 ACCEPT_LANGUAGE_LIMIT = 512
 
 
+TWELVE_HOURS = frozenset({"en-us", "en-ca", "en-au", "en-nz"})
+"""Where people count the hours of a day to twelve, twice, when nothing says how they do."""
+
+
+def has_twelve_hours(time_format: str, language: str) -> bool:
+    """Return whether times are written as 3:30 pm.
+
+    Args:
+        time_format: `hub.time_format`.
+        language: The tag of the home's language.
+    """
+    return time_format == "12h" or (time_format == "auto" and language.lower() in TWELVE_HOURS)
+
+
 def match_language(tag: str, known: Iterable[str]) -> str | None:
     """Return the first supported language that matches a tag, or None."""
     wanted = tag.strip().lower().split("-")[0]

@@ -208,7 +208,7 @@ class SessionStore:
         session, now = self._known(key), self._now_ms()
         # Rows of older versions do not know when a message came.
         last = max(session.heard_ms or session.updated_ms, session.created_ms)
-        if self._reset_rules.of(key, origin and origin.channel).is_stale(last, now, self._reset_rules.zone):
+        if self._reset_rules.of(key, origin.channel if origin else None).is_stale(last, now, self._reset_rules.zone):
             session = await self.reset(key)
         self._write_behind(replace(session, heard_ms=now, origin=origin, unread=False), "touched")
         return self._sessions[key]

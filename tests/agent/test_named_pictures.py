@@ -22,6 +22,8 @@ STRANGER = Authority("peer:test:user:9")
 class Album(AgentHouse):
     """A house whose model sees images, with the tools for files."""
 
+    server: OpenAIServer
+
     def __init__(self, folder: Path, base_url: str) -> None:
         models = [{"id": "model", "context_window": 32_768, "images": True}]
         provider = {"api": "openai", "base_url": base_url, "api_key": "sk-test-not-a-secret", "models": models}

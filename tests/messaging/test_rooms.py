@@ -71,7 +71,7 @@ async def test_a_group_is_listed_under_its_name(made: Open) -> None:
     receipt = await post.said("hello", group="family", mentioned=True, group_name="The\tMillers")
     await post.until(lambda: len(post.pigeons.sent) == 1)
 
-    session = post.sessions.get(receipt.session_key)
+    session = post.sessions.get(receipt.session_key or "")
     assert session is not None
     assert (session.title, session.name) == (None, "The Millers")
     assert session.origin is not None

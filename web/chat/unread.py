@@ -53,7 +53,7 @@ class UnreadMarks:
         session, reply = self._sessions.get(str(event.data["session_key"])), event.data.get("reply")
         if session is None or not reply or self._live.is_watched(f"session:{session.key}"):
             return
-        is_here = session.channel is None or self._is_home(session.channel)
+        is_here = session.origin is None or self._is_home(session.origin.channel)
         if not is_here or SessionKey.parse(session.key).kind not in _READ_HERE or self._tasks.closed:
             return
         self._told(session, str(reply))

@@ -10,13 +10,14 @@ from web.core.texts import MONTHS, WEEKDAYS
 MINUTE_S, HOUR_S = 60, 3_600
 
 
-def spoken(seconds: float, now: float, zone: dt.tzinfo) -> str:
+def spoken(seconds: float, now: float, zone: dt.tzinfo, *, twelve: bool = False) -> str:
     """Return a time as it is said now: what is near by how far away it is.
 
     Args:
         seconds: The time; seconds since the epoch.
         now: The same, of now.
         zone: The reader's time zone.
+        twelve: Whether hours are counted to twelve.
     """
     ago = now - seconds
     if 0 <= ago < MINUTE_S:
@@ -25,17 +26,33 @@ def spoken(seconds: float, now: float, zone: dt.tzinfo) -> str:
         return phrase("{count} min ago", count=int(ago // MINUTE_S))
     if -HOUR_S < ago < 0:
         return phrase("in {count} min", count=max(1, round(-ago / MINUTE_S)))
-    return clock(seconds, now, zone)
+    return clock(seconds, now, zone, twelve=twelve)
 
 
-def clock(seconds: float, now: float, zone: dt.tzinfo, *, exact: bool = False) -> str:
-    """Return a time that stays right while it is shown: the clock, with the day when it is another.
+def time_of_day(at: dt.datetime, *, exact: bool = False, twelve: bool = False, wide: bool = False) -> str:
+    """Return the time of a day: 15:02, or 3:02 pm.
 
     Args:
         exact: Whether seconds are shown.
+        twelve: Whether hours are counted to twelve.
+        wide: Whether it has the same width at every hour.
+    """
+    hour = at.hour % 12 or 12 if twelve else at.hour
+    written = f"{hour:\u2007>2}" if wide else str(hour)  # a space as wide as a digit: times stand below each other
+    time = f"{written}:{at:%M:%S}" if exact else f"{written}:{at:%M}"
+    if not twelve:
+        return time
+    return phrase("{time} am", time=time) if at.hour < 12 else phrase("{time} pm", time=time)
+
+
+def clock(seconds: float, now: float, zone: dt.tzinfo, *, exact: bool = False, twelve: bool = False) -> str:
+    """Return a time that stays right while it is shown: the clock, with the day when it is another.
+
+    Args:
+        exact, twelve: As for `time_of_day`.
     """
     at, today = (dt.datetime.fromtimestamp(each, zone) for each in (seconds, now))
-    time = f"{at.hour}:{at:%M:%S}" if exact else f"{at.hour}:{at:%M}"
+    time = time_of_day(at, exact=exact, twelve=twelve)
     days = (at.date() - today.date()).days
     if days == 0:
         return time

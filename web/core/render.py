@@ -83,6 +83,8 @@ class Renderer:
         """Returns how many things wait for the visitor's word, which the navigation shows."""
         self.person_name: Callable[[HttpCall], str] = lambda call: ""
         """Returns the name of the person who looks; empty when it is not known."""
+        self.has_twelve_hours: Callable[[], bool] = lambda: False
+        """Returns whether times are written as 3:30 pm."""
         self.recovery = False
         """Whether only the first pages are there."""
         self._templates = PageTemplates(app, assets.url, (self._frame,))
@@ -168,11 +170,17 @@ class Renderer:
 
     def when(self, ts_ms: int | None, *, seconds: bool = False) -> str:
         """Return a time that stays right while it is shown, such as "yesterday 7:30": a phrase, like `spoken`."""
-        return moments.clock(ts_ms / 1000, self._wall_time(), self._zone(), exact=seconds) if ts_ms else ""
+        if not ts_ms:
+            return ""
+        return moments.clock(
+            ts_ms / 1000, self._wall_time(), self._zone(), exact=seconds, twelve=self.has_twelve_hours()
+        )
 
     def spoken(self, ts_ms: int | None) -> str:
         """Return a time as people say it now, such as "2 min ago": a phrase, which templates translate."""
-        return moments.spoken(ts_ms / 1000, self._wall_time(), self._zone()) if ts_ms else ""
+        if not ts_ms:
+            return ""
+        return moments.spoken(ts_ms / 1000, self._wall_time(), self._zone(), twelve=self.has_twelve_hours())
 
     def day(self, iso: str) -> str:
         """Return a day, `YYYY-MM-DD`, for people: a phrase. Anything else is returned as it is."""
@@ -209,6 +217,7 @@ class Renderer:
             "languages": LANGUAGES,
             "theme_options": [(name, translate(text), THEME_ICONS[name]) for name, text in THEMES.items()],
             "folded": preferences.folded,
+            "twelve_hours": self.has_twelve_hours(),
             "navigation": self.groups(),
             "on_a_phone": ON_A_PHONE,
             "script_texts": {text: translate(text) for text in SCRIPT_TEXTS},

@@ -26,10 +26,10 @@ function draw() {
   const line = colour("card", "borderTopColor");
   const units = [...new Set(series.map(unitOf))];
   const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px Inter Variable, system-ui, sans-serif" };
-  const language = document.documentElement.lang;
+  const { lang: language, dataset: { clock: hourCycle } } = document.documentElement;
   const near = times.at(-1) - times[0] < 2 * 86_400;
-  const stamp = new Intl.DateTimeFormat(language, near ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : { month: "short", day: "numeric" });
-  full = new Intl.DateTimeFormat(language, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const stamp = new Intl.DateTimeFormat(language, near ? { hour: "2-digit", minute: "2-digit", hourCycle } : { month: "short", day: "numeric" });
+  full = new Intl.DateTimeFormat(language, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle });
   const chart = new uPlot({
     width: place.clientWidth,
     height: HEIGHT,

@@ -14,7 +14,7 @@ from web.automations.entity_names import EntityNames
 from web.automations.trigger_texts import trigger_text
 from web.core.durations import duration_text
 from web.core.formats import model_name, money
-from web.core.moments import title
+from web.core.moments import time_of_day, title
 from web.core.render import Renderer
 from web.core.texts import HAPPENING_OUTCOMES
 from web.entities.state_texts import STATES
@@ -84,7 +84,7 @@ class HappeningView(Struct, frozen=True):
             "where": [each for each in (person, channel_name(row["channel"])) if each],
             "causes": causes if len(causes) > 1 else [],
             "more": row["moreCauses"],
-            "time": f"{at.hour:\u2007>2}:{at:%M}",  # a space as wide as a digit: the times stand below each other
+            "time": time_of_day(at, twelve=self.renderer.has_twelve_hours(), wide=True),
             "iso": at.isoformat(timespec="seconds"),
             "took": took(row["durationMs"]) if row["kind"] != "device" else "",
             "cost": cost(row["costUsd"]),
@@ -109,7 +109,7 @@ class HappeningView(Struct, frozen=True):
         """Return a time, its day, and its ISO 8601 form."""
         at = self.renderer.local(ms)
         return {
-            "time": f"{at.hour}:{at:%M:%S}" if seconds else f"{at.hour}:{at:%M}",
+            "time": time_of_day(at, exact=seconds, twelve=self.renderer.has_twelve_hours()),
             "day": self.day(at.date()),
             "iso": at.isoformat(timespec="milliseconds"),
         }

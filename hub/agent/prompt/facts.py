@@ -51,6 +51,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
         mode=mode_of(agent.prompt.mode, scene.session_key),
         settings=agent.prompt,
         zone=str(parts.workspaces.zone()),
+        twelve_hours=parts.workspaces.twelve_hours(),
         runtime=f"Homarus {__version__} on {_SYSTEM}, model {model}, thinking {scene.thinking or 'as it likes'}.",
         reasoning_shown=session is not None and session.reasoning in ("on", "stream"),
         in_room=is_room(scene.session_key),
@@ -70,4 +71,4 @@ def mode_of(configured: str, session_key: str) -> PromptMode:
     return PromptMode.MINIMAL if kind is SessionKind.SUBAGENT else PromptMode.FULL
 
 
-_SYSTEM = platform.system() or "an unknown system"
+_SYSTEM = f"{platform.system() or 'an unknown system'} {platform.machine()}, Python {platform.python_version()}"

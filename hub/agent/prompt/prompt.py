@@ -56,6 +56,8 @@ Paths are relative to your workspace. What is outside of it cannot be reached.""
 _TIME = """## Time
 The time zone here is {zone}. The brackets before a message have its time; `session_status` tells what it is now."""
 
+_TWELVE_HOURS = " Times written for people are of twelve hours: 3:30 pm, not 15:30."
+
 _GROUP = """## Group chat
 Several people read and write here. Answer whoever addressed you, and keep what is private to this home out of it.
 When nobody needs an answer, reply with NO_REPLY and nothing else."""
@@ -125,6 +127,7 @@ class PromptFacts(Struct, frozen=True):
         mode: How much of the prompt is included.
         settings: Limits on files.
         zone: The home's time zone.
+        twelve_hours: Whether people write times as 3:30 pm.
         runtime: One line on version, system, model and thinking; empty leaves it out.
         reasoning_shown: Whether people see the model's thinking.
         in_room: Whether several people take part.
@@ -140,6 +143,7 @@ class PromptFacts(Struct, frozen=True):
     mode: PromptMode = PromptMode.FULL
     settings: PromptSettings = PromptSettings()
     zone: str = ""
+    twelve_hours: bool = False
     runtime: str = ""
     reasoning_shown: bool = False
     in_room: bool = False
@@ -177,7 +181,7 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
         (full and "hub_docs" in tools, "documentation", _THIS_HUB),
         ("read" in tools, "workspace", _WORKSPACE),
         (bool(facts.sandbox) and "exec" in tools, "sandbox", f"## Sandbox\n{facts.sandbox}"),
-        (bool(facts.zone), "time", _TIME.format(zone=facts.zone)),
+        (bool(facts.zone), "time", _TIME.format(zone=facts.zone) + (_TWELVE_HOURS if facts.twelve_hours else "")),
         (full and facts.in_room, "group", _GROUP),
         (full and facts.in_chat_app, "reply tags", _REPLY_TAGS),
         (full and "skill" in tools and bool(facts.skills), "skills", facts.skills),

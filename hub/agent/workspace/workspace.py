@@ -69,6 +69,7 @@ class Workspaces:
         home: Records which workspaces have their initial files.
         clock: Gives the day, for the memory of today and yesterday.
         zone: The home's time zone, as configured now.
+        twelve_hours: Whether its people write times as 3:30 pm.
 
     Attributes:
         outside: Which of their files hold words from outside.
@@ -82,12 +83,14 @@ class Workspaces:
         home: Home,
         clock: Clock,
         zone: Callable[[], tzinfo] = lambda: UTC,
+        twelve_hours: Callable[[], bool] = lambda: False,
     ) -> None:
         self.agents = agents
         self._people = people
         self._home = home
         self._clock = clock
         self.zone = zone
+        self.twelve_hours = twelve_hours
         self.outside = OutsideFiles(home)
         folder = home.storage / "sandboxes"
         self.sandboxes = SandboxPlaces(home.path, folder, lambda id: agents.get(id).workspace, SANDBOX_RULES)

@@ -59,7 +59,7 @@ def session_payload(session: Session) -> dict[str, Any]:
         "snoozedUntil": session.snoozed_ms or None,
         "systemSent": session.turns > 0,
         "abortedLastRun": session.aborted,
-        "lastChannel": session.origin and session.origin.channel,
+        "lastChannel": session.origin.channel if session.origin else None,
         "copyOf": session.copy_of,
         "person": session.person,
     }

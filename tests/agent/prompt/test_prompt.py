@@ -52,6 +52,7 @@ def test_it_holds_identity_rules_and_files_in_order() -> None:
         ("## Workspace\n", {"tool_names": ("read",)}),
         ("by its name: paint, sing.", {"more_tools": ("paint", "sing")}),
         ("The time zone here is Europe/Berlin.", {"zone": "Europe/Berlin"}),
+        ("are of twelve hours: 3:30 pm", {"zone": "America/New_York", "twelve_hours": True}),
         ("## Group chat", {"in_room": True}),
         ("## Reply tags", {"in_chat_app": True}),
         ("People do not see what you think", {"runtime": "Homarus 1 on Linux."}),

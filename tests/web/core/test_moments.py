@@ -44,6 +44,19 @@ def test_a_time_that_stays_is_told_by_the_clock(at: dt.datetime, english: str) -
     assert clock(at.timestamp(), NOW.timestamp(), dt.UTC) == english
 
 
+@pytest.mark.parametrize(
+    ("at", "english", "chinese"),
+    [
+        (on(11, 24, 0, 5), "12:05 am", "上午12:05"),
+        (on(11, 24, 12, 0), "12:00 pm", "下午12:00"),
+        (on(11, 25, 19, 30), "tomorrow 7:30 pm", "明天 下午7:30"),
+    ],
+)
+def test_hours_are_counted_to_twelve_where_people_do(at: dt.datetime, english: str, chinese: str) -> None:
+    said = clock(at.timestamp(), NOW.timestamp(), dt.UTC, twelve=True)
+    assert (said, catalogue("zh-CN").gettext(said)) == (english, chinese)
+
+
 def test_a_time_is_that_of_where_people_are() -> None:
     east = dt.timezone(dt.timedelta(hours=9))
     assert clock(NOW.timestamp(), NOW.timestamp() - 86_400, east, exact=True) == "tomorrow 0:02:00"
