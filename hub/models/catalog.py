@@ -156,7 +156,7 @@ def known_model(provider: str, model_id: str) -> ModelInfo | None:
     A dated id (`name-20260416`, `name-2026-04-16`) is its undated one. For a provider that resells others
     (`openrouter/anthropic/claude-…`), context window and abilities are those of the original; prices are not.
     """
-    for id in (model_id, _undated(model_id)):
+    for id in (model_id, undated(model_id)):
         for row in _ROWS.get(provider, ()):
             if row[0] == id:
                 return replace(_info(provider, row), id=model_id)
@@ -178,7 +178,8 @@ def known_model(provider: str, model_id: str) -> ModelInfo | None:
     )
 
 
-def _undated(model_id: str) -> str:
+def undated(model_id: str) -> str:
+    """Return a model's id without the date at its end."""
     head, dash, tail = model_id.rpartition("-")
     if dash and tail.isdigit() and len(tail) == _DATE:
         return head

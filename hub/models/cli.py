@@ -16,6 +16,7 @@ from hub.cli.options import WholeNumber, ask_secret, home_option, json_option, p
 from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 120.0
+NEW_SHOWN = 20
 SIGN_IN_LIMIT_S = 600.0
 WAIT_S = 45.0
 _PROVIDER = click.argument("provider", metavar="PROVIDER")
@@ -140,6 +141,20 @@ def scan(client: HubClient) -> Answer:
     rows += [(name, "-", problem) for name, problem in found["problems"].items()]
     rows += [(each["provider"], str(len(each["models"])), f"at {each['base_url']}") for each in found["local"]]
     return found, rows
+
+
+@verb(command)
+def refresh(client: HubClient) -> Answer:
+    """Fetch windows and prices of models from the public list that litellm keeps at GitHub.
+
+    Example:
+      homarus models refresh
+    """
+    found = client.call("models.refresh", timeout_s=CALL_LIMIT_S)
+    shown = found["new"][:NEW_SHOWN]
+    more = [f"and {len(found['new']) - len(shown)} more"] if len(found["new"]) > len(shown) else []
+    new = [f"New: {', '.join([*shown, *more])}"] if shown else []
+    return found, "\n".join([f"{found['models']} models of {found['vendors']} vendors are known.", *new])
 
 
 @verb(command)

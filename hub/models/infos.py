@@ -17,6 +17,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.models.catalog import known_model, known_models
 from hub.models.contract import ModelInfo, ModelProvider
+from hub.models.model_list import ModelList
 from hub.models.provider_config import LONG_CACHE_TTL_S, ProviderConfig
 from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
 
@@ -41,10 +42,18 @@ class _Listing(Struct, frozen=True):
 
 
 class ModelInfos:
-    """Answers questions about models; caches providers' lists for ten minutes."""
+    """Answers questions about models; caches providers' lists for ten minutes.
+
+    Args:
+        clock: The clock of the hub.
+
+    Attributes:
+        listed: The public list that was fetched last; what it says of a model is newer than the catalog.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.listed: ModelList | None = None
         self._listings: dict[str, _Listing] = {}
         self._infos: dict[tuple[str, str, bool], tuple[ProviderConfig, ModelInfo]] = {}
         self._asking: dict[str, asyncio.Lock] = {}
@@ -62,7 +71,10 @@ class ModelInfos:
         key = (config.name, model_id, known is None)
         if (found := self._infos.get(key)) is not None and found[0] is config:
             return found[1]
-        base = known_model(_catalog_name(config), model_id)
+        vendor = _catalog_name(config)
+        base = (self.listed.find(vendor, model_id) if self.listed is not None else None) or known_model(
+            vendor, model_id
+        )
         catalogued = base is not None
         if base is None and known is not None:
             base = known(model_id)

@@ -82,12 +82,13 @@ class ModelRegistry:
         self._tokens = tokens
         self._of_apis: set[str] = set()
         self._providers = self._read()
-        self._infos = ModelInfos(clock)
+        self.infos = ModelInfos(clock)
+        """The known properties of models."""
         self.pool = ProviderPool(
             clock,
             repairs,
             cooldowns=self._cooldowns,
-            infos=self._infos,
+            infos=self.infos,
             speakers=dict(speakers or {}),
             tasks=self._tasks,
             tokens=tokens,
@@ -152,7 +153,7 @@ class ModelRegistry:
 
     def refresh(self) -> None:
         """Refresh what is known of models, because a provider knows more now."""
-        self._infos.forget_all()
+        self.infos.forget_all()
         self._changed("provider")
 
     # -- picking ------------------------------------------------------------------------------------------------
@@ -261,7 +262,7 @@ class ModelRegistry:
 
     def problems(self) -> dict[str, str]:
         """Return why providers listed no models at the last request."""
-        return {name: why for name in self._providers if (why := self._infos.problem(name)) is not None}
+        return {name: why for name in self._providers if (why := self.infos.problem(name)) is not None}
 
     async def list(self) -> Infos:
         """Return all known models: of the configuration, the catalog and the providers' own lists."""
@@ -272,7 +273,7 @@ class ModelRegistry:
     def known(self, name: str) -> Sequence[str]:
         """Return the models of a provider that configuration or catalog name, and its default, without a request."""
         config = self._providers[name]
-        ids = (*(each.id for each in config.models), *(info.id for info in self._infos.catalog_models(config)))
+        ids = (*(each.id for each in config.models), *(info.id for info in self.infos.catalog_models(config)))
         return [*ids, *filter(None, [self._known_default(config)])]
 
     async def listed(self, name: str) -> Sequence[str]:
@@ -342,10 +343,10 @@ class ModelRegistry:
         known = self._known_default(config)
         if known is not None:
             return known
-        listed = await self._infos.listed_models(config, provider)
+        listed = await self.infos.listed_models(config, provider)
         if listed:
             return listed[0].id
-        problem = self._infos.problem(config.name)
+        problem = self.infos.problem(config.name)
         raise Unavailable(
             f"It is unclear which model of {config.name} to use: it lists none{f' ({problem})' if problem else ''}. "
             f"Name one as {config.name}/MODEL, or under models.providers.{config.name}.models.",
@@ -371,13 +372,13 @@ class ModelRegistry:
 
     async def _models_of(self, config: ProviderConfig) -> Infos:
         if config.models:
-            return [self._infos.info(config, model.id) for model in config.models]
+            return [self.infos.info(config, model.id) for model in config.models]
         ids = dict.fromkeys(
-            [*(info.id for info in self._infos.catalog_models(config)), *await self.pool.list_models(config)]
+            [*(info.id for info in self.infos.catalog_models(config)), *await self.pool.list_models(config)]
         )
         if not ids and (default := self._known_default(config)):
             ids[default] = None
-        return [self._infos.info(config, id) for id in ids]
+        return [self.infos.info(config, id) for id in ids]
 
     def _shown(self, config: ProviderConfig) -> dict[str, Any]:
         return {
@@ -406,7 +407,7 @@ class ModelRegistry:
         self._tasks.spawn(self._probe.run(), name="look for a local Ollama")
 
     def _ollama_changed(self) -> None:
-        self._infos.forget(OLLAMA)
+        self.infos.forget(OLLAMA)
         self._changed("ollama")
 
     async def _warm_up(self) -> None:

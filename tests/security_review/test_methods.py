@@ -179,6 +179,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "models.default",
         "models.fallbacks",
         *(f"models.providers.{name}" for name in ("add", "connect", "hello", "remove")),
+        "models.refresh",
         "models.scan",
         "models.test",
         "outbox.drop",

@@ -286,6 +286,7 @@ NOT_INTO_CONVERSATIONS = {
         "skills.search",
         *(
             "models.test",
+            "models.refresh",  # numbers about models, for nobody's prompt
             "models.scan",
             "models.default",
             "models.fallbacks",

@@ -12,6 +12,7 @@ from hub.foundation import Foundation
 from hub.integration.catalog import model_apis
 from hub.models.cooldowns import Cooldowns
 from hub.models.credential_file import ModelCredentials
+from hub.models.model_list import ModelList
 from hub.models.registry import ModelRegistry
 from hub.storage.database import Database
 
@@ -41,6 +42,7 @@ class ModelsComponent(Component):
             cooldowns=self._cooldowns,
             tokens=self.credentials,
         )
+        self.listed = self.models.infos.listed = ModelList(base.home.storage, base.clock)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the registry."""
@@ -48,6 +50,10 @@ class ModelsComponent(Component):
 
     async def _start(self) -> None:
         await self._cooldowns.load()
+        try:
+            self.listed.load()
+        except HubError as error:
+            _log.error("the list of models that was fetched cannot be used: %s", error.message)
         await self.models.start()
 
     async def apply(self, changed: frozenset[str]) -> None:

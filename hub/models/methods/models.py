@@ -75,6 +75,7 @@ class ModelMethods:
         apply: Applies a changed configuration.
         budgets: Returns how far budgets are used.
         used: Records usage.
+        refresh: Fetches the public list of models.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class ModelMethods:
         apply: Apply,
         budgets: Budgets,
         used: Used,
+        refresh: Callable[[], Awaitable[Mapping[str, Any]]],
     ) -> None:
         self._models = models
         self._accounts = accounts
@@ -95,6 +97,7 @@ class ModelMethods:
         self._apply = apply
         self._budgets = budgets
         self._used = used
+        self._refresh_list = refresh
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -117,6 +120,7 @@ class ModelMethods:
             Method("models.usage", self._usage, OWNER, usage, READ),
             Method("models.test", self._test, OWNER, one, ADMIN, acts=True),
             Method("models.scan", self._scan, OWNER, scan, ADMIN, acts=True),
+            Method("models.refresh", self._refresh, OWNER, Schema({}), ADMIN, acts=True),
             Method("models.default", self._default, OWNER, Schema({Required("model"): model_ref}), ADMIN, acts=True),
             Method("models.providers.connect", self._connect, OWNER, Schema(_PROVIDER), ADMIN, acts=True),
             Method("models.providers.hello", self._hello, OWNER, Schema(_PROVIDER | _MODEL), ADMIN, acts=True),
@@ -155,6 +159,9 @@ class ModelMethods:
 
     async def _scan(self, call: MethodCall) -> Mapping[str, Any]:
         return await self._accounts.scan(local=call.params["local"])
+
+    async def _refresh(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self._refresh_list()
 
     async def _default(self, call: MethodCall) -> Mapping[str, Any]:
         if call.params["model"] != AUTO:

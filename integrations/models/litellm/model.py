@@ -12,13 +12,13 @@ from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.models.chat_answer import ChatAnswer
 from hub.models.chat_request import known_call_ids
 from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, ModelTimeout, Overloaded
+from hub.models.model_list import listed_model
 from hub.models.provider_config import ProviderConfig
 from integrations.models.litellm.call import call_arguments, vendor_of
 from integrations.models.litellm.faults import model_error
 from integrations.models.litellm.library import LitellmLibrary
 
 MODELS_LIMIT = 500
-_MILLION = 1_000_000
 
 
 class LitellmProvider:
@@ -90,9 +90,7 @@ class LitellmProvider:
             return None
         vendor = vendor_of(self._config)
         facts = litellm.model_cost.get(f"{vendor}/{model_id}") or litellm.model_cost.get(model_id)
-        if not isinstance(facts, dict) or facts.get("mode") not in {"chat", "responses"}:
-            return None
-        return _info(self.name, model_id, facts)
+        return listed_model(self.name, model_id, facts)
 
     async def warm_up(self) -> None:
         """Load the library ahead of the first request."""
@@ -138,27 +136,3 @@ def _cut_off(stream: Any) -> bool:
     """Whether the vendor sent no finish reason, in which case litellm invents one."""
     reasons = [getattr(stream, name, "?") for name in ("received_finish_reason", "intermittent_finish_reason")]
     return all(reason is None for reason in reasons)
-
-
-def _info(provider: str, model_id: str, facts: dict[str, Any]) -> ModelInfo:
-    window, longest = facts.get("max_input_tokens") or facts.get("max_tokens"), facts.get("max_output_tokens")
-    known: dict[str, Any] = {"context_window": window} if isinstance(window, int) and window > 0 else {}
-    prices = {
-        "input_usd": "input_cost_per_token",
-        "output_usd": "output_cost_per_token",
-        "cache_read_usd": "cache_read_input_token_cost",
-        "cache_write_usd": "cache_creation_input_token_cost",
-    }
-    for ours, theirs in prices.items():
-        price = facts.get(theirs)
-        if isinstance(price, (int, float)):
-            known[ours] = round(price * _MILLION, 6)
-    return ModelInfo(
-        model_id,
-        provider,
-        max_output_tokens=longest if isinstance(longest, int) and longest > 0 else None,
-        tools=bool(facts.get("supports_function_calling", True)),
-        images=bool(facts.get("supports_vision")),
-        thinking=bool(facts.get("supports_reasoning")),
-        **known,
-    )
