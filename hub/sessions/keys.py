@@ -34,6 +34,10 @@ INCOGNITO = "incognito-"
 """How the ids of conversations begin of which nothing is kept."""
 
 
+MAIN_ALIASES = frozenset({"global", "unknown"})
+"""What clients of OpenClaw call the main conversation where they know of no other."""
+
+
 class SessionKind(StrEnum):
     """The kind of a session's conversation."""
 
@@ -140,7 +144,7 @@ class SessionKey(Struct, frozen=True):
         """Read a key.
 
         Args:
-            text: A key as `str()` writes it, or a short form: `main`, `cron:<id>`, `hook:<id>`, `node-<id>`, or a plain
+            text: A key as `str()` writes it, or a short form: `main` (also `global`, `unknown`), `cron:<id>`, `hook:<id>`, `node-<id>`, or a plain
                 name of letters and digits, which is a direct conversation with a peer called so.
             default_agent: The agent that short forms mean.
 
@@ -246,7 +250,7 @@ def _room_key(kind: SessionKind, agent: str, channel: str, id: str, thread: str 
 
 
 def _expand(text: str, default_agent: str) -> str:
-    if text == SessionKind.MAIN:
+    if text == SessionKind.MAIN or text in MAIN_ALIASES:
         return f"agent:{default_agent}:main"
     if text.startswith("node-"):
         return f"agent:{default_agent}:node:{text.removeprefix('node-')}"

@@ -205,3 +205,8 @@ def test_an_id_that_cannot_be_escaped_is_refused(id: str) -> None:
 def test_a_channel_that_would_be_misread_is_refused(channel: str) -> None:
     with pytest.raises(InvalidRequest):
         direct_key("main", "1", channel=channel)
+
+
+@pytest.mark.parametrize("name", ["main", "global", "unknown"])
+def test_the_main_conversation_has_the_names_that_clients_of_openclaw_know(name: str) -> None:
+    assert str(SessionKey.parse(name, default_agent="cook")) == main_key("cook")
