@@ -95,7 +95,7 @@ class Hub(Lifecycle):
         self.agent_secrets = tools.secrets
         entities = EntitiesComponent(base, services=self.services, history=self.history)
         self.entities, self.targets = entities.entities, entities.targets
-        hooks, models = HooksComponent(base, tools=self.tools), ModelsComponent(base, db=self.db)
+        hooks, models = HooksComponent(base, tools=self.tools), ModelsComponent(base, db=self.db, egress=self.egress)
         self.hooks, self.models = hooks.hooks, models.models
         sessions = SessionsComponent(base, db=self.db)
         self.sessions, self.transcript_search = sessions.sessions, sessions.search
@@ -241,14 +241,7 @@ class Hub(Lifecycle):
             PairingComponent(messaging.pairings, messaging.router, self.channels, base.config, self._reload),
             integrations,
             models,
-            ModelAccountsComponent(
-                base,
-                models=models,
-                budgets=agents.budgets,
-                history=self.history,
-                egress=self.egress,
-                apply=self.apply,
-            ),
+            ModelAccountsComponent(base, models=models, budgets=agents.budgets, history=self.history, apply=self.apply),
             memory,
             clients,
             session_methods,

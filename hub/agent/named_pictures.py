@@ -27,7 +27,6 @@ PICTURES_LIMIT = 4
 PICTURE_LIMIT_BYTES = 4 * 1024 * 1024
 
 _SUFFIX = r"\.(?:png|jpe?g|gif|webp)"
-MAY_NAME_ONE = re.compile(_SUFFIX, re.IGNORECASE).search
 _NAMED = re.compile(
     rf"""[`"'“‘「]([^`"'”’」\n]{{1,300}}{_SUFFIX})[`"'”’」]|([^\s`"'“”‘’「」()<>\[\]{{}},:;，。：；、]{{1,300}}{_SUFFIX})(?![\w/])""",
     re.IGNORECASE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from functools import partial
 
 import orjson
@@ -14,7 +15,6 @@ from hub.agent.answer.answer_check import form_instruction
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.ephemeral import ephemeral_transcript
 from hub.agent.conversation.window import estimate_text
-from hub.agent.named_pictures import MAY_NAME_ONE, with_named_pictures
 from hub.agent.parts import RunDependencies
 from hub.agent.prompt.facts import PromptScene, prompt_facts
 from hub.agent.prompt.prompt import PromptFile
@@ -32,6 +32,7 @@ from hub.tools.policy import belongs_here
 ROOM_TURNS = 100
 """Turns of a group's conversation that a model is sent."""
 
+_MAY_NAME_PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)", re.IGNORECASE).search
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +44,9 @@ async def prepare(parts: RunDependencies, run: AgentRun) -> RunConfig:
     """
     if run.request.load is not None:
         run.request = replace(run.request, message=await run.request.load(), load=None)
-    if MAY_NAME_ONE(run.request.message.text) is not None:
+    if _MAY_NAME_PICTURE(run.request.message.text) is not None:
+        from hub.agent.named_pictures import with_named_pictures
+
         run.request = await with_named_pictures(parts, run.request)
     request = run.request
     check_extra_prompt(request)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import fields, replace
@@ -17,9 +17,11 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.models.catalog import known_model, known_models
 from hub.models.contract import ModelInfo, ModelProvider
-from hub.models.model_list import ModelList
 from hub.models.provider_config import LONG_CACHE_TTL_S, ProviderConfig
 from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
+
+if TYPE_CHECKING:
+    from hub.models.model_list import ModelList
 
 CLAUDE = "claude"
 """A part of the names of the models that are told how long to keep what they are sent."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from hub.security.egress import Egress
 
 LIST_URL = "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
-FILE = "model_list.json"
 LIST_LIMIT_BYTES = 16_000_000
 FETCH_LIMIT_S = 60.0
 MODELS_LIMIT = 5_000
@@ -54,15 +53,15 @@ class ModelList:
     """The list that was fetched last, kept in a file.
 
     Args:
-        folder: The folder of the file.
+        path: The file.
         clock: The clock of the hub.
 
     Attributes:
         fetched_ms: When it was fetched, milliseconds since the epoch; None if it never was.
     """
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
-        self._path = folder / FILE
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
         self._clock = clock
         self._infos: dict[tuple[str, str], ModelInfo] = {}
         self.fetched_ms: int | None = None
@@ -80,7 +79,7 @@ class ModelList:
         except OSError as error:
             raise from_os(error, self._path, "reading") from error
         except msgspec.DecodeError as error:
-            aside = self._path.with_name(f"{FILE}.damaged-{int(self._clock.time())}")
+            aside = self._path.with_name(f"{self._path.name}.damaged-{int(self._clock.time())}")
             self._path.rename(aside)
             _log.error("the list of models cannot be read (%s) and was set aside as %s", error, aside.name)
 

@@ -144,8 +144,9 @@ class SessionKey(Struct, frozen=True):
         """Read a key.
 
         Args:
-            text: A key as `str()` writes it, or a short form: `main` (also `global`, `unknown`), `cron:<id>`, `hook:<id>`, `node-<id>`, or a plain
-                name of letters and digits, which is a direct conversation with a peer called so.
+            text: A key as `str()` writes it, or a short form: `main` (also `global`, `unknown`), `cron:<id>`,
+                `hook:<id>`, `node-<id>`, or a plain name of letters and digits, which is a direct conversation with a
+                peer called so.
             default_agent: The agent that short forms mean.
 
         Raises:

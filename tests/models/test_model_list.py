@@ -14,10 +14,11 @@ from aiohttp.test_utils import TestServer
 from hub.core.clock import ManualClock
 from hub.core.errors import HubError
 from hub.models.infos import ModelInfos
-from hub.models.model_list import FILE, LIST_LIMIT_BYTES, ModelList
+from hub.models.model_list import LIST_LIMIT_BYTES, ModelList
 from hub.models.provider_config import ProviderConfig
 from hub.security.egress import Egress
 
+FILE = "model_list.json"
 OPUS = {
     "litellm_provider": "anthropic",
     "mode": "chat",
@@ -73,7 +74,7 @@ async def egress(url: str) -> AsyncIterator[Egress]:
 
 @pytest.fixture
 def listed(tmp_path: Path) -> ModelList:
-    return ModelList(tmp_path, ManualClock())
+    return ModelList(tmp_path / FILE, ManualClock())
 
 
 async def test_the_list_is_kept_and_tells_more_of_a_model_than_the_catalog(
@@ -81,7 +82,7 @@ async def test_the_list_is_kept_and_tells_more_of_a_model_than_the_catalog(
 ) -> None:
     assert await listed.refresh(egress, url) == {"models": 2, "vendors": 2, "new": []}
 
-    again = ModelList(tmp_path, ManualClock())
+    again = ModelList(tmp_path / FILE, ManualClock())
     again.load()
     infos = ModelInfos(ManualClock())
     infos.listed = again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from hub.agent.budgets.ledger import BudgetLedger
@@ -14,7 +14,6 @@ from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.models.accounts import ModelAccounts
 from hub.models.component.models import ModelsComponent
-from hub.security.egress import Egress
 from hub.storage.history import HistoryStore
 
 
@@ -30,14 +29,13 @@ class ModelAccountsComponent(Component):
         models: ModelsComponent,
         budgets: BudgetLedger,
         history: HistoryStore,
-        egress: Egress,
         apply: Callable[[ReloadResult], Awaitable[None]],
     ) -> None:
         self._tasks = TaskOwner("sign-ins")
         self._accounts = ModelAccounts(models.models, models.credentials, base.clock, self._tasks)
         self._base, self._models, self._budgets = base, models.models, budgets
         self._history, self._apply = history, apply
-        self._list, self._egress = models.listed, egress
+        self._refresh = models.refresh_list
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that cancels pending sign-ins."""
@@ -74,11 +72,6 @@ class ModelAccountsComponent(Component):
             base.zone,
         )
         return [*models.methods(), *usage.methods()]
-
-    async def _refresh(self) -> Mapping[str, Any]:
-        found = await self._list.refresh(self._egress)
-        self._models.refresh()
-        return found
 
     async def _close(self) -> None:
         await self._accounts.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hub.core.component import Component
 from hub.core.errors import HubError
@@ -12,9 +13,14 @@ from hub.foundation import Foundation
 from hub.integration.catalog import model_apis
 from hub.models.cooldowns import Cooldowns
 from hub.models.credential_file import ModelCredentials
-from hub.models.model_list import ModelList
 from hub.models.registry import ModelRegistry
 from hub.storage.database import Database
+
+if TYPE_CHECKING:
+    from hub.models.model_list import ModelList
+    from hub.security.egress import Egress
+
+LIST_FILE = "model_list.json"
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +31,8 @@ class ModelsComponent(Component):
     name = "models"
     sections = frozenset({"models"})
 
-    def __init__(self, base: Foundation, *, db: Database) -> None:
-        self._base = base
+    def __init__(self, base: Foundation, *, db: Database, egress: Egress) -> None:
+        self._base, self._egress = base, egress
         self._cooldowns = Cooldowns(base.clock, db)
         self.credentials = ModelCredentials(base.home.storage, base.clock, base.redactor.register)
         try:
@@ -42,7 +48,6 @@ class ModelsComponent(Component):
             cooldowns=self._cooldowns,
             tokens=self.credentials,
         )
-        self.listed = self.models.infos.listed = ModelList(base.home.storage, base.clock)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the registry."""
@@ -50,12 +55,26 @@ class ModelsComponent(Component):
 
     async def _start(self) -> None:
         await self._cooldowns.load()
-        try:
-            self.listed.load()
-        except HubError as error:
-            _log.error("the list of models that was fetched cannot be used: %s", error.message)
+        if (self._base.home.storage / LIST_FILE).exists():
+            try:
+                self._list().load()
+            except HubError as error:
+                _log.error("the list of models that was fetched cannot be used: %s", error.message)
         await self.models.start()
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the providers."""
         self.models.configure(self._base.section("models"))
+
+    async def refresh_list(self) -> Mapping[str, Any]:
+        """Fetch the public list of models; see `ModelList.refresh`."""
+        found = await self._list().refresh(self._egress)
+        self.models.refresh()
+        return found
+
+    def _list(self) -> ModelList:
+        from hub.models.model_list import ModelList
+
+        infos = self.models.infos
+        infos.listed = infos.listed or ModelList(self._base.home.storage / LIST_FILE, self._base.clock)
+        return infos.listed
