@@ -28,7 +28,7 @@ BOT = "bot"
 SEND, SYNC = r"PUT .*/send/m\.room\.message/", r"GET .*/sync\?"
 LATER_SYNC = r"GET .*/sync\?.*since="
 """One of an account that knows where it is: what is said before that is never answered."""
-WAITS = Waits(poll_s=0.5, grace_s=0.5, first_s=2.0)
+WAITS = Waits(poll_s=0.5, grace_s=0.5, first_s=15.0)
 LIMITED = json.dumps({"errcode": "M_LIMIT_EXCEEDED", "error": "Too many", "retry_after_ms": 1_000})
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "body": LIMITED},
@@ -116,11 +116,13 @@ class MatrixRig(Rig):
         await self.proxy.__aexit__(None, None, None)
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        if account != "default":
-            self._people[account] = shared.synapse().register()
-        who = self._people[BOT if account == "default" else account]
-        self._before = self.proxy.count(SYNC)
-        config = MatrixAccount(account, self.proxy.url, who.user_id, access_token=Secret(who.token))
+        if account == "default":
+            who, url = self._people[BOT], self.proxy.url
+            self._before = self.proxy.count(LATER_SYNC)
+        else:  # past the proxy, where only the account that people write to is waited for
+            who, url = shared.synapse().register(), self._town.url
+            self._people[account] = who
+        config = MatrixAccount(account, url, who.user_id, access_token=Secret(who.token))
         return MatrixChannel(config, JsonStorage(folder / f"{account}.json"), folder / "keys", clock, WAITS)
 
     def writes_to(self, account: str) -> None:
@@ -145,7 +147,7 @@ class MatrixRig(Rig):
         media: bytes | None = None,
     ) -> str:
         # What is said before the account knows where it is counts as said before it came.
-        await until(lambda: self.proxy.count(SYNC) > self._before + 1)
+        await until(lambda: self.proxy.count(LATER_SYNC) > self._before)
         room, person = self._room(who, group), self._people[who]
         mentioned = [self._people[BOT].user_id] if group and mention else []
         content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": mentioned}}
