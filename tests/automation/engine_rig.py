@@ -22,9 +22,7 @@ from hub.core.schema import Schema
 from hub.core.services import ResponseMode, ServiceCall
 from hub.sections import all_sections
 from hub.security.redaction import Redactor
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
-from tests.automation.ground import BERLIN, NEW_YEAR, clock_of, finish_database_work, make_parts
+from tests.automation.ground import BERLIN, NEW_YEAR, CountedDatabase, clock_of, finish_database_work, make_parts
 
 ANYTHING = Schema({}, extra=True)
 
@@ -83,7 +81,7 @@ class Engine:
             domain, service = name.split(".")
             parts.services.register(domain, service, self._called, schema, ResponseMode.OPTIONAL)
         self.furnish(parts)
-        self.db = Database(self.home / "hub.db", HUB_MIGRATIONS)
+        self.db = CountedDatabase(self.home / "hub.db")
         await self.db.open()
         self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
         approval: dict[str, Any] = {"approve": self._approve} if self._approve else {}
@@ -104,9 +102,10 @@ class Engine:
 
     async def settle(self) -> None:
         """Let what goes on come to its end or to a wait: to where the database and the loop have nothing to do."""
-        for _ in range(5):
-            for _ in range(5):  # while the database is waited for, the loop does all that it has to do
-                await finish_database_work(self.db)
+        ready, asked = getattr(asyncio.get_running_loop(), "_ready", ()), -1
+        while ready or self.db.asked != asked:
+            asked = self.db.asked
+            await finish_database_work(self.db)
             await self.advance(0)
 
     async def until(self, condition: Callable[[], bool]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from hub.automation.contract import ConditionContext, Judge, Location, RunSpending
@@ -17,14 +18,17 @@ from hub.core.context import SYSTEM, Context
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
+from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People, Person
 from hub.storage.database import Database
 from hub.storage.history import HistoryStore
-from hub.storage.readers import THREADS
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.readers import READ_LIMIT_S, THREADS
 from hub.template.engine import TemplateEngine
 
+T = TypeVar("T")
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YEAR = 1_767_225_600.0
 """2026-01-01 00:00 UTC, a Thursday; 01:00 in Berlin."""
@@ -79,7 +83,28 @@ def asking(
     return ConditionContext(parts, variables or {}, Context(SYSTEM), "morning", templates)
 
 
+class CountedDatabase(Database):
+    """The database of a hub, which counts what it is asked."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, HUB_MIGRATIONS)
+        self.asked = 0
+
+    async def write(self, fn: Callable[[SqlConnection], T]) -> T:
+        self.asked += 1
+        return await super().write(fn)
+
+    async def read(self, fn: Callable[[SqlConnection], T], *, limit_s: float = READ_LIMIT_S) -> T:
+        self.asked += 1
+        return await super().read(fn, limit_s=limit_s)
+
+    def post(self, fn: Callable[[SqlConnection], Any]) -> bool:
+        self.asked += 1
+        return super().post(fn)
+
+
 async def finish_database_work(db: Database) -> None:
-    """Wait until every read and write submitted so far has been answered."""
+    """Wait until every read and write submitted so far has been answered; a `CountedDatabase` counts none of it."""
     met = Barrier(THREADS)  # each reader gets here only when it has done what it had begun
-    await asyncio.gather(db.write(lambda connection: None), *(db.read(lambda _: met.wait()) for _ in range(THREADS)))
+    reads = (Database.read(db, lambda _: met.wait()) for _ in range(THREADS))
+    await asyncio.gather(Database.write(db, lambda connection: None), *reads)

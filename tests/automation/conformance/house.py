@@ -28,10 +28,8 @@ from hub.messaging.component.spoken_commands import SpokenCommands
 from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.security.egress import Egress
 from hub.security.redaction import Redactor
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.engine_rig import Engine
-from tests.automation.ground import BERLIN, make_parts
+from tests.automation.ground import BERLIN, CountedDatabase, make_parts
 
 PLACE = Location(52.52, 13.4)
 ROOT = """
@@ -97,7 +95,7 @@ class ConformanceHouse(Engine):
         parts.services.register("weather", "get", self._weather, Schema({}, extra=True), ResponseMode.ONLY)
         for entity_id, state in self._states.items():
             self.set(entity_id, state)
-        self.db = Database(self.home / "hub.db", HUB_MIGRATIONS)
+        self.db = CountedDatabase(self.home / "hub.db")
         await self.db.open()
         self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
         waiting = WaitingRuns(self.db, parts.clock.time)
