@@ -17,6 +17,7 @@ from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 LOOK = [{"tool_call": {"name": "look", "arguments": {"text": "into the attic"}}}]
 THOUGHT = [{"thinking": "first this\nthen that"}, {"text": "the answer"}]
@@ -65,7 +66,7 @@ async def test_a_message_that_waited_is_said_to_have(post: Post, waited_ms: int,
     live.watch("waited", TARGET, {"verbose": verbose}, due_ms)
 
     post.bus.fire("run_started", {"run_id": "waited"})
-    await post.runs.drain(timeout_s=2)
+    await post.runs.drain(timeout_s=LIMIT_S)
 
     assert [re.sub(r"\d+", "N", text) for text in post.pigeons.texts()] == ["[queued for N ms]"] * lines
 

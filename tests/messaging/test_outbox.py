@@ -26,6 +26,7 @@ from hub.messaging.outbox.outbox_repairs import STUCK_S
 from hub.messaging.outbox.sending import EVENT_MESSAGE_DEAD
 from hub.storage.readers import THREADS
 from tests.messaging.outbox_bench import DELIVERED, Bench, Connected, Platform
+from tests.until import LIMIT_S
 
 
 async def test_a_long_text_is_sent_in_pieces_in_order_and_marked_sent(bench: Bench) -> None:
@@ -306,11 +307,11 @@ async def test_a_dead_message_is_tried_again_by_hand_and_the_repair_goes(bench: 
     platform = Platform(answers=[Delivery(DeliveryState.PERMANENT, error="blocked")])
     await bench.channels.add(platform)
     [id] = await bench.outbox.send(Address("test", "1"), "hello", system_context())
-    [row] = await bench.outbox.outcome([id], timeout_s=5)
+    [row] = await bench.outbox.outcome([id], timeout_s=LIMIT_S)
     assert (row.state, row.error) == ("dead", "blocked")
 
     await bench.outbox.retry(id)
-    [row] = await bench.outbox.outcome([id], timeout_s=5)
+    [row] = await bench.outbox.outcome([id], timeout_s=LIMIT_S)
 
     assert row.state == "sent"
     assert bench.repairs.all() == []

@@ -17,6 +17,7 @@ from hub.messaging.outbox.chunking import ChunkMode
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
 from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText
 from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
+from tests.until import LIMIT_S
 
 
 @dataclass
@@ -66,7 +67,7 @@ async def test_what_a_channel_cannot_do_is_dead_at_once(bench: Bench) -> None:
     await bench.channels.add(Platform())
 
     [id] = await bench.outbox.send(Address("test", "1"), NewPoll("Tea?", ("yes", "no")), system_context())
-    [row] = await bench.outbox.outcome([id], timeout_s=5)
+    [row] = await bench.outbox.outcome([id], timeout_s=LIMIT_S)
 
     assert (row.state, row.error) == ("dead", "test cannot do this")
 

@@ -16,6 +16,7 @@ from tests.agent.house import CHANGING, READ_ONLY
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import ONE_BY_ONE, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 HELD: list[dict[str, Any]] = [{"hold": "gate"}, {"text": "first"}]
 LOOK = {"tool_call": {"name": "look", "arguments": {}}}
@@ -159,7 +160,7 @@ async def test_a_running_turn_hears_a_message_before_its_next_step(
     await post.said("stop at once", "m2")
     go_on.set()
     await post.until(lambda: len(post.pigeons.texts()) == turns)
-    await post.runs.drain(timeout_s=5)
+    await post.runs.drain(timeout_s=LIMIT_S)
 
     said = openai_server.requests()[1]["body"]["messages"]
     results = [message["content"] for message in said if message["role"] == "tool"]
@@ -261,7 +262,7 @@ async def test_stop_drops_what_waits(busy: Post, openai_server: OpenAIServer) ->
     waiting = [await busy.said(text) for text in ("one", "two")]
 
     await busy.said("/stop")
-    await busy.runs.drain(timeout_s=5)
+    await busy.runs.drain(timeout_s=LIMIT_S)
     await busy.rows("SELECT 1")
 
     await busy.until(lambda: busy.pigeons.texts() == ["Stopped. Messages that waited and are dropped: 2"])
@@ -437,7 +438,7 @@ async def test_a_turn_over_several_messages_that_was_cut_off_tells_its_sender_on
     after.tool("act", lambda call: "done", CHANGING)
     await after.open()
     await after.until(lambda: len(after.pigeons.texts()) == 2)
-    await after.runs.drain(timeout_s=5)
+    await after.runs.drain(timeout_s=LIMIT_S)
 
     assert "restarted" in after.pigeons.texts()[1]
     assert len(after.pigeons.texts()) == 2
@@ -464,7 +465,7 @@ async def test_typing_shows_while_an_answer_takes_longer_and_never_for_a_strange
     assert not refused.accepted
     openai_server.release("gate")
     await post.until(lambda: post.pigeons.texts("8") == ["first"])
-    await post.runs.drain(timeout_s=2)
+    await post.runs.drain(timeout_s=LIMIT_S)
     assert post.runs.names() == []
     await post.close()
 

@@ -28,6 +28,7 @@ from tests.messaging.conftest import OPEN
 from tests.messaging.post import Pigeons, Post
 from tests.messaging.test_queue import asked, looking, waits
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 GAP_MS = 2_000
 PEERS = ("7", "family")
@@ -160,7 +161,7 @@ async def test_a_message_that_comes_while_tools_are_called_does_what_its_mode_sa
     go_on.set()
     turns = 1 if stops or (steers and mode is QueueMode.STEER) else 2
     await post.until(lambda: len(post.pigeons.texts("family")) >= turns)
-    await post.runs.drain(timeout_s=5)
+    await post.runs.drain(timeout_s=LIMIT_S)
 
     sent = [asked(openai_server, number) for number in range(len(openai_server.requests()))]
     assert len(post.pigeons.texts("family")) == turns

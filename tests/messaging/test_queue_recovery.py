@@ -13,6 +13,7 @@ from tests.agent.house import CHANGING
 from tests.messaging.post import Post
 from tests.messaging.test_queue import asked, waits
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["told at once", "told after another crash"])
@@ -46,7 +47,7 @@ async def test_what_was_to_steer_a_run_that_was_interrupted_before_gets_a_run_of
         after.tool("act", lambda call: "done", CHANGING)
     await after.open()
     await after.until(lambda: len(after.pigeons.texts()) >= 2)
-    await after.runs.drain(timeout_s=5)
+    await after.runs.drain(timeout_s=LIMIT_S)
 
     assert "restarted" in after.pigeons.texts()[0]
     assert after.pigeons.texts()[1:] == ["answered"]
