@@ -91,7 +91,7 @@ class PopularHome:
         self.phone.asked.clear()
         await self.say(case, [*case.get("given", ()), *case["when"]])
         with suppress(TimeoutError):
-            await until(lambda: len(self.came_of(case)) >= len(case["then"]), 2)
+            await until(lambda: len(self.came_of(case)) >= len(case["then"]))
         return self.came_of(case)
 
     async def say(self, case: Mapping[str, Any], said: Any) -> None:
