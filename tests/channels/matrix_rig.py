@@ -28,7 +28,8 @@ BOT = "bot"
 SEND, SYNC = r"PUT .*/send/m\.room\.message/", r"GET .*/sync\?"
 LATER_SYNC = r"GET .*/sync\?.*since="
 """One of an account that knows where it is: what is said before that is never answered."""
-WAITS = Waits(poll_s=0.5, grace_s=0.5, first_s=15.0)
+WAITS = Waits(poll_s=0.5, grace_s=4.0, first_s=15.0)
+"""Who is given no more time than an idle machine needs connects again and again on a busy one."""
 LIMITED = json.dumps({"errcode": "M_LIMIT_EXCEEDED", "error": "Too many", "retry_after_ms": 1_000})
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "body": LIMITED},
