@@ -64,13 +64,18 @@ class ClientsComponent(Component):
         self.metrics: FirstUse[Metrics] = FirstUse("the metrics", self._load_metrics)
 
     def methods(self) -> MethodGroups:
-        """Return the methods that clients call when they start."""
+        """Return the methods that clients call when they start, and the schema of all."""
         return {"clients": self._start_methods}
 
     def _start_methods(self) -> Iterable[Method]:
         from hub.gateway.methods.client_start import StartMethods
+        from hub.gateway.methods.protocol_schema import schema_method
 
-        return StartMethods(self._needs.subagents, self._needs.redactor).methods()
+        needs = self._needs
+        return [
+            *StartMethods(needs.subagents, needs.redactor).methods(),
+            schema_method(needs.gateway.methods),
+        ]
 
     def routes(self) -> RouteGroups:
         """Return the routes of the APIs of OpenAI, Anthropic and Ollama, and of Prometheus."""

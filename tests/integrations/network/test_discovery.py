@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -101,7 +102,7 @@ class Neighbour:
 
     async def _announce(self, zeroconf: AsyncZeroconf, name: str, kind: str, address: str) -> Any:
         type = f"{kind}._tcp.local."
-        text = {"base_url": f"http://{OTHERS}:1", "gatewayTlsSha256": "0" * 64}
+        text = {"base_url": f"http://{OTHERS}:1", "gatewayTls": "1", "gatewayTlsSha256": "0" * 64}
         info = AsyncServiceInfo(
             type, f"{name}.{type}", self.port, properties=text, server=f"{kind}.local.", parsed_addresses=[address]
         )
@@ -134,7 +135,21 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         ignored = {each["name"]: each["state"] for each in found(client)}
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:1") == 409
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:{neighbour.port}") == 303
+        laptop = discover(cable.second, hub.parent / "none", "--json")
+        told = discover(cable.second, hub.parent / "none")
+        refused = discover(cable.second, hub.parent / "none", "--ignore", chosen["id"])
 
+    assert json.loads(laptop.stdout) == {
+        "hubs": [
+            {"name": "<b>Our place</b>", "address": OTHERS, "port": neighbour.port, "tls": True}
+            | {"url": f"https://{OTHERS}:{neighbour.port}"},
+            {"name": "Our place", "address": HUBS, "port": 18789, "tls": False, "url": f"http://{HUBS}:18789"},
+        ]
+    }
+    assert f"homarus --url wss://{OTHERS}:{neighbour.port} --token TOKEN status" in told.stdout
+    assert "docs/remote.md" in told.stdout
+    assert refused.returncode == 4
+    assert "No hub runs on" in refused.stderr
     assert [(each["kind"], each["name"], each["address"], each["state"]) for each in seen] == [
         ("Homarus hub", "<b>Our place</b>", OTHERS, "seen"),
         ("Ollama server", "Study", OTHERS, "new"),
@@ -210,6 +225,12 @@ def test_a_manifest_with_a_wrong_service_is_refused_by_name(tmp_path: Path, matc
 
 def found(client: HubClient) -> list[dict[str, Any]]:
     return list(client.call("discovery.list")["found"])
+
+
+def discover(namespace: str, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run `homarus discover` on a machine without a hub."""
+    command = (sys.executable, "-m", "hub", "discover", "--config", str(home), *options)
+    return subprocess.run(("ip", "netns", "exec", namespace, *command), capture_output=True, text=True, check=False)
 
 
 def answers(home: Path) -> bool:
