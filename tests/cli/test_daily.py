@@ -146,6 +146,7 @@ def test_the_status_of_schedules_names_the_next(ask: Terminal) -> None:
     job = ask("cron", "add", "--every", "2h", "--message", "Sum up", "--name", "Sum", "--retry", "3", "--json").json
 
     assert job["retry"] == {"attempts": 3}
+    assert ask("cron", "edit", job["id"], "--retry", "1", "--json").json["retry"] == {"attempts": 1}
     assert ask("cron", "status").out.splitlines()[1].startswith(f"Next: Sum ({job['id']}) on ")
     assert ask("cron", "edit", job["id"], "--webhook", "https://example.org", "--to", "x").code == 2
     ask("cron", "remove", job["id"])

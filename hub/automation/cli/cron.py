@@ -211,7 +211,7 @@ def _job(given: dict[str, Any]) -> dict[str, Any]:
         raise CommandFailed("--retry-delay goes with --retry.", Exit.USAGE)
     if given.get("retry") is not None:
         delay = {"delay": given["retry_delay"]} if given.get("retry_delay") else {}
-        job["retry"] = {"attempts": given["retry"], **delay} if given["retry"] > 1 else None
+        job["retry"] = {"attempts": given["retry"], **delay}
     named = {
         "name": "name",
         "description": "description",

@@ -89,7 +89,7 @@ FIELDS: Mapping[Any, Any] = {
     Optional("wakeMode"): In(("now", "next-heartbeat")),
     Optional("payload"): PAYLOAD,
     Optional("delivery"): AnyOf(None, DELIVERY),
-    Optional("retry", description="Null: a run that fails is not tried again."): AnyOf(
+    Optional("retry", description="Null: a run is tried again only when no model could be asked just then."): AnyOf(
         None,
         Schema(
             {

@@ -54,7 +54,7 @@ class ScheduleRequest(Struct, frozen=True):
         once: Whether it removes itself once it ran.
         enabled: Whether it is in force.
         description: The description shown to people.
-        retry: How a failed run is tried again, as an automation has it; None for not at all.
+        retry: How a failed run is tried again, as an automation has it; None for the automation's default.
         notify: Where results are posted, as an automation has it; None for nowhere.
     """
 

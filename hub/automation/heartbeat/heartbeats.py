@@ -20,7 +20,7 @@ from hub.automation.heartbeat.file import FILE, FILE_LIMIT_BYTES, Checklist, Hea
 from hub.automation.heartbeat.prompt import heartbeat_prompt
 from hub.automation.heartbeat.state import HeartbeatState, load, store
 from hub.automation.services.addresses import Addresses, DeliveryTarget
-from hub.automation.services.agent_runs import AgentRuns, RequestedRun, response_data, run_error
+from hub.automation.services.agent_runs import AgentRuns, RequestedRun, response_data
 from hub.automation.services.delivery import ResultDelivery
 from hub.automation.services.system_event_queue import SystemEvent, SystemEvents
 from hub.core.clock import Clock
@@ -205,7 +205,7 @@ class Heartbeats:
             return {"status": "skipped", "text": None, "reason": "its conversation waits for this", "delivered": False}
         if result.status is not RunStatus.OK:
             self._tell(agent.id, "failed", verdict.state, context, begun, reason=str((result.error or {}).get("code")))
-            raise run_error(result)
+            raise await self._needs.runs.error_of(result)
         delivered = verdict.status == "alert" and place is not None
         if beat.in_main and verdict.status == "ok":
             await self._forget(result)

@@ -128,7 +128,9 @@ async def _attempts(run: RunState) -> RunEnd:
             await sleep_until(run.parts.clock, position.retry_at)
             position.retry_at = None
         ended = await _attempt(run)
-        if ended.outcome is not RunOutcome.FAILED or retry is None or position.attempt + 1 >= retry.attempts:
+        if ended.outcome is not RunOutcome.FAILED or retry is None:
+            return ended
+        if not retry.allows(position.attempt + 1, ended.failure):
             return ended
         position.attempt += 1
         position.begin_again()

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hub.automation.contract import Act, Mode
 from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.values import is_template
-from hub.core.errors import InvalidRequest
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import Invalid
 from hub.core.secret import SecretMask
 
@@ -41,15 +41,36 @@ class Step(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """Retry of a failed run, up to `attempts` times; each delay is `backoff` times the one before."""
+    """Retry of a failed run, up to `attempts` times; each delay is `backoff` times the one before.
+
+    Attributes:
+        ladder: The delays, where they are not multiples.
+        transient_only: Whether only a failure is retried that says so itself (`HubError.retryable`).
+    """
 
     attempts: int
     delay_s: float = 10.0
     backoff: float = 2.0
+    ladder: tuple[float, ...] = ()
+    transient_only: bool = False
 
     def delay_before(self, attempt: int) -> float:
         """Return the seconds to wait before a further attempt, counted from 1."""
+        if self.ladder:
+            return self.ladder[attempt - 1]
         return self.delay_s * float(self.backoff ** (attempt - 1))
+
+    def allows(self, attempts: int, failure: Exception | None) -> bool:
+        """Whether a run is tried again after so many attempts and this failure."""
+        if attempts >= self.attempts:
+            return False
+        return not self.transient_only or (isinstance(failure, HubError) and failure.retryable)
+
+
+_LADDER = (30.0, 60.0, 300.0, 900.0, 3_600.0)
+AGENT_RETRY = Retry(len(_LADDER) + 1, ladder=_LADDER, transient_only=True)
+"""Of what only asks an agent at a time, and states no `retry`: a model that cannot be asked now may be asked later."""
+_TIMES = frozenset({"at", "every", "cron", "time", "time_pattern", "sun"})
 
 
 @dataclass(slots=True, eq=False)
@@ -183,9 +204,16 @@ def _plan(owner_kind: str, owner_id: str, config: Mapping[str, Any], actions: St
         waits_long(config) if persist is None else bool(persist),
         config.get("timeout"),
         config.get("on_error") or "stop",
-        Retry(retry["attempts"], retry["delay"], retry["backoff"]) if retry else None,
+        Retry(retry["attempts"], retry["delay"], retry["backoff"]) if retry else _default_retry(config, actions),
         bool(config.get("templates", True)),
     )
+
+
+def _default_retry(config: Mapping[str, Any], actions: Steps) -> Retry | None:
+    """Return the retry of an automation that states none: what an event asks an agent is of no use an hour later."""
+    triggers = config.get("triggers") or ()
+    by_time = bool(triggers) and all(each.get("trigger") in _TIMES for each in triggers)
+    return AGENT_RETRY if by_time and len(actions) == 1 and actions[0].get("action") == "agent.run" else None
 
 
 def waits_long(config: Mapping[str, Any]) -> bool:

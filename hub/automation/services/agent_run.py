@@ -12,7 +12,6 @@ from hub.automation.services.agent_runs import (
     AgentRuns,
     RequestedRun,
     response_data,
-    run_error,
     run_id_of,
     run_recorder,
 )
@@ -153,7 +152,7 @@ class AgentRunService:
         if result.tainted:
             call.taint()
         if result.status is not RunStatus.OK:
-            raise run_error(result)
+            raise await self._runs.error_of(result)
         return {**response_data(result), "announced": place is not None and _is_told(result.reply, data)}
 
 

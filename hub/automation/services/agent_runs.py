@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
+from hub.agent.runs.recovery import gather
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
@@ -36,6 +37,9 @@ KEPT_S = 30 * 86_400.0
 """How long the rows of ended runs are kept; what was said stays in the transcripts."""
 TRANSCRIPTS_KEPT = 20
 """Earlier conversations of an automation that begins a new one each time."""
+TRANSIENT = frozenset({"MODEL_RATE_LIMITED", "MODEL_OVERLOADED", "MODEL_TIMEOUT"})
+"""Why models give no answer now that may give one later."""
+RETRY_AFTER_S = 30.0
 SLOTS_LIMIT = 16
 """Runs of one automation in conversations of their own at the same time."""
 
@@ -137,6 +141,25 @@ class AgentRuns:
             return await self._finish(await self._announced(self._request(wanted, run_id, slot)), wanted)
         finally:
             self._taken.discard(slot)
+
+    async def error_of(self, result: RunResult) -> AgentRunFailed:
+        """Return a run that gave no answer as an error.
+
+        It may be retried when no model could be asked just then, and nothing was done that must not be done twice.
+        """
+        error = result.error or {}
+        code = error.get("code")
+        may = code in TRANSIENT and not await self._has_acted(result)
+        told = error.get("message") or f"it was {result.status.value}"
+        details = {
+            "run_id": result.run_id,
+            "session_key": result.session_key,
+            "status": result.status.value,
+            "code": code,
+        }
+        return AgentRunFailed(
+            f"the agent gave no answer: {told}", details=details, retry_after_s=RETRY_AFTER_S if may else None
+        )
 
     async def give_up_orphans(self) -> int:
         """Close the rows of interrupted runs that nothing resumed, and delete old ones; return how many.
@@ -269,6 +292,21 @@ class AgentRuns:
                 path = self._sessions.transcript_path(replace(session, session_id=session_id))
                 await asyncio.to_thread(path.unlink, missing_ok=True)
 
+    async def _has_acted(self, result: RunResult) -> bool:
+        """Whether a run called what may change things; so too when its transcript does not show it."""
+        session = self._sessions.get(result.session_key)
+        if session is None:
+            return True
+        try:
+            transcript = await self._sessions.open_transcript(session)
+        except HubError:
+            return True
+        return gather(transcript.entries(), result.run_id, self._is_read_only).changed
+
+    def _is_read_only(self, name: str) -> bool:
+        tool = self._runner.parts.tools.get(name)
+        return tool is not None and tool.annotations.read_only
+
     def _stops(self, event: object) -> None:
         self._stopping = True
 
@@ -305,16 +343,3 @@ def response_data(result: RunResult) -> dict[str, Any]:
         "cost_usd": result.usage.cost_usd,
         "model": result.model,
     }
-
-
-def run_error(result: RunResult) -> AgentRunFailed:
-    """Return a run that gave no answer as an error."""
-    error = result.error or {}
-    told = error.get("message") or f"it was {result.status.value}"
-    details = {
-        "run_id": result.run_id,
-        "session_key": result.session_key,
-        "status": result.status.value,
-        "code": error.get("code"),
-    }
-    return AgentRunFailed(f"the agent gave no answer: {told}", details=details)

@@ -76,7 +76,7 @@ class Bench:
         **config: Any,
     ) -> RunState:
         """Make a run of steps as a person writes them."""
-        valid = automation({"id": "test", "triggers": [], "actions": steps, **config})
+        valid = automation({"id": "test", "triggers": [], **config, "actions": steps})
         plan = RunPlan.of_automation("test", valid)
         return RunState(
             plan, self.parts, Context(authority), variables=variables, trigger=trigger, dry=dry, keeper=keeper

@@ -11,6 +11,7 @@ from hub.automation.contract import RunOutcome
 from hub.automation.running.dry_run import DryRun
 from hub.automation.running.execute import execute
 from hub.automation.running.waiting import WaitingRuns
+from hub.core.errors import Unavailable
 from tests.automation.actions.bench import Bench, results, steps_of
 from tests.automation.dying import Mortal, memory_database
 
@@ -75,6 +76,40 @@ async def test_a_failed_run_is_begun_again(bench: Bench) -> None:
     assert (ended.outcome, ended.error) == (RunOutcome.FAILED, "action/1: it is out of order")
     assert bench.called.count("light.turn_on") == 3
     assert [told["attempt"] for told in results(run, "retry")] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "retry_after_s", "attempts"),
+    [
+        ({"trigger": "every", "every": "1d"}, 30.0, [2, 3, 4, 5, 6]),
+        ({"trigger": "every", "every": "1d"}, None, []),
+        ({"trigger": "state", "entity_id": "binary_sensor.door"}, 30.0, []),
+    ],
+)
+async def test_what_asks_an_agent_at_a_time_is_asked_again_when_no_model_could_be(
+    bench: Bench, trigger: dict[str, Any], retry_after_s: float | None, attempts: list[int]
+) -> None:
+    bench.offer("agent.run", error=Unavailable("the model is overloaded", retry_after_s=retry_after_s), idempotent=True)
+    run = bench.run([{"action": "agent.run", "data": {"message": "brief me"}}], triggers=[trigger])
+    task = bench.start(run)
+
+    for delay_s in (0, 30, 60, 300, 900, 3_600):
+        await bench.advance(delay_s)
+
+    assert (await task).outcome is RunOutcome.FAILED
+    assert [each["result"]["attempt"] for each in steps_of(run).get("retry", ())] == attempts
+    assert len(bench.calls) == len(attempts) + 1
+    assert len({*bench.keys}) == len(bench.keys)
+
+
+async def test_a_stated_retry_takes_the_place_of_the_usual_one(bench: Bench) -> None:
+    bench.offer("agent.run", error=Unavailable("the model is overloaded", retry_after_s=30))
+    step = {"action": "agent.run", "data": {"message": "brief me"}}
+    every_day = [{"trigger": "every", "every": "1d"}]
+
+    await bench.ended([step], triggers=every_day, retry={"attempts": 1})
+
+    assert len(bench.calls) == 1
 
 
 async def test_each_attempt_begins_with_the_same_variables(bench: Bench) -> None:

@@ -110,6 +110,31 @@ async def test_an_agent_that_fails_fails_the_step(desk: Desk, openai_server: Ope
     assert await desk.post.outbox.counts() == {}
 
 
+@pytest.mark.parametrize(
+    ("answers", "may"),
+    [
+        ([{"status": 529}], True),
+        ([{"status": 429}], True),
+        ([{"tool_call": {"name": "look"}}, {"status": 529}], True),
+        ([{"tool_call": {"name": "change"}}, {"status": 529}], False),
+        ([{"status": 401}], False),
+    ],
+)
+async def test_a_run_may_be_tried_again_when_no_model_could_be_asked_and_nothing_was_done(
+    desk: Desk, openai_server: OpenAIServer, answers: list[dict[str, Any]], may: bool
+) -> None:
+    desk.post.tool("look", lambda call: "seen", READ_ONLY)
+    desk.post.tool("change", lambda call: "done", CHANGING)
+    *before, last = answers
+    openai_server.queue(*before)
+    openai_server.set_default(last)
+
+    with pytest.raises(AgentRunFailed) as failure:
+        await desk.call("agent.run", {"message": "brief me"})
+
+    assert failure.value.retryable is may
+
+
 async def test_tools_can_only_be_narrowed(desk: Desk, openai_server: OpenAIServer) -> None:
     desk.post.tool("look", lambda call: "seen", READ_ONLY)
     desk.post.tool("change", lambda call: "done", CHANGING)
