@@ -40,7 +40,7 @@ from hub.core.schema import (
 )
 from hub.models.schema import CREDENTIALS_LIMIT, model_ref
 from hub.models.thinking import LEVELS
-from hub.sandbox.schema import SANDBOX_SCHEMA
+from hub.sandbox.schema import SANDBOX_SCHEMA, engines_of
 from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
 from hub.tools.exec_rules import EXEC_KEYS
@@ -72,6 +72,27 @@ def _consistent(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if default is not None:
             raise Invalid(f"{default} is the default agent already; only one can be", path=[index, "default"])
         default = agent["id"]
+    return _with_shared_sandbox(agents)
+
+
+def _with_shared_sandbox(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give all agents that share a sandbox the engines that one of them states; two may not state different ones."""
+    shared = [
+        (index, agent, engines_of(agent["sandbox"]))
+        for index, agent in enumerate(agents)
+        if agent.get("sandbox") and agent["sandbox"]["scope"] == "shared"
+    ]
+    first = next(((agent["id"], engines) for _, agent, engines in shared if engines), None)
+    if first is None:
+        return agents
+    for index, agent, engines in shared:
+        if engines and engines != first[1]:
+            raise Invalid(
+                f"it shares its sandbox (scope: shared) with {first[0]}, which has other settings of "
+                f"{' and '.join(first[1])}; write them at one of the two alone",
+                path=[index, "sandbox", *engines][:3],
+            )
+        agent["sandbox"] |= first[1]
     return agents
 
 

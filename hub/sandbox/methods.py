@@ -68,6 +68,7 @@ class SandboxMethods:
             "mode": settings.mode,
             "scope": settings.scope,
             "workspaceAccess": settings.workspace_access,
+            "sessionVisibility": settings.session_visibility,
             "programsRunIn": {
                 "ownerMain": verdict(main, owner),
                 "ownerMainWithWordsFromOutside": verdict(main, owner.narrow(tainted=True)),

@@ -159,6 +159,11 @@ SANDBOX_SCHEMA = All(
         Optional("also_allow", default=list, description="Further tools of a conversation in a sandbox"): All(
             ensure_list(All(string, Length(min=1, max=64))), Length(max=200)
         ),
+        Optional(
+            "session_visibility",
+            default="spawned",
+            description="Which other conversations one in a sandbox sees: spawned, its subagents' alone, or all",
+        ): In(["spawned", "all"]),
         Optional("docker", description="Use Docker, with these settings"): _engine("docker"),
         Optional("bubblewrap", description="Use bubblewrap, with these settings"): _engine("bubblewrap"),
     },
@@ -166,14 +171,20 @@ SANDBOX_SCHEMA = All(
 )
 
 
+def engines_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of engines that a validated mapping states."""
+    return {name: item[name] for name in ENGINES if name in item}
+
+
 def sandbox_settings(item: Mapping[str, Any] | None) -> SandboxSettings:
     """Read the validated mapping; by default, only programs are put in sandboxes."""
-    named = [name for name in ENGINES if item is not None and name in item]
-    engines = {name: item[name] if item is not None and named else _DEFAULTS[name] for name in named or ENGINES}
+    engines = engines_of(item or {}) or {name: _DEFAULTS[name] for name in ENGINES}
     if item is None:
         return SandboxSettings(engines=engines)
     also = frozenset(item["also_allow"])
-    return SandboxSettings(item["mode"], item["scope"], item["workspace_access"], engines, True, also)
+    return SandboxSettings(
+        item["mode"], item["scope"], item["workspace_access"], engines, True, also, item["session_visibility"]
+    )
 
 
 _BOUNDS = {"network": "none", "memory": MEMORY, "disk": DISK, "pids": PIDS, "binds": []}

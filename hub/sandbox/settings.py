@@ -26,6 +26,7 @@ class SandboxSettings(Struct, frozen=True):
         whole: Whether the conversation as a whole is confined, not only its programs: its files are the sandbox's, and
             it has the tools of a sandbox alone.
         also_allow: Further tools of a confined conversation.
+        session_visibility: spawned | all: whether a confined conversation sees only its subagents among the others.
     """
 
     mode: str = "non_main"
@@ -34,6 +35,7 @@ class SandboxSettings(Struct, frozen=True):
     engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     whole: bool = False
     also_allow: frozenset[str] = frozenset()
+    session_visibility: str = "spawned"
 
     def must(self, authority: Authority) -> bool:
         """Whether programs under this authority must run in a sandbox, whatever the mode."""

@@ -30,6 +30,22 @@ def test_without_any_there_is_main(home: Home) -> None:
         assert agents.default().limits == RunLimits()
 
 
+def test_agents_that_share_a_sandbox_have_the_settings_that_one_of_them_states(home: Home) -> None:
+    shared = {"scope": "shared"}
+    agents = Agents(
+        [
+            {"id": "a", "sandbox": {**shared, "mode": "all"}},
+            {"id": "b", "sandbox": {**shared, "docker": {"image": "ours:1"}}},
+            {"id": "c", "sandbox": {"docker": {"image": "other:2"}}},
+        ],
+        home,
+    )
+
+    images = {each.id: each.sandbox.engines["docker"]["image"] for each in agents.all()}
+    assert images == {"a": "ours:1", "b": "ours:1", "c": "other:2"}
+    assert agents.get("a").sandbox.mode == "all"
+
+
 def test_all_that_is_configured_is_taken(home: Home) -> None:
     agents = Agents(
         [
@@ -79,6 +95,10 @@ def test_a_new_configuration_takes_the_place_of_the_old(home: Home) -> None:
         ([{"id": "a"}, {"id": "a"}], "two agents with the id a"),
         ([{"id": "a", "workspace": "w"}, {"id": "b", "workspace": "w"}], "two agents with the workspace w"),
         ([{"id": "a", "default": True}, {"id": "b", "default": True}], "a is the default agent already"),
+        (
+            [{"id": name, "sandbox": {"scope": "shared", "docker": {"image": f"{name}:1"}}} for name in ("a", "b")],
+            "[1].sandbox.docker: it shares its sandbox (scope: shared) with a, which has other settings of docker",
+        ),
         ([{"name": "x"}], "id"),
         ([{"id": "A b"}], "identifier"),
         ([{"id": "a", "limits": {"turns": 0}}], "limits.turns"),

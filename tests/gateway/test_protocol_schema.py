@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tests.gateway.rig import connect_params, connected
 from tests.hub_fixture import HubFixture

@@ -16,6 +16,7 @@ from integrations.tools.sessions.searching import SearchTool
 from integrations.tools.sessions.secret import SecretTool
 from integrations.tools.sessions.sending import SendTool
 from integrations.tools.sessions.tool import SessionTools
+from integrations.tools.sessions.visibility import SessionVisibility
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -28,12 +29,13 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         return ExchangeSettings.from_config(host.config.or_default("tools"))
 
     tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
-    readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people, settings)
+    visibility = SessionVisibility(host.sessions, host.agents, host.subagents.below, lambda: host.people)
+    readers = SessionReaders(visibility, host.sessions, host.agents, host.clock, settings)
     delegation = DelegationTools(host.subagents)
     secrets = SecretTool(host.ask, host.agent_secrets, host.sessions, lambda: f"{host.dashboard_url}/")
     asking = QuestionTool(host.ask, host.sessions, host.clock)
-    sending = SendTool(host.exchanges, host.sessions, host.agents, people=lambda: host.people, settings=settings)
-    searching = SearchTool(host.transcript_search, host.sessions, lambda: host.people)
+    sending = SendTool(host.exchanges, visibility, host.agents, people=lambda: host.people, settings=settings)
+    searching = SearchTool(host.transcript_search, visibility, host.sessions)
     host.tools.add(
         *tools.all(), *readers.all(), *delegation.all(), *asking.all(), *secrets.all(), *sending.all(), *searching.all()
     )

@@ -14,17 +14,20 @@ from hub.agent.taint.taint import ConversationTaint
 from hub.core.clock import Clock
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.models.contract import Role
-from hub.security.people import People
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools.sessions.visibility import visible_session, visible_sessions
+from integrations.tools.sessions.visibility import SessionVisibility
 
 GROUP = "session"
 LIST_LIMIT = 200
 HISTORY_LIMIT = 200
+PREVIEW_LIMIT = 10
+PREVIEWS_LIMIT = 20
+PREVIEW_CHARS = 300
+"""The last messages of a listed conversation, for how many of them, and how long each is."""
 TEXT_CHARS = 4_000
 KINDS = ("main", "group", "cron", "hook", "node", "other")
 
@@ -34,6 +37,9 @@ _LIST = Schema(
         Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT)),
         Optional("active_minutes", description="Only those active in the last so many minutes."): All(
             integer, Range(min=1, max=5_256_000)
+        ),
+        Optional("messages", default=0, description="The last so many messages of each; then 20 of them at most."): All(
+            integer, Range(min=0, max=PREVIEW_LIMIT)
         ),
     }
 )
@@ -52,25 +58,25 @@ class SessionReaders:
     """The tools that read sessions and agents.
 
     Args:
+        visibility: Which sessions a call may see.
         sessions: The sessions.
         agents: The agents.
         clock: The clock.
-        people: The people of this home, as configured now.
         exchanges: Which agents write to each other, as configured now.
     """
 
     def __init__(
         self,
+        visibility: SessionVisibility,
         sessions: SessionStore,
         agents: Agents,
         clock: Clock,
-        people: Callable[[], People],
         exchanges: Callable[[], ExchangeSettings],
     ) -> None:
+        self._visibility = visibility
         self._sessions = sessions
         self._agents = agents
         self._clock = clock
-        self._people = people
         self._exchanges = exchanges
 
     def all(self) -> list[Tool]:
@@ -107,33 +113,45 @@ class SessionReaders:
         since_ms = 0 if minutes is None else int((self._clock.time() - minutes * 60) * 1_000)
         found = [
             each
-            for each in visible_sessions(call, self._sessions, self._people())
+            for each in self._visibility.all(call)
             if each.updated_ms >= since_ms and (kinds is None or _kind(each.key) in kinds)
         ]
-        shown = [_shown(each) for each in found[: call.arguments["limit"]]]
-        return ToolResult.of({"count": len(shown), "total": len(found), "sessions": shown})
+        wanted, limit, trusted = call.arguments["messages"], call.arguments["limit"], True
+        listed = found[: min(limit, PREVIEWS_LIMIT) if wanted else limit]
+        shown = [_shown(each) for each in listed]
+        for each, session in zip(shown, listed, strict=True) if wanted else ():
+            messages, heard = await self._messages(call, session, include_tools=False)
+            trusted = trusted and heard
+            each["messages"] = [{**one, "text": _cut(one["text"], PREVIEW_CHARS)} for one in messages[-wanted:]]
+        return ToolResult.of({"count": len(shown), "total": len(found), "sessions": shown}, trusted=trusted)
 
     async def _history(self, call: ToolCall) -> ToolResult:
-        session = visible_session(call, self._sessions, self._people(), call.arguments["session_key"])
+        session = self._visibility.get(call, call.arguments["session_key"])
+        messages, trusted = await self._messages(call, session, include_tools=call.arguments["include_tools"])
+        shown = messages[-call.arguments["limit"] :]
+        return ToolResult.of({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
+
+    async def _messages(
+        self, call: ToolCall, session: Session, *, include_tools: bool
+    ) -> tuple[list[dict[str, Any]], bool]:
+        """Return what was said in a session, and whether all of it is trusted under the rights of the call."""
         transcript = await self._sessions.open_transcript(session)
         taint = ConversationTaint()
         messages: list[dict[str, Any]] = []
         for entry in transcript.branch():
             taint.add(entry)
             message = entry.message
-            if message is None or (message.role is Role.TOOL and not call.arguments["include_tools"]):
+            if message is None or (message.role is Role.TOOL and not include_tools):
                 continue
             said: dict[str, Any] = {"role": message.role.value, "time_ms": entry.ts_ms, "text": _cut(message.text)}
             if message.role is Role.TOOL:
                 said["tool"] = message.tool_name
-            elif call.arguments["include_tools"] and message.tool_calls:
+            elif include_tools and message.tool_calls:
                 said["tool_calls"] = [each.name for each in message.tool_calls]
             elif not said["text"]:
                 continue
             messages.append(said)
-        shown = messages[-call.arguments["limit"] :]
-        trusted = not taint.is_heard(speaker(call.context.authority))
-        return ToolResult.of({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
+        return messages, not taint.is_heard(speaker(call.context.authority))
 
     async def _list_agents(self, call: ToolCall) -> ToolResult:
         subagents, exchanges = self._agents.get(call.agent_id).subagents, self._exchanges()
@@ -169,5 +187,5 @@ def _shown(session: Session) -> dict[str, Any]:
     return shown
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]} [cut: {len(text)} characters]"
+def _cut(text: str, limit: int = TEXT_CHARS) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} [cut: {len(text)} characters]"

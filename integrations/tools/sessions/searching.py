@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 from hub.agent.taint.authorship import speaker
 from hub.agent.taint.taint import ConversationTaint
 from hub.core.errors import NotFound
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
-from hub.security.people import People
 from hub.sessions.search import QUERY_LIMIT, FoundMessage, TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools.sessions.visibility import visible_sessions
+from integrations.tools.sessions.visibility import SessionVisibility
 
 GROUP = "session"
 FOUND_LIMIT = 20
@@ -35,14 +33,14 @@ class SearchTool:
 
     Args:
         search: The index of conversations.
+        visibility: Which sessions a call may see.
         sessions: The sessions.
-        people: The people of this home, as configured now.
     """
 
-    def __init__(self, search: TranscriptSearch, sessions: SessionStore, people: Callable[[], People]) -> None:
+    def __init__(self, search: TranscriptSearch, visibility: SessionVisibility, sessions: SessionStore) -> None:
         self._search = search
+        self._visibility = visibility
         self._sessions = sessions
-        self._people = people
 
     def all(self) -> list[Tool]:
         """Return the tool."""
@@ -59,7 +57,7 @@ class SearchTool:
         ]
 
     async def _find(self, call: ToolCall) -> ToolResult:
-        visible = {each.key for each in visible_sessions(call, self._sessions, self._people())}
+        visible = {each.key for each in self._visibility.all(call)}
         query, limit = call.arguments["query"], call.arguments["limit"]
         found = await self._search.search(query, lambda session: session.key in visible, limit)
         by, trusted = speaker(call.context.authority), True

@@ -15,10 +15,9 @@ from hub.core.schema import All, Length, Optional, Range, Required, Schema, inte
 from hub.security.people import People
 from hub.sessions.keys import main_key
 from hub.sessions.privacy import is_private
-from hub.sessions.store import SessionStore
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools.sessions.visibility import visible_session
+from integrations.tools.sessions.visibility import SessionVisibility
 
 GROUP = "session"
 TEXT_LIMIT = 50_000
@@ -42,7 +41,7 @@ class SendTool:
 
     Args:
         exchanges: Runs both sides.
-        sessions: The sessions.
+        visibility: Which sessions a call may see.
         agents: The agents.
         people: The people of this home, as configured now.
         settings: Returns the present settings.
@@ -51,14 +50,14 @@ class SendTool:
     def __init__(
         self,
         exchanges: Exchanges,
-        sessions: SessionStore,
+        visibility: SessionVisibility,
         agents: Agents,
         *,
         people: Callable[[], People],
         settings: Callable[[], ExchangeSettings],
     ) -> None:
         self._exchanges = exchanges
-        self._sessions = sessions
+        self._visibility = visibility
         self._agents = agents
         self._people = people
         self._settings = settings
@@ -99,13 +98,12 @@ class SendTool:
 
     def _other(self, call: ToolCall) -> Correspondent:
         authority, given = call.context.authority, call.arguments
-        people = self._people()
-        if not is_private(call.session_key, authority, people):
+        if not is_private(call.session_key, authority, self._people()):
             raise Forbidden("only an owner's own conversation writes to others")
         if ("session_key" in given) is ("agent_id" in given):
             raise InvalidRequest("give session_key or agent_id, one of them")
         if "session_key" in given:
-            session = visible_session(call, self._sessions, people, given["session_key"], of_others=True)
+            session = self._visibility.get(call, given["session_key"], of_others=True)
             return Correspondent(session.agent_id, session.key)
         agent = self._agents.get(given["agent_id"])
         return Correspondent(agent.id, main_key(agent.id))

@@ -16,6 +16,7 @@ from hub.sessions.entry import TranscriptEntry
 from hub.tools.contract import ToolCall, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from integrations.tools.sessions.sending import SendTool
+from integrations.tools.sessions.visibility import SessionVisibility
 from tests.agent.house import CHANGING, MAIN, OUTSIDE
 from tests.messaging.post import OWNER, Post
 from tests.servers.openai_server import OpenAIServer
@@ -33,8 +34,9 @@ class Talking(Post):
     def __init__(self, folder: Path, base_url: str) -> None:
         super().__init__(folder, base_url, agents=({"id": "main"}, {"id": "cook", "tools": {"deny": ["door"]}}))
         self.allowed = ExchangeSettings(enabled=True, max_turns=0)
+        visibility = SessionVisibility(self.sessions, self.agents, lambda key: [], lambda: self.people)
         tool = SendTool(
-            self.exchanges, self.sessions, self.agents, people=lambda: self.people, settings=lambda: self.allowed
+            self.exchanges, visibility, self.agents, people=lambda: self.people, settings=lambda: self.allowed
         )
         for each in tool.all():
             self.tools.register(each)

@@ -136,7 +136,7 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:1") == 409
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:{neighbour.port}") == 303
         laptop = discover(cable.second, hub.parent / "none", "--json")
-        told = discover(cable.second, hub.parent / "none")
+        shown = discover(cable.second, hub.parent / "none")
         refused = discover(cable.second, hub.parent / "none", "--ignore", chosen["id"])
 
     assert json.loads(laptop.stdout) == {
@@ -146,8 +146,8 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
             {"name": "Our place", "address": HUBS, "port": 18789, "tls": False, "url": f"http://{HUBS}:18789"},
         ]
     }
-    assert f"homarus --url wss://{OTHERS}:{neighbour.port} --token TOKEN status" in told.stdout
-    assert "docs/remote.md" in told.stdout
+    assert f"homarus --url wss://{OTHERS}:{neighbour.port} --token TOKEN status" in shown.stdout
+    assert "docs/remote.md" in shown.stdout
     assert refused.returncode == 4
     assert "No hub runs on" in refused.stderr
     assert [(each["kind"], each["name"], each["address"], each["state"]) for each in seen] == [

@@ -7,10 +7,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result, user_message
 from hub.sessions.entry import Provenance, message_entry
 from integrations.tools import sessions
 from tests.integrations.tools.standing import ANNAS, GROUP, MAIN, Standing
+
+MINE = "agent:main:subagent:0b1c"
 
 
 @pytest.fixture
@@ -148,3 +151,66 @@ async def test_agents_are_listed_that_can_be_given_tasks_or_written_to(
     listed = json.loads((await place.call("agents_list")).output)["agents"]
 
     assert {each["id"]: (each["tasks"], each["messages"]) for each in listed} == found
+
+
+@pytest.mark.parametrize(
+    ("visibility", "listed"), [({}, {MAIN, MINE}), ({"session_visibility": "all"}, {MAIN, GROUP, MINE})]
+)
+async def test_a_conversation_in_a_sandbox_sees_its_subagents_alone_unless_its_settings_say_otherwise(
+    place: Standing, visibility: dict[str, str], listed: set[str]
+) -> None:
+    for key in (MAIN, GROUP):
+        await say(place, key, user_message("the code is 7731"))
+    await spawned(place, MINE)
+    place.agents.configure([{"id": "main", "sandbox": {"mode": "all", **visibility}}])
+
+    seen = json.loads((await place.call("sessions_list")).output)["sessions"]
+    history = await place.call("sessions_history", {"session_key": GROUP})
+    sent = await place.call("sessions_send", {"session_key": GROUP, "message": "hello"})
+
+    assert {each["session_key"] for each in seen} == listed
+    assert history.is_error is (GROUP not in listed)
+    assert ("there is no session" in sent.output) is (GROUP not in listed)
+
+
+async def spawned(place: Standing, key: str) -> None:
+    """Let there be a subagent of the main conversation, as one that ran before the hub was started."""
+    await place.sessions.ensure(key)
+    one = Subagent(
+        id="0b1c",
+        run_id="r1",
+        session_key=key,
+        requester_key=MAIN,
+        requester_agent="main",
+        agent_id="main",
+        label="look",
+        depth=1,
+        authority=place.owner,
+        place="",
+        delete=False,
+        archive_after=60,
+        created_ms=1,
+        task="look",
+        state=SubagentState.COMPLETED,
+        ended_ms=2,
+        announced_ms=3,
+    )
+    await SubagentStore(place.db).insert(one)
+    await place.subagents.recover()
+
+
+async def test_a_list_has_the_last_messages_of_each_and_trusts_them_as_the_history_does(place: Standing) -> None:
+    await say(place, MAIN, user_message("one"), user_message("two"), user_message("x" * 1_000))
+
+    listed = await place.call("sessions_list", {"messages": 2})
+    await say(place, GROUP, user_message("theirs"), who="person:anna", trusted=False)
+    with_group = await place.call("sessions_list", {"messages": 1})
+    refused = await place.call("sessions_list", {"messages": 11})
+
+    messages = json.loads(listed.output)["sessions"][0]["messages"]
+    assert [each["text"][:3] for each in messages] == ["two", "xxx"]
+    assert messages[1]["text"].endswith("[cut: 1000 characters]")
+    assert listed.trusted
+    assert not with_group.trusted
+    assert "messages" in refused.output
+    assert refused.is_error
