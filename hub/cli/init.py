@@ -32,12 +32,14 @@ class Choices(Struct, frozen=True):
         time_zone: IANA name.
         language: Such as en.
         provider: A model provider with its key.
+        sign_in: The words behind `homarus models auth` instead.
     """
 
     name: str
     time_zone: str
     language: str
     provider: NewProvider | None = None
+    sign_in: tuple[str, ...] = ()
 
 
 @click.command("init", cls=CliCommand)
@@ -50,7 +52,7 @@ class Choices(Struct, frozen=True):
 def command(
     name: str | None, time_zone: str | None, language: str | None, yes: bool, home: Path, as_json: bool
 ) -> None:
-    """Create a home directory with a starter configuration and, if you like, a model key.
+    """Create a home directory with a starter configuration and, if you like, a model key or a sign-in.
 
     In a home that exists it asks what to set up next: a model, a chat channel, an agent, a phone, or a move from
     another program. What needs the hub says how to start it.
@@ -74,7 +76,12 @@ def command(
     defaults = Choices(name or "Home", time_zone or local_time_zone(), language or "en")
     _check(defaults)
     chosen = _ask(defaults, given={"name": name, "time_zone": time_zone, "language": language}) if asks else defaults
-    _tell(home, make_home(home, chosen), as_json=as_json)
+    written = make_home(home, chosen)
+    if chosen.sign_in:
+        from hub.cli.app import run
+
+        run(["models", "auth", *chosen.sign_in, "--config", str(home)])
+    _tell(home, written, as_json=as_json)
 
 
 def make_home(home: Path, chosen: Choices) -> list[str]:
@@ -110,6 +117,7 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
     """Ask on the terminal for what the command line did not give."""
     import questionary
 
+    from hub.cli.init_steps import SIGN_INS
     from hub.models.adding import OWN_SERVER, NewProvider
 
     def answer(question: Any) -> Any:
@@ -128,9 +136,11 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
     language = given["language"] or answer(
         questionary.select("The language of the assistant and the dashboard?", list(LANGUAGES), default="en")
     )
-    who = answer(questionary.select("Add a key for a model?", [_LATER, *_USUAL, _SERVER]))
+    who = answer(questionary.select("Which model answers?", [_LATER, *SIGN_INS, *_USUAL, _SERVER]))
     if who == _LATER:
         return Choices(name, zone, language)
+    if who in SIGN_INS:
+        return Choices(name, zone, language, sign_in=SIGN_INS[who])
     if who == _SERVER:
         url = text("Its address?", "http://127.0.0.1:8000/v1", _is_url)
         model = answer(questionary.text("The id of a model it serves?", validate=bool))
@@ -173,4 +183,4 @@ def _tell(home: Path, written: list[str], *, as_json: bool) -> None:
     else:
         click.echo(f"{home} has a configuration already; nothing was changed.")
     click.echo(f"Start it with: {command_on(home, 'homarus start')}")
-    click.echo(f"Then sign in at a provider, add a channel, an agent or a phone: {command_on(home, 'homarus init')}")
+    click.echo(f"Then add a channel, an agent, a phone or another model: {command_on(home, 'homarus init')}")

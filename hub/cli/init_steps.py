@@ -12,6 +12,11 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed
 
 DONE = "Nothing more"
+SIGN_INS: Mapping[str, tuple[str, ...]] = {
+    "Sign in at OpenAI in the browser": ("login", "openai"),
+    "A Claude subscription: the token that `claude setup-token` prints": ("setup-token", "anthropic"),
+}
+"""Ways to pay for a model without a key, with the words behind `homarus models auth`."""
 _MOVES = ("home-assistant", "openclaw", "claude", "chatgpt")
 _KEYS = ("anthropic", "openai", "gemini", "openrouter", "mistral", "deepseek")
 Step = Callable[[Path], tuple[str, ...] | None]
@@ -39,8 +44,7 @@ def ask_steps(home: Path) -> None:
 
 def _model(home: Path) -> tuple[str, ...]:
     ways: Mapping[str, tuple[str, ...]] = {
-        "Sign in at OpenAI in the browser": ("login", "openai"),
-        "A Claude subscription: the token that `claude setup-token` prints": ("setup-token", "anthropic"),
+        **SIGN_INS,
         **{f"A key of {name}": ("add", name) for name in _KEYS},
     }
     return ("models", "auth", *ways[_select("How is the model paid for?", list(ways))])

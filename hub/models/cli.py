@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +14,13 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import WholeNumber, ask_secret, home_option, json_option, print_json, print_table
+from hub.cli.remote import RemoteHome
 from hub.cli.verbs import Answer, verb
+from hub.config.files import ROOT_FILE
+from hub.storage.instance_lock import read_running
+
+if TYPE_CHECKING:
+    from hub.models.home_accounts import HomeAccounts
 
 CALL_LIMIT_S = 120.0
 NEW_SHOWN = 20
@@ -269,20 +276,20 @@ def auth_setup_token(provider: str, id_: str, home: Path, as_json: bool) -> None
 @home_option
 @json_option
 def auth_login(provider: str, id_: str, paste: bool, home: Path, as_json: bool) -> None:
-    """Sign in at a provider in the browser.
+    """Sign in at a provider in the browser; it needs no running hub.
 
     Example:
       homarus models auth login openai
     """
-    begun = HubClient(home).call("models.auth.login", {"provider": provider, "id": id_})
-    click.echo(f"Open this page, and sign in:\n\n{begun['url']}\n", err=as_json)
-    if paste or not begun["listens"]:
-        pasted = click.prompt("Then paste the address that the browser shows")
-        HubClient(home).call(
-            "models.auth.complete", {"state": begun["state"], "pasted": pasted}, timeout_s=CALL_LIMIT_S
-        )
-    else:
-        _await(home, begun["state"])
+    with _accounts(home) as accounts:
+        begun = accounts.call("models.auth.login", {"provider": provider, "id": id_})
+        click.echo(f"Open this page, and sign in:\n\n{begun['url']}\n", err=as_json)
+        if paste or not begun["listens"]:
+            pasted = click.prompt("Then paste the address that the browser shows")
+            completed = {"state": begun["state"], "pasted": pasted}
+            accounts.call("models.auth.complete", completed, timeout_s=CALL_LIMIT_S)
+        else:
+            _await(accounts, begun["state"])
     if as_json:
         print_json({"provider": provider, "id": id_, "signed_in": True})
         return
@@ -303,25 +310,39 @@ def auth_remove(client: HubClient, provider: str, id_: str) -> Answer:
 
 
 def _add(home: Path, provider: str, id: str, question: str, kind: str, *, as_json: bool) -> None:
-    known = HubClient(home).call("models.auth.list")["credentials"]
-    if any((each["provider"], each["id"]) == (provider, id) for each in known):
-        raise CommandFailed(f"{provider} has a credential {id} already; give this one another --id.", Exit.FINDINGS)
-    key = ask_secret(question, "a line of standard input", err=as_json)
-    params = {"provider": provider, "id": id, "key": key, "kind": kind}
-    found = HubClient(home).call("models.auth.add", params, timeout_s=CALL_LIMIT_S)["credential"]
+    with _accounts(home) as accounts:
+        known = accounts.call("models.auth.list")["credentials"]
+        if any((each["provider"], each["id"]) == (provider, id) for each in known):
+            raise CommandFailed(f"{provider} has a credential {id} already; give this one another --id.", Exit.FINDINGS)
+        key = ask_secret(question, "a line of standard input", err=as_json)
+        params = {"provider": provider, "id": id, "key": key, "kind": kind}
+        found = accounts.call("models.auth.add", params, timeout_s=CALL_LIMIT_S)["credential"]
+    by_hub = isinstance(accounts, HubClient)
     if as_json:
         print_json(found)
         return
     tried = found["test"]
     how = "and answers" if tried["ok"] else f"but could not be tried: {tried['error']}"
+    if not by_hub:
+        how = f"and can be tried once the hub runs, with `homarus models test {provider}@{id}`"
     click.echo(f"{provider} ({id}) is kept, {how}.")
 
 
-def _await(home: Path, state: str) -> None:
+def _accounts(home: Path | RemoteHome) -> AbstractContextManager[HubClient | HomeAccounts]:
+    """Return who answers `models.auth.*`: the hub, or where none runs on the home, this process."""
+    if isinstance(home, RemoteHome) or read_running(home) is not None or not (home / ROOT_FILE).is_file():
+        return nullcontext(HubClient(home))
+    from hub.cli.configured import check_home
+    from hub.models.home_accounts import HomeAccounts
+
+    return HomeAccounts(home, check_home(home).config.or_default("models"))
+
+
+def _await(accounts: HubClient | HomeAccounts, state: str) -> None:
     deadline = time.monotonic() + SIGN_IN_LIMIT_S
     while time.monotonic() < deadline:
         params = {"state": state, "timeout_s": WAIT_S}
-        if HubClient(home).call("models.auth.wait", params, timeout_s=WAIT_S + 15)["done"]:
+        if accounts.call("models.auth.wait", params, timeout_s=WAIT_S + 15)["done"]:
             return
     raise CommandFailed("Nobody completed the sign-in within ten minutes.", Exit.FINDINGS)
 

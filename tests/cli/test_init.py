@@ -76,8 +76,8 @@ def test_on_a_terminal_it_asks_and_keeps_the_key_in_the_file_of_secrets(type_: T
     person.press(b"\r")
     person.wait_for("language of the assistant")
     person.press(b"\r")
-    person.wait_for("Add a key")
-    person.press(DOWN + b"\r")
+    person.wait_for("Which model answers")
+    person.press(DOWN * 3 + b"\r")
     person.wait_for("The key of anthropic")
     person.press(b"sesame-open-now-please\r")
     code = person.leave()
@@ -87,6 +87,32 @@ def test_on_a_terminal_it_asks_and_keeps_the_key_in_the_file_of_secrets(type_: T
     assert "sesame" not in (place / "configuration.yaml").read_text(encoding="utf-8")
     assert type_("config", "get", "hub.name", "--config", str(place)).out == "La maison\n"
     assert type_("check", "--config", str(place)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("token", "kept"), [(b"sk-ant-oat01-not-a-secret", True), (b"sesame", False)], ids=["a token", "something else"]
+)
+def test_a_sign_in_at_a_provider_is_part_of_it_and_a_wrong_one_leaves_a_home(
+    type_: Terminal, tmp_path: Path, token: bytes, kept: bool
+) -> None:
+    place = tmp_path / "new"
+    person = Person(
+        "init", "--config", str(place), "--name", "Ours", "--time-zone", "Europe/Berlin", "--language", "en"
+    )
+
+    person.wait_for("Which model answers")
+    person.press(DOWN * 2 + b"\r")
+    person.wait_for("Token")
+    person.press(token + b"\r")
+    person.wait_for("homarus models test anthropic@setup-token" if kept else "A setup token begins with")
+    person.wait_for("Start it with")
+
+    assert person.leave() == 0
+    listed = type_("models", "auth", "list", "--config", str(place))
+    assert listed.code == 4  # the list of a running hub
+    file = place / ".storage" / "model_credentials.json"
+    assert (file.exists() and token.decode() in file.read_text()) is kept
+    assert not kept or file.stat().st_mode & 0o077 == 0
 
 
 def test_who_stops_in_the_middle_has_no_home_yet(tmp_path: Path) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+import aiohttp
 import pytest
 
 from tests.cli.terminal import Terminal
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
+from tests.servers.oauth_server import oauth_server
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +91,26 @@ def test_fallbacks_and_aliases_are_kept_in_the_configuration(hub: HubProcess, as
 
     assert ask("models", "fallbacks", "clear").out == "There are no fallbacks.\n"
     assert json.loads(ask("models", "aliases", "remove", "fast", "--json").out) == {}
+
+
+async def test_one_signs_in_before_a_hub_ever_ran(tmp_path: Path) -> None:
+    async with oauth_server() as server:
+        place = {**server.endpoint, "redirect_url": f"http://localhost:{free_port()}/back"}
+        provider = {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "models": ["m"], "oauth": place}
+        (tmp_path / "configuration.yaml").write_text(json.dumps({"models": {"providers": {"mine": provider}}}))
+        command = (sys.executable, "-m", "hub", "models", "auth", "login", "mine", "--config", str(tmp_path))
+        person = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        assert person.stdout is not None
+        while not (line := await person.stdout.readline()).startswith(b"http"):
+            assert line
+        async with aiohttp.ClientSession() as browser, browser.get(line.decode().strip()) as page:
+            shown = await page.text()
+        said, _ = await person.communicate()
+
+    assert "You are signed in" in shown
+    assert person.returncode == 0
+    assert b"Signed in at mine" in said
+    assert "access-1-not-a-secret" in (tmp_path / ".storage" / "model_credentials.json").read_text()
 
 
 @pytest.mark.parametrize(
