@@ -6,7 +6,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from hub.messaging.contract import Address, Channel, ChannelLimits, Delivery, Media, OutboundMessage, OutboundPoll
+from msgspec import Struct
+
+from hub.messaging.contract import (
+    Address,
+    Channel,
+    ChannelLimits,
+    ChatType,
+    Delivery,
+    Media,
+    OutboundMessage,
+    OutboundPoll,
+)
 
 
 @runtime_checkable
@@ -113,6 +124,32 @@ class CanOpenThread(Protocol):
 
         Raises:
             HubError: The room has no threads, or the account may not open one.
+        """
+        ...
+
+
+class DirectoryEntry(Struct, frozen=True):
+    """A person or a room in the directory of a platform.
+
+    Attributes:
+        peer: The id that messages are addressed to.
+        name: As the platform shows it; anybody can take any name.
+    """
+
+    peer: str
+    name: str
+    chat_type: ChatType = ChatType.DIRECT
+
+
+@runtime_checkable
+class CanLookUp(Protocol):
+    """A channel whose platform has a directory of people and rooms."""
+
+    async def look_up(self, query: str, limit: int) -> Sequence[DirectoryEntry]:
+        """Return people and rooms whose name holds a text, in any case, that the account may write to.
+
+        Raises:
+            HubError: It could not be asked, or the account may not.
         """
         ...
 

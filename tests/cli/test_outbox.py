@@ -103,6 +103,16 @@ def test_who_wrote_is_listed_and_reached_by_name(hub: HubProcess, ask: Terminal)
     assert [each["name"] for each in ask("channels", "directory", "ann", "--json").json] == ["Anna"]
     assert ask("channels", "directory", "--channel", "telegram", "--json").json == []
 
+    looked_up = ask("channels", "directory", "ann", "--platforms", "--json").json
+    assert [(each["name"], each["to"], bool(each["lastHeardAtMs"])) for each in looked_up] == [
+        ("Anna", "ferry:pier-7", True),
+        ("Annabel", "ferry:pier-70", False),
+    ]
+    failed = ask("channels", "directory", "storm", "--platforms")
+    assert (failed.code, "ferry (default): nobody answers in a storm" in failed.err) == (0, True)
+    assert ask("channels", "directory", "--platforms").code == 2
+    assert "No channel here" in ask("channels", "directory", "ann", "--platforms", "--channel", "irc").err
+
     assert ask("message", "send", "--to", "anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
     assert ask("message", "send", "--to", "ferry:Anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
     several = ask("message", "send", "--to", "Ben", "Dinner")

@@ -49,6 +49,8 @@ class SignalServer:
         self.reactions: dict[int, list[str]] = {}
         self.streams = 0
         self.keep_alive_s = 15.0
+        self.contacts: list[Json] = []
+        self.groups: list[Json] = []
         self.deaf = False
         """Whether the stream says nothing any more, though it is open; over with the next."""
         self._events: asyncio.Queue[str | None] = asyncio.Queue()
@@ -165,6 +167,8 @@ class SignalServer:
             "remoteDelete": self._delete,
             "sendReaction": self._react,
             "sendTyping": lambda _: {},
+            "listContacts": lambda _: self.contacts,
+            "listGroups": lambda _: self.groups,
             "getAttachment": lambda given: {"data": base64.b64encode(self.attachments[given["id"]]).decode()},
         }
         return handlers[method](params)

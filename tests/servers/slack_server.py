@@ -38,6 +38,8 @@ class SlackServer:
     """One workspace with a channel, and direct messages with Ada."""
 
     def __init__(self) -> None:
+        self.people: list[Json] = []
+        self.rooms: list[Json] = []
         self.calls: list[tuple[str, Json]] = []
         self.notices: list[str] = []
         self.faults: list[SlackFault] = []
@@ -165,6 +167,8 @@ class SlackServer:
             "auth.test": lambda _: {"user_id": ME, "team_id": TEAM, "user": "homarus", "team": "Home", "bot_id": "B1"},
             "apps.connections.open": lambda _: {"url": f"ws://{self.address}/socket"},
             "conversations.open": self._open_dm,
+            "conversations.list": lambda given: self._page("channels", self.rooms, given),
+            "users.list": lambda given: self._page("members", self.people, given),
             "conversations.history": self._history,
             "conversations.replies": self._history,
             "chat.postMessage": self._post,
@@ -195,6 +199,12 @@ class SlackServer:
         page = (found if thread else found[::-1])[start : start + limit]
         more = str(start + limit) if start + limit < len(found) else ""
         return {"messages": page, "response_metadata": {"next_cursor": more}}
+
+    def _page(self, key: str, entries: list[Json], given: Json) -> Json:
+        """Return one entry a page, whatever is asked for, as Slack may."""
+        start = int(given.get("cursor") or 0)
+        more = str(start + 1) if start + 1 < len(entries) else ""
+        return {key: entries[start : start + 1], "response_metadata": {"next_cursor": more}}
 
     def _open_dm(self, given: Json) -> Json:
         id = f"D{given['users'][1:]}"

@@ -88,14 +88,25 @@ def probe(client: HubClient, channel: str | None) -> Answer:
 )
 @click.argument("query", metavar="[NAME]", required=False)
 @click.option("--channel", metavar="CHANNEL", help="Only of this channel.")
-def directory(client: HubClient, query: str | None, channel: str | None) -> Answer:
+@click.option("--platforms", is_flag=True, help="Look up NAME on Signal and Slack too, among those who never wrote.")
+def directory(client: HubClient, query: str | None, channel: str | None, platforms: bool) -> Answer:
     """List the people and groups that wrote, by which `message send --to` finds them; with NAME, those called so.
+
+    Who never wrote is reached by the id in the column `to`, not by name: anybody can take any name.
 
     Example:
       homarus channels directory anna
+      homarus channels directory anna --platforms
     """
-    asked = {"query": query or "", **({"channel": channel} if channel else {})}
-    chats = client.call("channels.directory", asked)["chats"]
+    if platforms and not query:
+        raise CommandFailed("--platforms looks up a NAME: homarus channels directory NAME --platforms", Exit.USAGE)
+    asked = {"query": query or "", "platforms": platforms, **({"channel": channel} if channel else {})}
+    found = client.call("channels.directory", asked)
+    chats = found["chats"]
+    for each in found.get("problems", ()):
+        click.echo(f"{each['channel']} ({each['accountId']}): {each['error']}", err=True)
+    if platforms and not found["asked"]:
+        click.echo("No channel here has a directory to look in: Signal and Slack have one.", err=True)
     return chats, [(each["name"] or "", each["to"], each["kind"], local_time(each["lastHeardAtMs"])) for each in chats]
 
 

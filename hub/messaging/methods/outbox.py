@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 import mimetypes
 from base64 import b64decode
@@ -15,7 +16,7 @@ from hub.agent.workspace.workspace import MEDIA, Workspaces
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.automation.services.agent_messages import check_ability
 from hub.config.suggest import nearest
-from hub.core.errors import Forbidden, InvalidRequest, Unavailable
+from hub.core.errors import Forbidden, HubError, InvalidRequest, Unavailable
 from hub.core.executors import FILES
 from hub.core.schema import (
     All,
@@ -32,6 +33,7 @@ from hub.core.schema import (
     string,
 )
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
+from hub.messaging.capabilities import CanLookUp
 from hub.messaging.contract import OutboundMedia
 from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
 from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText, OutboxRow, Outgoing
@@ -75,7 +77,18 @@ _SEND = Schema(
         ),
     }
 )
-_DIRECTORY = Schema({Optional("channel"): _MAYBE, Optional("query", default=""): All(string, Length(max=512))})
+LOOK_UP_LIMIT = 50
+LOOK_UP_LIMIT_S = 20.0
+"""What one platform's directory answers with, and within."""
+_DIRECTORY = Schema(
+    {
+        Optional("channel"): _MAYBE,
+        Optional("query", default=""): All(string, Length(max=512)),
+        Optional("platforms", default=False, description="Ask the platforms too, where they have a directory."): (
+            boolean
+        ),
+    }
+)
 _POLL = Schema(
     {
         **_CHAT,
@@ -153,15 +166,26 @@ class OutboxMethods:
         return await self._sent(call, place, NewMessage(params["message"], media=media))
 
     async def _directory(self, call: MethodCall) -> Mapping[str, Any]:
-        channel, query = call.params.get("channel"), call.params["query"].casefold()
-        chats = [each.as_dict() for each in await self._addresses.known_chats()]
-        return {
-            "chats": [
-                each
-                for each in chats
-                if channel in (None, each["channel"]) and query in f"{each['name'] or ''} {each['to']}".casefold()
-            ]
-        }
+        channel, query = call.params.get("channel"), call.params["query"].strip().casefold()
+        if call.params["platforms"] and not query:
+            raise InvalidRequest("query: expected a part of a name to ask the platforms for")
+        known = [
+            each
+            for each in [one.as_dict() for one in await self._addresses.known_chats()]
+            if channel in (None, each["channel"]) and query in f"{each['name'] or ''} {each['to']}".casefold()
+        ]
+        if not call.params["platforms"]:
+            return {"chats": known}
+        asked = [
+            (each.channel, each.channel.name, each.channel.account)
+            for each in self._outbox.channels.all()
+            if isinstance(each.channel, CanLookUp) and channel in (None, each.channel.name)
+        ]
+        heard = {(each["accountId"], each["to"]) for each in known}
+        problems: list[dict[str, str]] = []
+        for entries in await asyncio.gather(*(_looked_up(*each, query, problems) for each in asked)):
+            known += [each for each in entries if (each["accountId"], each["to"]) not in heard]
+        return {"chats": known, "problems": problems, "asked": sorted({name for _, name, _ in asked})}
 
     async def _poll(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -268,3 +292,30 @@ def _shown(row: OutboxRow) -> dict[str, Any]:
         "nextAtMs": row.next_ms if row.state == "queued" else None,
         "updatedAtMs": row.updated_ms,
     }
+
+
+async def _looked_up(
+    channel: CanLookUp, name: str, account: str, query: str, problems: list[dict[str, str]]
+) -> list[dict[str, Any]]:
+    """Return what the directory of an account's platform has, as plain data; why it has nothing goes to `problems`."""
+    about = {"channel": name, "accountId": account}
+    try:
+        async with asyncio.timeout(LOOK_UP_LIMIT_S):
+            found = await channel.look_up(query, LOOK_UP_LIMIT)
+    except TimeoutError:
+        problems.append({**about, "error": f"it did not answer within {LOOK_UP_LIMIT_S:g} s"})
+        return []
+    except HubError as error:
+        problems.append({**about, "error": error.message})
+        return []
+    return [
+        {
+            **about,
+            "to": f"{name}:{each.peer}",
+            "peer": each.peer,
+            "kind": each.chat_type.value,
+            "name": each.name,
+            "lastHeardAtMs": None,
+        }
+        for each in found[:LOOK_UP_LIMIT]
+    ]

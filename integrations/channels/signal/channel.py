@@ -6,12 +6,13 @@ import base64
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
 
 from hub.core.clock import Clock
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -126,6 +127,21 @@ class SignalChannel(ApiChannel):
         found = await self._api.call("getAttachment", id=media.reference, **where)
         yield base64.b64decode(found["data"] if isinstance(found, dict) else found)
 
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        """Return contacts and groups of the account whose name holds a text."""
+        contacts, groups = await self._api.call("listContacts"), await self._api.call("listGroups")
+        people = [
+            DirectoryEntry(each.get("uuid") or each["number"], name)
+            for each in contacts
+            if not each.get("isBlocked") and (each.get("uuid") or each.get("number")) and (name := _name_of(each))
+        ]
+        rooms = [
+            DirectoryEntry(each["id"], each["name"], ChatType.GROUP)
+            for each in groups
+            if each.get("isMember") and not each.get("isBlocked") and each.get("name")
+        ]
+        return [each for each in (*people, *rooms) if query.casefold() in each.name.casefold()][:limit]
+
     # --- out ---
 
     async def _send(self, message: OutboundMessage) -> str:
@@ -179,6 +195,13 @@ class SignalChannel(ApiChannel):
         timestamp = (await self._api.call(method, **_target(address), **params))["timestamp"]
         self._sent.append(timestamp)
         return message_id(timestamp, min(self._me - {self._number}, default=""))
+
+
+def _name_of(contact: Mapping[str, Any]) -> str:
+    """Return what a contact is called here, else what they call themselves."""
+    profile = contact.get("profile") or {}
+    own = " ".join(filter(None, (profile.get("givenName"), profile.get("familyName"))))
+    return str(contact.get("nickName") or contact.get("name") or own or contact.get("username") or "")
 
 
 def _target(address: Address) -> dict[str, Any]:

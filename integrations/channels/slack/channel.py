@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -32,6 +34,7 @@ SECTION_CHARS = 3_000
 LABEL_CHARS = 75
 CLOCK_SKEW_S = 5.0
 HISTORY_PAGE = 100
+LIST_PAGE, LIST_PAGES = 200, 25
 MARK = "homarus_message"
 
 
@@ -142,6 +145,31 @@ class SlackChannel(ApiChannel):
             if sent.get("id") == message.id or (ours and message.media and each.get("files") and each["text"] == text):
                 return Delivery(DeliveryState.DELIVERED, (each["ts"],))
         return None
+
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        """Return people of the workspace, and channels that the app is in, whose name holds a text."""
+        found = []
+        async for each in self._listed("users.list", "members"):
+            profile = each.get("profile") or {}
+            name = profile.get("display_name") or profile.get("real_name") or each.get("name") or ""
+            if not each.get("deleted") and not each.get("is_bot") and query.casefold() in name.casefold():
+                found.append(DirectoryEntry(each["id"], name))
+        kinds = {"types": "public_channel,private_channel", "exclude_archived": True}
+        async for each in self._listed("conversations.list", "channels", **kinds):
+            if each.get("is_member") and query.casefold() in str(each.get("name") or "").casefold():
+                found.append(DirectoryEntry(each["id"], f"#{each['name']}", ChatType.CHANNEL))
+        return found[:limit]
+
+    async def _listed(self, method: str, key: str, **arguments: Any) -> AsyncIterator[dict[str, Any]]:
+        """Yield the entries of a list, page by page."""
+        cursor: str | None = None
+        for _ in range(LIST_PAGES):
+            page = await self._api.call(method, limit=LIST_PAGE, cursor=cursor, **arguments)
+            for each in page[key]:
+                yield each
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
+            if cursor is None:
+                return
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text; its buttons go."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hub.core.errors import Unavailable
 from hub.core.schema import Required, Schema, string
 from hub.core.services import ResponseMode, ServiceCall
 from hub.host import IntegrationHost
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -56,6 +58,12 @@ class Ferry:
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         self.sent.append(f"{platform_id} {emoji}")
         return Delivery(DeliveryState.DELIVERED, platform_ids=(platform_id,))
+
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        if query == "storm":
+            raise Unavailable("nobody answers in a storm")
+        known = {"pier-7": "Anna of pier 7", "pier-70": "Annabel"}
+        return [DirectoryEntry(peer, name) for peer, name in known.items() if query in name.casefold()]
 
     async def land(self, who: str, text: str, id: str) -> None:
         """Take what somebody says."""

@@ -267,3 +267,26 @@ async def test_without_a_daemon_nothing_was_sent(rig: Rig, signal: SignalServer,
 def test_a_number_without_its_country_is_refused(number: object) -> None:
     with pytest.raises(SchemaError, match="phone number with its country"):
         CONFIG_SCHEMA([{"number": number}])
+
+
+async def test_contacts_and_groups_are_looked_up_by_a_part_of_their_names(
+    signal: SignalServer, channel: SignalChannel
+) -> None:
+    signal.contacts = [
+        {"number": "+15550009", "uuid": ADA, "name": "", "profile": {"givenName": "Ada", "familyName": "King"}},
+        {"number": "+15550008", "uuid": None, "name": "Adam", "profile": {"givenName": "Adversary"}},
+        {"number": "+15550007", "uuid": "u7", "name": "Adaline", "isBlocked": True},
+        {"number": None, "uuid": "u6", "name": "", "profile": None},
+    ]
+    signal.groups = [
+        {"id": GROUP, "name": "Adagio", "isMember": True},
+        {"id": "left", "name": "Adagio before", "isMember": False},
+    ]
+
+    found = await channel.look_up("ADA", 50)
+
+    assert [(each.peer, each.name, each.chat_type) for each in found] == [
+        (ADA, "Ada King", ChatType.DIRECT),
+        ("+15550008", "Adam", ChatType.DIRECT),
+        (GROUP, "Adagio", ChatType.GROUP),
+    ]

@@ -385,3 +385,40 @@ async def test_without_a_server_nothing_was_sent(rig: Rig, slack: SlackServer, c
     with pytest.raises(HubError):
         await channel.find(out(), 0.0)
     await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
+
+
+# --- the directory ---
+
+
+async def test_people_and_channels_are_looked_up_by_a_part_of_their_names(
+    slack: SlackServer, channel: SlackChannel
+) -> None:
+    slack.people = [
+        {"id": ADA, "name": "ada", "profile": {"display_name": "Ada Lovelace", "real_name": "Ada King"}},
+        {"id": "U9", "name": "adam", "profile": {"display_name": "", "real_name": "Adam"}},
+        {"id": "U7", "name": "adaline", "deleted": True},
+        {"id": "U8", "name": "adabot", "is_bot": True},
+    ]
+    slack.rooms = [
+        {"id": ROOM, "name": "adagio", "is_member": True},
+        {"id": "C9", "name": "adrift-ada", "is_member": False},
+    ]
+
+    found = await channel.look_up("ADA", 50)
+    few = await channel.look_up("ada", 1)
+
+    assert [(each.peer, each.name, each.chat_type) for each in found] == [
+        (ADA, "Ada Lovelace", ChatType.DIRECT),
+        ("U9", "Adam", ChatType.DIRECT),
+        (ROOM, "#adagio", ChatType.CHANNEL),
+    ]
+    assert [each.peer for each in few] == [ADA]
+
+
+async def test_a_look_up_that_the_app_may_not_make_says_what_it_needs(
+    slack: SlackServer, channel: SlackChannel
+) -> None:
+    slack.fail("users.list", status=200, body={"ok": False, "error": "missing_scope", "needed": "users:read"})
+
+    with pytest.raises(HubError, match="users:read"):
+        await channel.look_up("ada", 50)
