@@ -102,6 +102,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
         ("sessions", name): ["main"]
         for name in ("show", "compact", "export", "fork", "archive", "reset", "search", "snooze", "delete", "tail")
     },
+    ("discover",): ["--ignore", "3f2a91c07d5e"],
     ("state", "get"): ["light.kitchen"],
     ("state", "remove"): ["light.kitchen"],
     ("state", "set"): ["light.kitchen", "on"],
@@ -116,6 +117,8 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("trace", "show"): ["some-run"],
     ("config", "set"): ["hub.name", "House"],
 }
+KEEPS_KEYS = {("models", "auth", name) for name in ("add", "login", "setup-token")}
+"""They work with a hub and without one, and ask on the terminal."""
 NEEDS_HUB = {
     *(("agents", name) for name in ("bind", "set", "show", "unbind")),
     ("agent", "run"),
@@ -148,7 +151,6 @@ NEEDS_HUB = {
                 "hooks",
                 "mcp",
                 "memory",
-                "models",
                 "mqtt",
                 "nodes",
                 "pairing",
@@ -156,6 +158,7 @@ NEEDS_HUB = {
             *("route", "sandbox", "script", "skills", "state", "system", "tools", "trace"),
         }
     ),
+    *({path for path in COMMANDS if path[0] == "models"} - KEEPS_KEYS),
     ("audit", "list"),
     ("call",),
     ("chat",),
@@ -191,7 +194,13 @@ NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "veri
 OF_MACHINE = {path for path in COMMANDS if path[0] in ("service", "update") or path[:2] == ("node", "service")}
 NEEDS_A_FOLDER = {path for path in COMMANDS if path[0] == "migrate"} - NEEDS_HUB
 ALONE = sorted(
-    set(COMMANDS) - NEEDS_HUB - NEEDS_BACKUP - OF_MACHINE - NEEDS_A_FOLDER - {("start",), ("demo",), ("node", "run")}
+    set(COMMANDS)
+    - KEEPS_KEYS
+    - NEEDS_HUB
+    - NEEDS_BACKUP
+    - OF_MACHINE
+    - NEEDS_A_FOLDER
+    - {("start",), ("demo",), ("node", "run")}
 )
 
 
