@@ -17,6 +17,8 @@ from hub.update.record import WHOLE, version_folder
 REPOSITORY = Path(__file__).parents[2]
 PARTS = ("hub", "integrations", "node", "web", "blueprints", "config")
 IN_WHEEL = (*PARTS, "examples", "pyproject.toml", "README.md", "LICENSE")
+ALONE = {"UV_NO_CONFIG": "1", "UV_OFFLINE": "1", "PIP_CONFIG_FILE": os.devnull}
+"""Else packages of this machine's own configuration are found, too."""
 PYTHON = Path(sys.base_prefix, f"bin/python{sys.version_info.major}.{sys.version_info.minor}")
 # Like script/setup: makes .venv of the folder that it is in, here with the packages that the tests have.
 SETUP = f"""#!/bin/sh
@@ -137,7 +139,7 @@ class PackageIndex:
             (programs / "uv").symlink_to(Path(sys.prefix) / "bin/uv")
         told = {f"{name}_FIND_LINKS": str(self._wheels) for name in ("PIP", "UV")} | {"PIP_NO_INDEX": "1"}
         cache = str(self._folder / "cache")
-        return told | {"UV_NO_INDEX": "1", "UV_CACHE_DIR": cache, "PATH": f"{programs}:/usr/bin:/bin"}
+        return told | {"UV_NO_INDEX": "1", "UV_CACHE_DIR": cache, "PATH": f"{programs}:/usr/bin:/bin"} | ALONE
 
     def install(self, client: str, environment: dict[str, str]) -> Path:
         """Install the newest version into an environment of its own; return its Python."""

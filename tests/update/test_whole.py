@@ -255,11 +255,11 @@ async def test_a_package_updates_from_the_index_of_its_client(tmp_path: Path, cl
     environment = index.environment(client)
     python = index.install(client, environment)
     with Household(make_home(tmp_path / "home", CONFIGURATION), python, environment) as household:
-        none = household.rpc("update.check")
+        none = household.rpc("update.check", timeout_s=LIMIT_S)
         index.release("99.1", notes="**The oven** is warm.", files=watching_for(0.5))
-        there = household.rpc("update.check")
+        there = household.rpc("update.check", timeout_s=LIMIT_S)
         with pytest.raises(AssertionError, match=r"There is no version 99\.5"):
-            household.rpc("update.check", {"version": "99.5"})
+            household.rpc("update.check", {"version": "99.5"}, timeout_s=LIMIT_S)
         record = await household.update()
 
         assert none["release"] is None
