@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,11 @@ from hub.core.errors import HubError
 from hub.migrate.openclaw.moving import plan_openclaw
 from hub.migrate.plan import Move, MoveItem, Verdict
 from tests.migrate.homes import new_home
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 CONFIGURATION = """\
 {
@@ -26,7 +33,9 @@ CONFIGURATION = """\
     },
     entries: {
       main: { identity: { name: "Clawd" } },
-      work: { identity: { name: "Work", emoji: "🦞" }, workspace: "/home/ada/.openclaw/workspace-work" },
+      work: {
+        model: "mine/qwen3", identity: { name: "Work", emoji: "🦞" }, workspace: "/home/ada/.openclaw/workspace-work",
+      },
     },
   },
   channels: { $include: "./channels.json5", },
@@ -129,6 +138,32 @@ def openclaw(folder: Path) -> Path:
     return folder
 
 
+def in_database(folder: Path, agent: str, *, packed: bool) -> None:
+    """Put a conversation into an agent's database, as 2026.9 keeps it: with a branch that is not shown."""
+    path = folder / "agents" / agent / "agent" / "openclaw-agent.sqlite"
+    path.parent.mkdir(parents=True)
+    said = [("user", "Which tea?"), ("assistant", "An answer that was taken back"), ("assistant", "Green. " * 400)]
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "create table session_nodes (session_key text, label text, display_name text);"
+            "create table session_windows (session_id text, session_key text, display_name text, created_at integer);"
+            "create table transcript_events (session_id text, seq integer, event_json text, event_zstd blob);"
+            "create table session_transcript_active_events (session_id text, active_position integer, event_seq int);"
+            "insert into session_nodes values ('agent:main:main', 'Tea time', null);"
+            "insert into session_windows values ('db-1', 'agent:main:main', null, 1);"
+        )
+        for seq, (role, text) in enumerate(said):
+            content: Any = text if role == "user" else [{"type": "text", "text": text}]
+            event = {"type": "message", "timestamp": f"2026-05-01T08:00:0{seq}Z", "message": {"role": role}}
+            line = json.dumps({**event, "message": {"role": role, "content": content, "model": "m"}})
+            large = packed and len(line) >= 1_024
+            row = (None, zstd.compress(line.encode())) if large else (line, None)
+            database.execute("insert into transcript_events values ('db-1', ?, ?, ?)", (seq, *row))
+            if seq != 1:
+                database.execute("insert into session_transcript_active_events values ('db-1', ?, ?)", (seq, seq))
+        database.commit()
+
+
 def planned(theirs: Path, home: Path, **given: Any) -> Move:
     wanted: dict[str, Any] = {"secrets": True, "switched_off": False, "stage": None, **given}
     return plan_openclaw(theirs, home, sections_of(home), **wanted)
@@ -168,7 +203,7 @@ def test_it_comes_whole_and_the_home_is_valid(theirs: Path, home: Path) -> None:
     (bot,) = config["telegram"]
     assert bot["token"].reveal() == "123456:ABCDEFGHIJK"
     assert (bot["dm_policy"], bot["allow_from"]) == ("allowlist", ["telegram:user:111", "telegram:user:222"])
-    assert [each["id"] for each in config["agents"]] == ["main", "work"]
+    assert [(each["id"], each.get("model")) for each in config["agents"]] == [("main", None), ("work", "mine/qwen3")]
     assert [each["agent"] for each in config["bindings"]] == ["work"]
     assert (home / "workspace/SOUL.md").read_text() == "Be kind.\n"
     assert (home / "workspace/memory/2026-05-12.md").exists()
@@ -244,6 +279,49 @@ def test_conversations_in_files_come_archived(theirs: Path, home: Path, tmp_path
     assert (session.key, session.title, session.archived) == ("agent:main:openclaw:s1", "Hello", True)
     lines = [json.loads(line) for line in (tmp_path / session.file).read_text().splitlines()]
     assert [(each["role"], each["text"]) for each in lines] == [("user", "Hello"), ("assistant", "Hi")]
+
+
+def test_conversations_in_a_database_come_as_they_are_shown(theirs: Path, home: Path, tmp_path: Path) -> None:
+    in_database(theirs, "main", packed=True)
+    move = planned(theirs, home, stage=tmp_path)
+
+    keys = {each.key: each for each in move.changes.sessions}
+    assert sorted(keys) == ["agent:main:openclaw:db-1", "agent:main:openclaw:s1"]
+    session = keys["agent:main:openclaw:db-1"]
+    assert session.title == "Tea time"
+    lines = [json.loads(line) for line in (tmp_path / session.file).read_text().splitlines()]
+    assert [(each["role"], each["text"]) for each in lines] == [
+        ("user", "Which tea?"),
+        ("assistant", ("Green. " * 400).strip()),
+    ]
+
+
+def test_a_damaged_database_takes_its_conversations_and_not_the_rest(theirs: Path, home: Path) -> None:
+    path = theirs / "agents/main/agent/openclaw-agent.sqlite"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4_096)
+
+    assert [each.key for each in planned(theirs, home).changes.sessions] == ["agent:main:openclaw:s1"]
+
+
+def test_what_openclaw_does_for_itself_stays_there(theirs: Path, home: Path) -> None:
+    own = [
+        {
+            "declarationKey": "memory-core:memory-dreaming-promotion",
+            "payload": {"kind": "agentTurn", "message": "__x__"},
+        },
+        {"declarationKey": "heartbeat:main", "payload": {"kind": "heartbeat"}},
+    ]
+    every = {"kind": "every", "everyMs": 1_800_000}
+    with closing(sqlite3.connect(theirs / "state" / "openclaw.sqlite")) as database:
+        for number, each in enumerate(own):
+            job = {"id": f"own{number}", "name": f"Own {number}", "schedule": every, **each}
+            database.execute("insert into cron_jobs values (?, ?, 1, 9)", (job["id"], json.dumps(job)))
+        database.commit()
+    move = planned(theirs, home)
+
+    assert "for itself" in item(move, "job", "Own 0").reasons[0]
+    assert "Heartbeat" in item(move, "job", "Own 1").reasons[0]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hub.core.slugs import slugify
 from hub.migrate.conversations import add_conversations
 from hub.migrate.draft import Draft
 from hub.migrate.openclaw.their_sessions import their_conversations
-from hub.migrate.openclaw.their_state import TheirState
+from hub.migrate.openclaw.their_state import DATABASE_LIMIT_BYTES, TheirState
 from hub.migrate.plan import Move, MoveItem, Verdict, said
 from hub.models.vendors import VENDORS
 
@@ -41,6 +41,8 @@ _SENDERS = {
 _LINKED = frozenset({"whatsapp", "signal", "matrix", "irc", "email"})
 _VENDOR_NAMES = {"google": "gemini", "google-gemini": "gemini", "x-ai": "xai", "z.ai": "zai"}
 _DM_POLICIES = frozenset({"pairing", "allowlist", "disabled"})
+_HEARTBEAT = phrase("a heartbeat is an automation here, made of the blueprint Heartbeat")
+_OWN_JOB = phrase("OpenClaw made it for itself; memory and skills are looked after here by the hub")
 _NOT_SECRET = phrase("its key does not come along; write it, or bring secrets: --secrets")
 
 
@@ -86,6 +88,9 @@ class _Moving:
         move.changes, errors = self._draft.changes()
         move.errors = [str(each) for each in errors]
         add_conversations(move, their_conversations(self._theirs, frozenset(self._agents)), stage)
+        for name in sorted(self._theirs.too_large):
+            told = phrase("{name} holds more than {count} MB", name=name, count=DATABASE_LIMIT_BYTES // 1024 // 1024)
+            move.add(MoveItem("file", name, Verdict.REFUSED, (told,), name))
         if self._channels:
             told = phrase("A bot answers in one program at a time: stop OpenClaw before you bring its channels over.")
             move.notes.append(told)
@@ -136,6 +141,7 @@ class _Moving:
         self._defaults({*present, *section})
 
     def _defaults(self, providers: set[str]) -> None:
+        self._providers = providers
         model = self._theirs.at("agents", "defaults", "model")
         primary = model if isinstance(model, str) else self._theirs.at("agents", "defaults", "model", "primary")
         ours = self._draft.raw.get("models") or {}
@@ -305,7 +311,12 @@ class _Moving:
                 here = self._draft.workspace(id)
                 self.move.add(MoveItem("agent", id, Verdict.THERE))
             else:
-                self._draft.section("agents").item(_agent(id, entry))
+                model = entry.get("model")
+                wanted = _model_ref(str(model.get("primary") if isinstance(model, dict) else model or ""))
+                made = _agent(id, entry)
+                if wanted.partition("/")[0] in self._providers:
+                    made["model"] = wanted
+                self._draft.section("agents").item(made)
                 self.move.add(MoveItem("agent", id, Verdict.TAKEN, to="agents"))
             theirs = self._theirs.inside(str(entry.get("workspace") or usual))
             if theirs is None or not here:
@@ -409,7 +420,7 @@ class _Moving:
                 self.move.add(MoveItem("job", name, Verdict.THERE))
                 continue
             present.add(id)
-            made = _automation(id, name, job)
+            made = _OWN_JOB if _is_own(job) else _automation(id, name, job)
             if isinstance(made, Phrase):
                 self.move.add(MoveItem("job", name, Verdict.LEFT, (made,), "cron"))
                 continue
@@ -420,8 +431,7 @@ class _Moving:
 
     def _others(self) -> None:
         if self._theirs.at("agents", "defaults", "heartbeat", "every") not in (None, "0m", "off"):
-            why = phrase("a heartbeat is an automation here, made of the blueprint Heartbeat")
-            self.move.add(MoveItem("heartbeat", "heartbeat", Verdict.LEFT, (why,), "openclaw.json"))
+            self.move.add(MoveItem("heartbeat", "heartbeat", Verdict.LEFT, (_HEARTBEAT,), "openclaw.json"))
         mappings = self._theirs.at("hooks", "mappings")
         for each in mappings if isinstance(mappings, list) else ():
             why = phrase("a webhook is an automation here, with the trigger webhook and a secret of its own")
@@ -493,7 +503,7 @@ def _agent(id: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _match(match: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"channel": str(match.get("channel"))}
-    if match.get("accountId"):
+    if match.get("accountId") not in (None, "", "*"):
         made["account"] = str(match["accountId"])
     peer = match.get("peer")
     if isinstance(peer, dict) and peer.get("id"):
@@ -505,11 +515,18 @@ def _match(match: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _is_own(job: Mapping[str, Any]) -> bool:
+    """Whether OpenClaw made a job for itself, to tidy up its memory and its skills."""
+    return str(job.get("declarationKey") or "").startswith(("memory-core:", "skill-collection-review:"))
+
+
 def _automation(id: str, name: str, job: Mapping[str, Any]) -> dict[str, Any] | Phrase:
     """Return a scheduled job as an automation, or why it is none."""
     schedule, payload = job.get("schedule"), job.get("payload")
     if not isinstance(schedule, dict) or not isinstance(payload, dict):
         return phrase("it has no schedule, or nothing to do")
+    if payload.get("kind") == "heartbeat":
+        return _HEARTBEAT
     trigger = _trigger(schedule)
     if isinstance(trigger, Phrase):
         return trigger

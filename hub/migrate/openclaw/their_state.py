@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,7 +21,7 @@ from hub.security.root import Root
 CONFIGURATION = "openclaw.json"
 DATABASE = "state/openclaw.sqlite"
 FILE_LIMIT_BYTES = 8 * 1024 * 1024
-DATABASE_LIMIT_BYTES = 512 * 1024 * 1024
+DATABASE_LIMIT_BYTES = 4 * 1024 * 1024 * 1024
 INCLUDE_DEPTH = 10
 ROWS_LIMIT = 5_000
 FOLDER_LIMIT = 5_000
@@ -49,7 +51,8 @@ class TheirState:
                 )
             )
         self.unset: set[str] = set()
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self.too_large: set[str] = set()
+        self._copies = tempfile.TemporaryDirectory(prefix="homarus-move-")
         self.environment: dict[str, str] = {}
         raw = self._file(CONFIGURATION, 0)
         if not isinstance(raw, dict):
@@ -69,22 +72,22 @@ class TheirState:
         value = self.at(*keys)
         return value if isinstance(value, dict) else {}
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return rows of its database, of which a copy is opened; none when it has no such table."""
-        if self._copy is None:
-            self._copy = tempfile.TemporaryDirectory(prefix="homarus-move-")
-            for end in ("", "-wal"):  # the last changes of a program that did not end are in the second
-                try:
-                    data = self.root.read_bytes(DATABASE + end, DATABASE_LIMIT_BYTES)
-                except (OSError, HubError):
-                    continue
-                Path(self._copy.name, f"copy.sqlite{end}").write_bytes(data)
-        path = Path(self._copy.name, "copy.sqlite")
+    def rows(
+        self, query: str, *values: Any, database: str = DATABASE, limit: int = ROWS_LIMIT
+    ) -> list[tuple[Any, ...]]:
+        """Return rows of a database, of which a copy is opened; none when it is not there or has no such table.
+
+        Args:
+            values: What stands for the question marks of the query.
+            database: Its file; that of the whole state without it.
+            limit: Rows at most.
+        """
+        path = self._copy_of(database)
         if not path.exists():
             return []
         try:
             with closing(sqlite3.connect(path)) as connection:
-                return connection.execute(query).fetchmany(ROWS_LIMIT)
+                return connection.execute(query, values).fetchmany(limit)
         except sqlite3.Error:
             return []
 
@@ -116,6 +119,23 @@ class TheirState:
             inner = each.path.removeprefix(f"{folder}/")
             if each.is_file and not any(part.startswith(".") for part in inner.split("/")):
                 yield each.path
+
+    def _copy_of(self, database: str) -> Path:
+        """Return the path of a copy, made now if there is none, with what a program that did not end left beside it."""
+        copy = Path(self._copies.name, database.replace("/", "+"))
+        if copy.exists() or database in self.too_large:
+            return copy
+        for end in ("-wal", ""):
+            try:
+                with os.fdopen(self.root.open(database + end), "rb") as file:
+                    if os.fstat(file.fileno()).st_size > DATABASE_LIMIT_BYTES:
+                        self.too_large.add(database)
+                        break
+                    with Path(f"{copy}{end}").open("wb") as to:
+                        shutil.copyfileobj(file, to)
+            except (OSError, HubError):
+                continue
+        return copy
 
     # -- below -------------------------------------------------------------------------------------------------------
 
