@@ -212,6 +212,13 @@ def test_it_comes_whole_and_the_home_is_valid(theirs: Path, home: Path) -> None:
     assert (home / "workspace-work/AGENTS.md").read_text() == "Work rules.\n"
 
 
+def test_the_agent_that_is_not_written_down_stays_the_first(theirs: Path, home: Path) -> None:
+    (home / "configuration.yaml").write_text("hub: {name: Home}\n")
+    written(planned(theirs, home), home)
+
+    assert [each["id"] for each in check_home(home).config["agents"]] == ["main", "work"]
+
+
 def test_jobs_are_automations_and_their_words_no_templates(theirs: Path, home: Path) -> None:
     move = planned(theirs, home)
     written(move, home)

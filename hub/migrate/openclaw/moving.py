@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hub.agent.agents import IMPLICIT_ID
 from hub.agent.workspace.workspace import SEEDED, template
 from hub.config.sections import Sections
 from hub.core.errors import HubError
@@ -307,13 +308,15 @@ class _Moving:
                 continue
             self._agents.add(id)
             here = f"workspace-{id}"
-            if id in present or (id == "main" and not present):
+            if id in present or (id == IMPLICIT_ID and not present):
                 here = self._draft.workspace(id)
                 self.move.add(MoveItem("agent", id, Verdict.THERE))
             else:
                 model = entry.get("model")
                 wanted = _model_ref(str(model.get("primary") if isinstance(model, dict) else model or ""))
                 made = _agent(id, entry)
+                if not present and self._draft.section("agents").wanted is None:  # it is there without being written
+                    self._draft.section("agents").item({"id": IMPLICIT_ID})
                 if wanted.partition("/")[0] in self._providers:
                     made["model"] = wanted
                 self._draft.section("agents").item(made)
