@@ -60,7 +60,7 @@ class Journal(Struct, frozen=True):
         begun_ms: Milliseconds since the epoch.
         counts: Of each kind, how many came.
         sessions: The keys of the conversations it adds.
-        areas: The ids of the areas it adds.
+        places: The kinds and ids of the labels, floors and areas it adds.
     """
 
     id: str
@@ -73,7 +73,7 @@ class Journal(Struct, frozen=True):
     edits: list[tuple[str | int, ...]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
-    areas: list[str] = field(default_factory=list)
+    places: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Undone(Struct, frozen=True):
@@ -141,7 +141,7 @@ class Journals:
             changes.edits,
             changes.secrets,
             [each.key for each in changes.sessions],
-            [each.id for each in changes.areas],
+            [(each.kind, each.id) for each in changes.places],
         )
         self._put(journal)
         return journal

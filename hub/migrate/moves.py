@@ -19,7 +19,7 @@ from hub.entities.registry import HomeRegistry
 from hub.migrate.conversations import StagedMessage
 from hub.migrate.job import MoveJob, make_plan
 from hub.migrate.journal import SESSIONS, Journal, Journals, State
-from hub.migrate.plan import Move, NewArea, NewSession, Verdict
+from hub.migrate.plan import Move, NewPlace, NewSession, Verdict
 from hub.models.contract import Message, Role, TextBlock
 from hub.security.root import Root
 from hub.sessions.entry import Provenance, TranscriptEntry, message_entry
@@ -167,17 +167,16 @@ class Moves:
                 self._journals.write(move.changes)
 
         await asyncio.to_thread(write)
-        for area in move.changes.areas:
-            self._add_area(area)
+        for each in move.changes.places:
+            self._add_place(each)
         await self._registry.flush()
-        for each in move.changes.sessions:
-            await self._add_session(each, folder / SESSIONS / each.file, person)
+        for new in move.changes.sessions:
+            await self._add_session(new, folder / SESSIONS / new.file, person)
         await self._reload()
 
-    def _add_area(self, area: NewArea) -> None:
-        made = self._registry.create("area", area.id)
-        if made.name != area.name:
-            self._registry.update("area", made.id, name=area.name)
+    def _add_place(self, new: NewPlace) -> None:
+        made = self._registry.create(new.kind, new.id)  # its id comes of its name
+        self._registry.update(new.kind, made.id, name=new.name, **new.fields)
 
     async def _add_session(self, new: NewSession, file: Path, person: str | None) -> None:
         messages = await asyncio.to_thread(lambda: list(_messages(file)))
@@ -206,9 +205,9 @@ class Moves:
         await asyncio.to_thread(self._journals.finish, journal, State.BEGUN)  # cut off now, it is undone again
         for key in journal.sessions:
             await self._sessions.delete(key)
-        for id in journal.areas:
+        for kind, id in reversed(journal.places):
             try:
-                self._registry.remove("area", id)
+                self._registry.remove(kind, id)
             except NotFound:
                 continue  # it was removed since, or not added yet
         await self._registry.flush()
@@ -230,7 +229,7 @@ class Moves:
             "restored": undone.restored,
             "left": {name: str(why) for name, why in undone.left.items()},
             "sessions": len(journal.sessions),
-            "areas": len(journal.areas),
+            "areas": len(journal.places),
         }
 
 

@@ -81,12 +81,26 @@ class NewFile(Struct, frozen=True):
     base: str | None = None
 
 
-class NewArea(Struct, frozen=True):
-    """An area that is added to the registry, under the id by which automations name it."""
+class NewPlace(Struct, frozen=True, omit_defaults=True):
+    """A label, floor or area that is added to the registry, under the id by which automations name it."""
 
+    kind: str
     id: str
     name: str
     aliases: tuple[str, ...] = ()
+    level: int | None = None
+    floor_id: str | None = None
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the registry keeps beside the name."""
+        match self.kind:
+            case "label":
+                return {}
+            case "floor":
+                return {"aliases": self.aliases, "level": self.level}
+        return {"aliases": self.aliases, "floor_id": self.floor_id, "labels": self.labels}
 
 
 class NewSession(Struct, frozen=True):
@@ -114,18 +128,19 @@ class Changes(Struct):
         files: In the order of writing: what others refer to first.
         edits: Keys that are set in the root file, beside the package, for an undo after it was changed again.
         secrets: Names that are added to secrets.yaml.
+        places: What others refer to first.
     """
 
     files: list[NewFile] = field(default_factory=list)
     edits: list[tuple[str | int, ...]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
-    areas: list[NewArea] = field(default_factory=list)
+    places: list[NewPlace] = field(default_factory=list)
     sessions: list[NewSession] = field(default_factory=list)
 
     @property
     def any(self) -> bool:
         """Whether anything is written."""
-        return bool(self.files or self.areas or self.sessions)
+        return bool(self.files or self.places or self.sessions)
 
 
 class Move(Struct):
@@ -170,7 +185,7 @@ class Move(Struct):
             "writes": {
                 "files": [each.name for each in changes.files],
                 "secrets": changes.secrets,
-                "areas": [each.name for each in changes.areas],
+                "areas": [each.name for each in changes.places],
                 "sessions": len(changes.sessions),
             },
         }

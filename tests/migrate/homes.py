@@ -18,7 +18,12 @@ automation: !include automations.yaml
 script: !include scripts.yaml
 scene:
   - name: Film
-    entities: {light.sofa: "on"}
+    entities:
+      light.sofa: {state: "on", brightness: 40, color_mode: color_temp, color_temp_kelvin: 2700, hs_color: [28, 65]}
+      switch.lamp: "off"
+      sensor.odd: "3"
+  - name: Odd
+    entities: {sensor.odd: "3"}
 input_boolean:
   guests:
 rest_command:
@@ -58,6 +63,14 @@ AUTOMATIONS = """\
       webhook_id: !secret hook
   actions:
     - delay: 1
+- alias: Evening
+  triggers: [{trigger: event, event_type: dusk}]
+  actions:
+    - scene: scene.film
+    - if: [{condition: state, entity_id: light.sofa, state: "on"}]
+      then:
+        - action: scene.turn_on
+          target: {entity_id: scene.film}
 - alias: Moves
   use_blueprint:
     path: ada/lamp.yaml
@@ -116,7 +129,12 @@ def home_assistant(folder: Path) -> Path:
         "core.config",
         {"latitude": 52.5, "longitude": 13.4, "elevation": 34, "time_zone": "Europe/Berlin", "language": "de"},
     )
-    areas = [{"id": "kitchen", "name": "Kitchen"}, {"id": "kuche", "name": "Diele"}]
+    areas = [
+        {"id": "kitchen", "name": "Kitchen", "floor_id": "eg", "labels": ["warm"], "aliases": ["Cooking"]},
+        {"id": "kuche", "name": "Diele"},
+    ]
+    _stored(folder, "core.floor_registry", {"floors": [{"floor_id": "eg", "name": "Ground floor", "level": 0}]})
+    _stored(folder, "core.label_registry", {"labels": [{"label_id": "warm", "name": "Warm", "color": "red"}]})
     _stored(folder, "core.area_registry", {"areas": areas})
     _stored(folder, "person", {"items": [{"id": "ada", "name": "Ada", "user_id": "u1"}, {"id": "ben", "name": "Ben"}]})
     _stored(folder, "auth", {"users": [{"id": "u1", "is_owner": True}]})

@@ -111,13 +111,38 @@ def test_automations_can_come_switched_off(theirs: Path, home: Path) -> None:
 def test_what_has_no_counterpart_is_named_with_its_place(theirs: Path, home: Path) -> None:
     move = planned(theirs, home)
 
-    assert item(move, "scene", "Film").line == 8
-    assert item(move, "helper", "input_boolean.guests").line == 11
+    assert (item(move, "scene", "Odd").verdict, item(move, "scene", "Odd").line) == (Verdict.LEFT, 13)
+    assert item(move, "helper", "input_boolean.guests").line == 16
     assert item(move, "helper", "input_number.target").file == ".storage/input_number"
     assert item(move, "zone", "Work").verdict is Verdict.LEFT
-    assert item(move, "section", "rest_command").line == 12
+    assert item(move, "section", "rest_command").line == 17
     assert "bridge" in item(move, "integration", "hue").reasons[0]
     assert not [each for each in move.items if each.name == "sun"]
+
+
+def test_a_scene_becomes_a_script_that_what_turned_it_on_calls(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home)
+    film = item(move, "scene", "Film")
+    assert (film.verdict, film.line, film.to) == (Verdict.WAITS, 8, "script.scene_film"), "its lights are not here"
+    assert any("sensor.odd" in each for each in film.reasons)
+    written(move, home)
+
+    config = check_home(home).config
+    steps = config["script"]["scene_film"]["sequence"]
+    assert [each["action"] for each in steps] == ["light.turn_on", "switch.turn_off"]
+    assert steps[0]["data"] == {"brightness": 40, "color_temp_kelvin": 2700}, "the colour that its mode names, alone"
+    (evening,) = [each for each in config["automation"] if each["alias"] == "Evening"]
+    first, second = evening["actions"]
+    assert (first["action"], second["then"][0]["action"]) == ("script.scene_film", "script.scene_film")
+
+
+def test_rooms_keep_their_floor_and_their_labels(theirs: Path, home: Path) -> None:
+    places = {(each.kind, each.id): each for each in planned(theirs, home).changes.places}
+
+    assert list(places) == [("label", "warm"), ("floor", "eg"), ("area", "kitchen"), ("area", "kuche")]
+    kitchen = places["area", "kitchen"]
+    assert (kitchen.floor_id, kitchen.labels, kitchen.aliases) == ("eg", frozenset({"warm"}), ("Cooking",))
+    assert places["floor", "eg"].level == 0
 
 
 def test_broken_yaml_takes_one_file_and_not_the_rest(theirs: Path, home: Path) -> None:

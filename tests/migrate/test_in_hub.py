@@ -62,6 +62,8 @@ async def test_a_plan_changes_nothing_and_is_what_is_done(hub: HubFixture, their
     assert {each.get("id") for each in hub.config.current["automation"]} >= {"1700000000001", "1700000000002"}
     assert {each.name for each in hub.entities.registry.areas.values()} == {"Kitchen", "Diele"}
     assert "kuche" in hub.entities.registry.areas, "automations name it by this id"
+    assert hub.entities.registry.areas["kitchen"].floor_id == "eg"
+    assert hub.entities.registry.floors["eg"].name == "Ground floor"
     assert (hub.home.path / "custom_templates/words.jinja").is_file()
     assert "# ours" in (hub.home.path / "configuration.yaml").read_text()
 
@@ -75,7 +77,7 @@ async def test_an_undo_puts_every_file_back(hub: HubFixture, theirs: Path) -> No
 
     assert undone["left"] == {}
     assert files_of(hub.home.path) == before
-    assert hub.entities.registry.areas == {}
+    assert (hub.entities.registry.areas, hub.entities.registry.floors, hub.entities.registry.labels) == ({}, {}, {})
     assert not hub.config.current["automation"]
     assert (await asked(hub, "migrate.list"))["moves"][0]["state"] == "undone"
     assert (await rpc(hub, "migrate.undo"))["error"]["code"] == "NOT_FOUND"

@@ -52,7 +52,12 @@ class Mover:
         )
         registry = self.home / ".storage/home_registry.json"
         places = json.loads(registry.read_text())["data"] if registry.exists() else {}
-        return {"files": files, "said": said, "sessions": self.sessions, "areas": places.get("areas") or []}
+        return {
+            "files": files,
+            "said": said,
+            "sessions": self.sessions,
+            "places": [places.get(each) or [] for each in ("labels", "floors", "areas")],
+        }
 
     @property
     def sessions(self) -> list[str]:

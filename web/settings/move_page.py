@@ -39,6 +39,8 @@ KINDS: Mapping[str, Phrase] = {
     "blueprint": phrase("Blueprints"),
     "template": phrase("Templates"),
     "area": phrase("Rooms"),
+    "floor": phrase("Floors"),
+    "label": phrase("Labels"),
     "person": phrase("People"),
     "zone": phrase("Zones"),
     "location": phrase("Name, place and time"),

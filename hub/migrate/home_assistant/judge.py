@@ -19,8 +19,9 @@ from hub.config.loader import Loaded
 from hub.config.marks import ConfigList, ConfigMapping, Mark
 from hub.config.sections import Sections
 from hub.core.slugs import slugify
-from hub.entities.entries import AreaEntry, RegistryData
+from hub.entities.entries import AreaEntry, FloorEntry, LabelEntry, RegistryData
 from hub.entities.registry import FILE, VERSION
+from hub.migrate.plan import NewPlace
 from hub.security.root import Root
 
 _STUB: dict[str, Any] = {"sequence": [{"stop": "known"}]}
@@ -73,19 +74,24 @@ class Judge:
         self._folder.cleanup()
 
     @property
-    def areas(self) -> list[AreaEntry]:
-        """The areas of the home."""
-        return self._registries.areas
+    def registries(self) -> RegistryData:
+        """The labels, floors and areas of the home."""
+        return self._registries
 
-    def know_areas(self, names: Iterable[tuple[str, str]]) -> None:
-        """Count areas as there, each with the id that it has there and its name."""
-        known = {each.id for each in self._registries.areas}
-        found = list(self._registries.areas)
-        for id, name in names:
-            for each in {id, slugify(name)} - known:
-                known.add(each)
-                found.append(AreaEntry(each, name))
-        data = msgspec.structs.replace(self._registries, areas=found)
+    def know_places(self, places: Iterable[NewPlace]) -> None:
+        """Count labels, floors and areas as there."""
+        found: dict[str, list[Any]] = {
+            "label": [*self._registries.labels],
+            "floor": [*self._registries.floors],
+            "area": [*self._registries.areas],
+        }
+        kinds = {"label": LabelEntry, "floor": FloorEntry, "area": AreaEntry}
+        for each in places:
+            known = {entry.id for entry in found[each.kind]}
+            found[each.kind] += [kinds[each.kind](id, each.name) for id in {each.id, slugify(each.name)} - known]
+        data = msgspec.structs.replace(
+            self._registries, labels=found["label"], floors=found["floor"], areas=found["area"]
+        )
         (self.path / FILE).parent.mkdir(parents=True, exist_ok=True)
         (self.path / FILE).write_bytes(msgspec.json.encode({"version": VERSION, "data": data}))
 

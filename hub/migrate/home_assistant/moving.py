@@ -28,8 +28,9 @@ from hub.migrate.home_assistant.outside import (
     section_way,
     way_of,
 )
+from hub.migrate.home_assistant.scenes import script_of, with_scripts
 from hub.migrate.home_assistant.their_files import TheirHome
-from hub.migrate.plan import Move, MoveItem, NewArea, Verdict, said
+from hub.migrate.plan import Move, MoveItem, NewPlace, Verdict, said
 from hub.security.people import IMPLICIT_OWNER_ID
 
 SOURCE = "home-assistant"
@@ -68,7 +69,8 @@ class _Moving:
         self._secrets = secrets
         self._off = switched_off
         self._asked: dict[str, bool] = {}
-        self._areas: list[NewArea] = []
+        self._new_places: list[NewPlace] = []
+        self._scene_scripts: dict[str, str] = {}
         self._names = {
             str(each.get("id")): str(each.get("entity_id"))
             for each in theirs.stored_items("core.entity_registry", "entities")
@@ -78,12 +80,13 @@ class _Moving:
         self.move = move = Move(SOURCE, path)
         self._location()
         self._people()
-        self._areas_and_floors()
+        self._labels_floors_areas()
         self._blueprints()
         self._templates()
+        self._scenes()
         self._scripts()
         self._automations()
-        self._scenes_helpers_zones()
+        self._helpers_zones()
         self._mqtt()
         self._others()
         self._unreadable()
@@ -93,7 +96,7 @@ class _Moving:
             to = "secrets.yaml" if comes else ""
             move.add(MoveItem("secret", name, verdict, why, "secrets.yaml", to=to))
         move.changes, errors = self._draft.changes(self._judge.path)
-        move.changes.areas = self._areas
+        move.changes.places = self._new_places
         move.errors = [str(each) for each in errors]
         if any(each.kind == "automation" and each.verdict in _COMING for each in move.items) and not self._off:
             move.notes.append(
@@ -183,19 +186,50 @@ class _Moving:
             self.move.add(MoveItem("person", name, Verdict.TAKEN, (why,), to="people"))
         self._judge.know_people(added)
 
-    def _areas_and_floors(self) -> None:
-        known = {each.id for each in self._judge.areas} | {each.name.casefold() for each in self._judge.areas}
-        for each in self._theirs.stored_items("core.area_registry", "areas"):
-            name, id = " ".join(str(each.get("name") or "").split())[:100], slugify(str(each.get("id") or ""))
+    def _labels_floors_areas(self) -> None:
+        registries = self._judge.registries
+        labels = self._places("label", "core.label_registry", "labels", "label_id", registries.labels, {}, {})
+        floors = self._places("floor", "core.floor_registry", "floors", "floor_id", registries.floors, {}, {})
+        self._places("area", "core.area_registry", "areas", "id", registries.areas, floors, labels)
+        self._judge.know_places(self._new_places)
+
+    def _places(
+        self,
+        kind: str,
+        file: str,
+        key: str,
+        id_key: str,
+        present: Iterable[Any],
+        floors: Mapping[str, str],
+        labels: Mapping[str, str],
+    ) -> dict[str, str]:
+        """Add the labels, floors or areas; return the id that each has here, by that which it has there."""
+        known = {each.id: each.id for each in present} | {each.name.casefold(): each.id for each in present}
+        here: dict[str, str] = {}
+        for each in self._theirs.stored_items(file, key):
+            name, theirs = " ".join(str(each.get("name") or "").split())[:100], str(each.get(id_key) or "")
             if not name:
                 continue
-            if id in known or name.casefold() in known:
-                self.move.add(MoveItem("area", name, Verdict.THERE))
+            id = slugify(theirs) or slugify(name) or kind
+            if found := known.get(id) or known.get(name.casefold()):
+                here[theirs] = found
+                self.move.add(MoveItem(kind, name, Verdict.THERE))
                 continue
-            known |= {id, name.casefold()}
-            self._areas.append(NewArea(id or slugify(name), name))
-            self.move.add(MoveItem("area", name, Verdict.TAKEN))
-        self._judge.know_areas((each.id, each.name) for each in self._areas)
+            known |= {id: id, name.casefold(): id}
+            here[theirs] = id
+            level, own = each.get("level"), each.get("labels")
+            new = NewPlace(
+                kind,
+                id,
+                name,
+                tuple(str(alias)[:100] for alias in each.get("aliases") or () if alias)[:20],
+                level if isinstance(level, int) and abs(level) < 1_000 else None,
+                floors.get(str(each.get("floor_id"))),
+                frozenset(labels[label] for label in (own if isinstance(own, list) else ()) if label in labels),
+            )
+            self._new_places.append(new)
+            self.move.add(MoveItem(kind, name, Verdict.TAKEN))
+        return here
 
     # -- files ------------------------------------------------------------------------------------------------------
 
@@ -239,20 +273,56 @@ class _Moving:
 
     # -- automations and scripts ---------------------------------------------------------------------------------------
 
+    def _scenes(self) -> None:
+        """Bring scenes as scripts, and note which script stands for which scene."""
+        named = {
+            str(each.get("unique_id")): str(each.get("entity_id"))
+            for each in self._theirs.stored_items("core.entity_registry", "entities")
+            if each.get("platform") == "homeassistant" and str(each.get("entity_id")).startswith("scene.")
+        }
+        present = self._draft.raw.get("script") or {}
+        for each, mark in _listed(self._theirs.data.get("scene")):
+            file, line, _ = place(mark)
+            name = " ".join(str(each.get("name") or each.get("id") or each.get("platform") or "?").split())[:100]
+            entities = plain(each.get("entities"))
+            made, left = script_of(name, entities if isinstance(entities, dict) else {})
+            if made is None:
+                self.move.add(MoveItem("scene", name, Verdict.LEFT, (NO_SCENE,), file, line))
+                continue
+            key = f"scene_{slugify(name) or 'more'}"
+            self._scene_scripts[named.get(str(each.get("id"))) or f"scene.{slugify(name)}"] = key
+            if key in present:
+                self.move.add(MoveItem("scene", name, Verdict.THERE, file=file, line=line))
+                continue
+            self._judge.know_scripts([key])
+            judged = self._judge.script(key, made, mark)
+            why = _few(
+                [
+                    *(self._named(warning) for warning in judged.warnings),
+                    *(_told(error) for error in judged.errors),
+                    *(phrase("no service here brings {entity} into that state", entity=entity) for entity in left),
+                ]
+            )
+            verdict = Verdict.REFUSED if judged.errors else Verdict.WAITS if judged.warnings else Verdict.TAKEN
+            self.move.add(MoveItem("scene", name, verdict, why, file, line, f"script.{key}"))
+            if not judged.errors:
+                self._draft.section("script").entry(key, made)
+
     def _scripts(self) -> None:
         found = self._theirs.data.get("script")
         if not isinstance(found, ConfigMapping):
             return
         self._judge.know_scripts(str(key) for key in found)
         present = self._draft.raw.get("script") or {}
-        for key, value in found.items():
+        for key, given in found.items():
             mark = found.key_marks[key]
-            name = str(value.get("alias") or key) if isinstance(value, Mapping) else str(key)
+            name = str(given.get("alias") or key) if isinstance(given, Mapping) else str(key)
             if key in present:
                 self.move.add(MoveItem("script", name, Verdict.THERE, file=place(mark)[0], line=place(mark)[1]))
                 continue
             body = found.value_marks[key]
             text, _, last = self._theirs.text_at(body, is_item=False)
+            text, value = self._without_scenes(text, given)
             judged = self._judge.script(str(key), value, mark)
             if self._taken("script", name, value, mark, last, judged, f"script.{key}"):
                 self._draft.section("script").entry(str(key), _written(value), text)
@@ -263,21 +333,22 @@ class _Moving:
             return
         present = [each for each in self._draft.raw.get("automation") or () if isinstance(each, Mapping)]
         known = {_identity(each) for each in present}
-        for value, mark in zip(found, found.marks, strict=True):
-            if not isinstance(value, Mapping):
-                if value is not None:
+        for given, mark in zip(found, found.marks, strict=True):
+            if not isinstance(given, Mapping):
+                if given is not None:
                     file, line, _ = place(mark)
                     why = self._unread(file, line, line) or (phrase("an automation is a mapping"),)
                     self.move.add(MoveItem("automation", "?", Verdict.REFUSED, why, file, line))
                 continue
-            id = _identity(value)
-            name = str(value.get("alias") or value.get("id") or "?")
+            id = _identity(given)
+            name = str(given.get("alias") or given.get("id") or "?")
             file, line, _ = place(mark)
             if id in known:
                 self.move.add(MoveItem("automation", name, Verdict.THERE, file=file, line=line))
                 continue
             known.add(id)
             text, above, last = self._theirs.text_at(mark, is_item=True)
+            text, value = self._without_scenes(text, given)
             judged = self._judge.automation(value, mark)
             if self._taken("automation", name, value, mark, last, judged, f"automation.{slugify(name)}"):
                 written = _written(value)
@@ -287,6 +358,11 @@ class _Moving:
                     has_state = "initial_state" in value
                     text = None if has_state or text is None else f"{text}initial_state: false\n"
                 self._draft.section("automation").item(written, text, above)
+
+    def _without_scenes(self, text: str | None, value: Any) -> tuple[str | None, Any]:
+        """Return what calls scripts in place of scenes; as it was written where it turns on none."""
+        fresh = with_scripts(value, self._scene_scripts)
+        return (text if fresh is value else None), fresh
 
     def _taken(self, kind: str, name: str, value: Any, mark: Mark, last: int, judged: Judgement, to: str) -> bool:
         """Add the item of an automation or a script; return whether it comes along."""
@@ -330,13 +406,8 @@ class _Moving:
 
     # -- what does not exist here --------------------------------------------------------------------------------------
 
-    def _scenes_helpers_zones(self) -> None:
+    def _helpers_zones(self) -> None:
         data = self._theirs.data
-        scenes = data.get("scene")
-        for each, mark in _listed(scenes):
-            file, line, _ = place(mark)
-            name = str(each.get("name") or each.get("id") or "?")
-            self.move.add(MoveItem("scene", name, Verdict.LEFT, (NO_SCENE,), file, line))
         for domain in HELPERS:
             written = data.get(domain)
             for key, mark in written.key_marks.items() if isinstance(written, ConfigMapping) else ():

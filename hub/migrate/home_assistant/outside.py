@@ -30,7 +30,7 @@ HELPERS = (
     *("counter", "timer", "schedule"),
 )
 NO_HELPER = phrase("there are no helpers here; what reads or sets it cannot work")
-NO_SCENE = phrase("there are no scenes here; write it as a script that calls the lights and switches")
+NO_SCENE = phrase("no service here brings its entities into their states; write it as a script")
 NO_ZONE = phrase("there are no zones here; presence is the state of person.<id>, home or not_home")
 
 PARTS_OF_THEIRS = frozenset(
