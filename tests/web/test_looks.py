@@ -62,6 +62,15 @@ CUT = """() => [...document.querySelectorAll('.bottom span')]
 BUNCH, BUNCHES = 20, 8
 """Presses of Tab that are sent without waiting for each; a page that is not left after all of them holds the focus."""
 TAB = {"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+SHIFT_TAB = TAB | {"modifiers": 8}
+BEHIND = """() => {
+  const behind = document.createElement("button");
+  behind.style.position = "fixed";
+  document.querySelector("main").after(behind);
+  behind.focus();
+  window.left = false;
+}"""
+"""Puts the focus behind the page's content, from where Shift+Tab enters it."""
 WATCH_FOCUS = """() => {
   const shown = (element) => element.checkVisibility({ visibilityProperty: true });
   const outlined = (at) => at && (getComputedStyle(at).outlineStyle !== "none" || outlined(at.parentElement));
@@ -110,7 +119,7 @@ async def test_every_page_is_accessible_and_fits(
     assert found == {each: [] for each in ("a conversation", *PAGES)}
 
 
-async def test_tab_goes_through_every_page_and_one_always_sees_where_one_is(
+async def test_tab_goes_through_every_page_and_back_and_one_always_sees_where_one_is(
     chromium: Chromium, signed_in: BrowserContext
 ) -> None:
     chromium.allowed.append("status of 404")
@@ -126,12 +135,14 @@ async def test_tab_goes_through_every_page_and_one_always_sees_where_one_is(
         await page.get_by_role("link", name="Skip to content").focus()
         await page.keyboard.press("Enter")
         await page.evaluate("window.left = false")
-        for _ in range(BUNCHES):
-            await asyncio.gather(*(devtools.send("Input.dispatchKeyEvent", TAB) for _ in range(BUNCH)))
-            if await page.evaluate("window.left"):
-                break
-        else:
-            unseen[path] = ["the focus does not leave the page's content"]
+        for key in (TAB, SHIFT_TAB):
+            for _ in range(BUNCHES):
+                await asyncio.gather(*(devtools.send("Input.dispatchKeyEvent", key) for _ in range(BUNCH)))
+                if await page.evaluate("window.left"):
+                    break
+            else:
+                unseen[path] = ["the focus does not leave the page's content"]
+            await page.evaluate(BEHIND)
         unseen.setdefault(path, await page.evaluate("window.unseen"))
 
     assert unseen == {path: [] for path in PAGES}
@@ -157,6 +168,63 @@ async def test_menus_and_tabs_are_walked_by_the_arrow_keys_and_give_the_focus_ba
     await expect(entries.nth(1)).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(opener).to_be_focused()
+
+
+OPENERS = """() => {
+  const kinds = new Set();
+  return [...document.querySelectorAll("[data-dialog], [popovertarget]")].flatMap((opener) => {
+    const id = opener.dataset.dialog ?? opener.getAttribute("popovertarget");
+    const panel = document.getElementById(id);
+    const kind = id.replace(/[-.]?\\d+$/, "");
+    const closes = opener.getAttribute("popovertargetaction") === "hide";
+    const shut = opener.closest("[popover], dialog") || !opener.checkVisibility() || panel?.matches("[popover=manual]");
+    if (!panel || closes || shut || kinds.has(kind)) return [];
+    kinds.add(kind);
+    opener.dataset.opener = kind;
+    return [[kind, id]];
+  });
+}"""
+"""The buttons of a page that open a dialog, a menu or a sheet, one of each kind, as (kind, what it opens)."""
+WHERE = """([kind, id]) => {
+  const [at, panel] = [document.activeElement, document.getElementById(id)];
+  const open = panel.matches(":modal, :popover-open");
+  const inside = panel.contains(at);
+  return { open, inside, back: at?.dataset.opener === kind, outside: !inside && at !== document.body };
+}"""
+INSIDE = f"(given) => {{ const at = ({WHERE})(given); return at.open && at.inside; }}"
+
+
+async def test_the_focus_goes_into_what_opens_stays_there_and_comes_back(
+    chromium: Chromium, signed_in: BrowserContext
+) -> None:
+    chromium.allowed.append("status of 404")
+    page = await opened(signed_in, "/")
+    wrong: list[str] = []
+    walked: set[str] = set()
+
+    for path in (*PAGES, "/automations/reminders"):
+        await page.goto(path)
+        await is_ready(page)
+        for kind, id in await page.evaluate(OPENERS):
+            if kind in walked:
+                continue
+            walked.add(kind)
+            name = f"{path} {kind}"
+            where = [kind, id]
+            await page.locator(f"[data-opener='{kind}']").focus()
+            await page.keyboard.press("Enter")
+            await page.wait_for_function(INSIDE, arg=where)
+            for step in ("Shift+Tab", "Tab", "Tab", "Shift+Tab", "Shift+Tab", "Shift+Tab"):
+                await page.keyboard.press(step)
+                if (await page.evaluate(WHERE, where))["outside"]:
+                    wrong.append(f"{name}: {step} leaves it")
+            await page.keyboard.press("Escape")
+            after = await page.evaluate(WHERE, where)
+            if after["open"] or not after["back"]:
+                wrong.append(f"{name}: Escape leaves {after}")
+
+    assert wrong == []
+    assert len(walked) >= 8, walked
 
 
 async def test_a_conversation_is_accessible_on_a_phone(

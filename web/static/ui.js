@@ -136,6 +136,31 @@ function walk(event) {
   entries[opens ? 0 : to]?.focus();
 }
 
+const PANEL = ".menu, .sheet:not([popover=manual])";
+const STOPS = "a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled, textarea:enabled, summary, [tabindex='0']";
+
+/** The places of a panel where Tab stops, in their order. */
+function stops(panel) {
+  const picked = (radio) => radio.checked || !panel.querySelector(`input[name="${CSS.escape(radio.name)}"]:checked`);
+  return [...panel.querySelectorAll(STOPS)].filter((each) => each.checkVisibility() && (each.type !== "radio" || picked(each)));
+}
+
+/** Bring the focus into a menu or a sheet that opens; a finger needs none, and would get a keyboard on its screen. */
+function enter({ target, newState }) {
+  if (newState !== "open" || !target.matches?.(PANEL) || target.contains(document.activeElement) || matchMedia("(pointer: coarse)").matches) return;
+  stops(target)[0]?.focus();
+}
+
+/** Keep Tab inside an open menu or sheet, as in a dialog. */
+function keep(event) {
+  const panel = event.key === "Tab" && event.target.closest?.(":popover-open");
+  if (!panel || !panel.matches(PANEL)) return;
+  const all = stops(panel);
+  if (event.target !== (event.shiftKey ? all[0] : all.at(-1))) return;
+  event.preventDefault();
+  (event.shiftKey ? all.at(-1) : all[0]).focus();
+}
+
 export function start() {
   setInterval(countDown, 1_000);
   document.addEventListener("submit", (event) => {
@@ -144,7 +169,9 @@ export function start() {
     postInPlace(event.target, event.submitter);
   });
   document.addEventListener("toggle", place, { capture: true });
+  document.addEventListener("toggle", enter, { capture: true });
   document.addEventListener("keydown", walk);
+  document.addEventListener("keydown", keep);
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-copy], [data-dialog], [data-remove]");
     if (!button) return;
