@@ -24,6 +24,7 @@ PAGES = [
     "/devices/phones",
     "/chat/sessions",
     "/devices/all",
+    "/automations/reminders",
     "/",
     "/customise",
     "/timeline",
@@ -202,7 +203,7 @@ async def test_the_focus_goes_into_what_opens_stays_there_and_comes_back(
     wrong: list[str] = []
     walked: set[str] = set()
 
-    for path in (*PAGES, "/automations/reminders"):
+    for path in PAGES:
         await page.goto(path)
         await is_ready(page)
         for kind, id in await page.evaluate(OPENERS):
