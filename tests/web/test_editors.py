@@ -21,6 +21,14 @@ COPY = """(text) => navigator.clipboard.write([new ClipboardItem({
   "text/html": new Blob([`<p style="color: red"><b style="font-size: 30px">${text}</b></p>`], { type: "text/html" }),
 })])"""
 
+UNKNOWN = """() => {
+  const unheard = (event) => event.stopImmediatePropagation();
+  addEventListener("selectionchange", unheard, true);
+  addEventListener("beforeinput", () => removeEventListener("selectionchange", unheard, true), { once: true });
+  document.getSelection().selectAllChildren(document.querySelector("[data-ready] .cm-content"));
+}"""
+"""Select all of a text before its editor hears of it, as when the machine is busy."""
+
 
 @pytest.fixture(scope="module")
 def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
@@ -60,6 +68,10 @@ async def test_text_takes_the_place_of_what_is_selected_however_it_comes(signed_
     await expect(text).to_have_text('"k:"')
     await over("", "Control+v")
     await expect(text).to_have_text("pasted:\n  - 'one'", use_inner_text=True)
+    await page.evaluate(UNKNOWN)
+    await page.keyboard.insert_text("a: 1\nb: 2")
+    await expect(text).to_have_text("a: 1\nb: 2", use_inner_text=True)
+    await page.keyboard.press("Control+z")
     await over("", "Control+c", "Control+v")
     await page.keyboard.press("Control+z")
     await expect(text).to_have_text("pasted:\n  - 'one'", use_inner_text=True)

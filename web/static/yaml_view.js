@@ -53,9 +53,11 @@ export function marks(doc, problems) {
 function typedOver(event, view) {
   const text = event.data;
   let { from, to } = view.state.selection.main;
-  const [range] = event.getTargetRanges();
+  const selection = document.getSelection();
   if (event.inputType !== "insertText" || !text || view.composing) return false;
-  if (from === to && range) { // the editor may not know yet what was selected just now
+  if (from === to && view.contentDOM.contains(selection.anchorNode)) {
+    // The editor may not know yet what was selected just now; of target ranges Chromium names none here.
+    const range = selection.getRangeAt(0);
     from = view.posAtDOM(range.startContainer, range.startOffset);
     to = view.posAtDOM(range.endContainer, range.endOffset);
   }

@@ -317,7 +317,7 @@ async def test_one_card_is_edited_as_yaml_and_back(
     signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
 ) -> None:
     # Chromium gives the look of what is replaced to text over a selection that the editor does not know of yet.
-    chromium.allowed += ["status of 400", "Applying inline style"]
+    chromium.allowed += ["status of 400"]
     id = hub.rpc("automation.save", {"automation": CARDS})["id"]
     page = await opened(signed_in, f"/automations/{id}/edit")
     card, state = page.locator('[data-path="actions.0"]'), page.locator("#edit-state")
