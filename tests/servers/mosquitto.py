@@ -21,7 +21,8 @@ START_LIMIT_S = 20.0
 class Mosquitto:
     """Runs one mosquitto in a process of its own; what it keeps survives `kill` only with `persistent`."""
 
-    def __init__(self, *, persistent: bool = False) -> None:
+    def __init__(self, *, persistent: bool = False, host: str = "127.0.0.1") -> None:
+        self._host = host
         self._folder = Path(tempfile.mkdtemp(prefix="mosquitto-"))
         self._persistent = persistent
         self._process: subprocess.Popen[bytes] | None = None
@@ -41,7 +42,7 @@ class Mosquitto:
         )
         configuration = self._folder / "mosquitto.conf"
         configuration.write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\nuser root\nmax_queued_messages 0\n"
+            f"listener {self.port} {self._host}\nallow_anonymous true\nuser root\nmax_queued_messages 0\n"
             f"set_tcp_nodelay true\n{kept if self._persistent else ''}"
         )
         with (self._folder / "log").open("ab") as log:
@@ -49,7 +50,7 @@ class Mosquitto:
         end = time.monotonic() + START_LIMIT_S
         while time.monotonic() < end and self._process.poll() is None:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                if probe.connect_ex((self._host, self.port)) == 0:
                     return
             time.sleep(0.01)
         raise AssertionError(f"mosquitto did not start:\n{(self._folder / 'log').read_text()[-4000:]}")

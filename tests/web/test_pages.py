@@ -132,6 +132,7 @@ FORMS = {
     "/memory/save": {"path": "none-such.txt", "text": ""},
     "/memory/undo": {"id": "none-such"},
     "/welcome": {"hub.name": "Home"},
+    "/welcome/found": {},
     "/welcome/leave": {},
     "/welcome/model": {"provider": "none"},
     "/reminder": {"id": "none-such", "do": "done"},

@@ -21,7 +21,7 @@ from web.home.first_steps import is_fresh
 
 CLICKS_LIMIT = 12
 STARTER = {"people": [{"id": "me", "name": "Me", "owner": True}], "models": {"default": "auto"}}
-PAGES = ["", "/model", "/model?provider=my_server", "/chat", "/phone", "/from", "/done"]
+PAGES = ["", "/model", "/model?provider=my_server", "/chat", "/phone", "/found", "/from", "/done"]
 
 
 def test_a_home_is_fresh_until_somebody_a_model_or_a_chat_app_is_named() -> None:
@@ -51,7 +51,7 @@ async def walk_to_an_answer(page: Page, model_server: OpenAIServer) -> int:
     await page.get_by_label("Address").fill(model_server.base_url)
     await page.get_by_role("button", name="Connect").click()
     await page.get_by_role("button", name="Use this model").click()
-    for step in ("chat", "phone", "from"):
+    for step in ("chat", "phone", "found", "from"):
         await page.wait_for_url(f"**/welcome/{step}")
         await page.get_by_role("link", name="Skip this step").click()
     await page.get_by_role("button", name="What can you do for me?").click()

@@ -82,6 +82,7 @@ def welcome_routes(welcome: LazyPages[WelcomePage]) -> list[Route]:
         page("/welcome/chat", welcome.handler(lambda each: each.chat), ADMIN),
         page("/welcome/phone", welcome.handler(lambda each: each.phone), ADMIN),
         page("/welcome/found", welcome.handler(lambda each: each.found), ADMIN),
+        form("/welcome/found", welcome.handler(lambda each: each.look), ADMIN),
         page("/welcome/from", welcome.handler(lambda each: each.coming), ADMIN),
         form("/welcome/from", welcome.handler(lambda each: each.bring_in), ADMIN, IMPORT_LIMIT_BYTES),
         page("/welcome/done", welcome.handler(lambda each: each.done), ADMIN),

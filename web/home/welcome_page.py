@@ -25,6 +25,7 @@ from web.home import cards
 from web.home.bringing_in import BringingIn
 from web.home.choices import ChoiceStore
 from web.home.first_steps import STARTER_NAME, STEPS, WELCOME, is_fresh
+from web.settings.fields import DISCOVERY
 from web.settings.people_page import PeoplePage
 from web.settings.settings_page import SettingsPage
 
@@ -129,7 +130,17 @@ class WelcomePage:
 
     async def found(self, call: HttpCall) -> web.StreamResponse:
         """`GET /welcome/found`: what announces itself in the network."""
-        return await self._show(call, "found", {"found": await self._found(call)})
+        return await self._around(call)
+
+    async def look(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /welcome/found`: look around in the network from now on."""
+        settings = await self._forms.settings.get()
+        field = next(each for each in settings.fields("network") if each.field.path == DISCOVERY)
+        field.text = "minimal"
+        if problem := await settings.write([field]) or field.error:
+            return await self._around(call, problem)
+        await self._put_into_force()
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(STEPS["found"][0])
 
     async def coming(self, call: HttpCall) -> web.StreamResponse:
         """`GET /welcome/from`: the forms by which memory comes along from another assistant."""
@@ -185,16 +196,21 @@ class WelcomePage:
         shown = cards.model(await self._client.ask(call, "models.status"), {})
         return "" if shown["name"] == OFFLINE_MODEL else str(shown["name"])
 
-    async def _found(self, call: HttpCall) -> list[Mapping[str, Any]]:
-        """Return the services that can be set up; none without discovery."""
+    async def _around(self, call: HttpCall, problem: str = "") -> web.StreamResponse:
+        found = await self._found(call)
+        data = {"found": found or [], "looks": found is not None, "problem": problem}
+        return await self._show(call, "found", data, 422 if problem else 200)
+
+    async def _found(self, call: HttpCall) -> list[Mapping[str, Any]] | None:
+        """Return the services that can be set up; None without discovery."""
         try:
             found = (await self._client.ask(call, "discovery.list"))["found"]
         except HubError:
-            return []
+            return None
         return [each for each in found if each["state"] == "new"]
 
     async def _show(self, call: HttpCall, step: str, data: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
-        left_out = set() if step == "found" or await self._found(call) else {"found"}
+        left_out = {"found"} if step != "found" and await self._found(call) == [] else set()
         steps = [name for name in STEPS if name not in left_out]
         at = steps.index(step)
         frame = {

@@ -18,6 +18,7 @@ from web.core.form_fields import MISSING, Control, control_of, parse_text
 from web.core.i18n import LANGUAGES, Catalogue
 
 SEGMENTS_LIMIT = 4
+DISCOVERY = ("discovery", "mdns")
 
 
 class SettingField(Struct, frozen=True):
@@ -29,6 +30,7 @@ class SettingField(Struct, frozen=True):
         widget: Overrides the one of its schema.
         options: The labels of its values, in this order.
         placeholder: The effective value without it, where the schema has no default, or none for people.
+        absent: The effective value while the files do not have its section, if that is another one.
         secret: The name in `secrets.yaml` that a typed value gets; such a value is never shown.
     """
 
@@ -38,6 +40,7 @@ class SettingField(Struct, frozen=True):
     widget: str = ""
     options: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
+    absent: str = ""
     unit: str = ""
     secret: str = ""
 
@@ -126,6 +129,22 @@ NETWORK = (
                 phrase("Private addresses"),
                 phrase("Of pages, feeds and models at home, as host:port."),
                 "list",
+            ),
+        ),
+    ),
+    SettingCard(
+        phrase("Who finds whom in your network"),
+        (
+            SettingField(
+                DISCOVERY,
+                phrase("Announce the hub, and look for devices"),
+                phrase("What is found waits on Devices › Found until you set it up."),
+                options=(
+                    ("off", phrase("Off")),
+                    ("minimal", phrase("By this computer’s name")),
+                    ("full", phrase("By the home’s name")),
+                ),
+                absent="off",
             ),
         ),
     ),
@@ -389,7 +408,7 @@ def read_field(field: SettingField, schema: Mapping[str, Any], raw: Mapping[str,
     control = control_of(field.name, field.path[-1], inner, MISSING if isinstance(value, list) else value)
     text = "\n".join(str(each) for each in value) if isinstance(value, list) else control.shown
     if not text and (control.kind == "choice" or field.widget in ("zone", "select", "time")):
-        text = field.placeholder or control.default
+        text = (field.absent if field.path[0] not in raw else "") or field.placeholder or control.default
     return ShownField(field, control, text, text, restarts=restarts, stated=stated)
 
 

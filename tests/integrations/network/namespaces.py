@@ -6,12 +6,17 @@ import asyncio
 import ctypes
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed
+from tests.e2e.talk import until
 
 T = TypeVar("T")
 
@@ -77,6 +82,31 @@ def running_in(namespace: str, work: Callable[[asyncio.Event], Coroutine[Any, An
         loop.call_soon_threadsafe(end.set)
         thread.join(30)
     done.result(0)
+
+
+@contextmanager
+def hub_in(namespace: str, home: Path, method: str = "health") -> Iterator[None]:
+    """Run a hub in a namespace, from when it answers a method."""
+    command = (*enter(namespace), sys.executable, "-m", "hub", "start", "--config", str(home))
+    with (home.parent / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            until(lambda: _answers(home, method))
+            yield
+        finally:
+            process.terminate()
+
+
+def enter(namespace: str) -> tuple[str, ...]:
+    """Return what stands before a command that is to run in a namespace."""
+    return ("ip", "netns", "exec", namespace)
+
+
+def _answers(home: Path, method: str) -> bool:
+    try:
+        HubClient(home).call(method)
+    except CommandFailed:
+        return False
+    return True
 
 
 def _ip(*arguments: str) -> None:
