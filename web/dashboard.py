@@ -382,7 +382,7 @@ class Dashboard:
     def _load_move(self) -> Callable[[], MovePage]:
         from web.settings.move_page import MovePage
 
-        return lambda: MovePage(self._renderer, self._client)
+        return lambda: MovePage(self._renderer, self._client, self._hub.home)
 
     def _load_welcome(
         self, settings: LazyPages[SettingsPage], people: LazyPages[PeoplePage], channels: LazyPages[ChannelsPage]

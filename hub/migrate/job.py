@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -17,6 +20,9 @@ from hub.migrate.plan import Move, decoded
 MODULE = "hub.migrate.cli.worker"
 LIMIT_S = 600.0
 SOURCES = ("home-assistant", "openclaw", "claude", "chatgpt")
+FOLDERS = ("home-assistant", "openclaw")
+"""Sources that are a folder, or an archive of it."""
+ROOM_PREFIX = "unpacked-"
 
 
 class MoveJob(Struct, frozen=True):
@@ -29,6 +35,7 @@ class MoveJob(Struct, frozen=True):
         switched_off: Whether automations come switched off.
         agent: The agent that gets conversations.
         stage: A folder for the messages of conversations; empty to count them only.
+        room: A folder into which an archive is unpacked meanwhile; empty when there is none to unpack.
     """
 
     source: Literal["home-assistant", "openclaw", "claude", "chatgpt"]
@@ -38,6 +45,7 @@ class MoveJob(Struct, frozen=True):
     switched_off: bool = False
     agent: str = "main"
     stage: str = ""
+    room: str = ""
 
 
 class Answer(Struct, frozen=True):
@@ -55,16 +63,12 @@ async def make_plan(job: MoveJob) -> Move:
         HubError: It cannot be made; the message says why.
         TimedOut: It took longer than ten minutes.
     """
-    process = await start_module(MODULE)
+    job = msgspec.structs.replace(job, room=await asyncio.to_thread(_room, job))
     try:
-        async with asyncio.timeout(LIMIT_S):
-            told, complaints = await process.communicate(msgspec.json.encode(job))
-    except TimeoutError:
-        raise TimedOut(phrase("reading {path} took longer than ten minutes", path=job.path)) from None
+        told, complaints = await _ask(job)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        if job.room:
+            await asyncio.to_thread(shutil.rmtree, job.room, ignore_errors=True)
     try:
         answer = decoded(told, Answer)
     except msgspec.MsgspecError:
@@ -73,6 +77,27 @@ async def make_plan(job: MoveJob) -> Move:
     if answer.move is None:
         raise next((kind for kind in _kinds(HubError) if kind.code == answer.code), HubError)(answer.message)
     return answer.move
+
+
+async def _ask(job: MoveJob) -> tuple[bytes, bytes]:
+    process = await start_module(MODULE)
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            return await process.communicate(msgspec.json.encode(job))
+    except TimeoutError:
+        raise TimedOut(phrase("reading {path} took longer than ten minutes", path=job.path)) from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _room(job: MoveJob) -> str:
+    if job.source not in FOLDERS or not Path(job.path).is_file():
+        return ""
+    moves = Path(job.home, ".storage", "moves")
+    moves.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.mkdtemp(prefix=ROOM_PREFIX, dir=moves)
 
 
 def _kinds(kind: type[HubError]) -> list[type[HubError]]:

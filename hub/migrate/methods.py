@@ -17,13 +17,15 @@ from hub.core.surfaces import ADMIN, Method, MethodCall
 from hub.migrate.job import SOURCES, MoveJob
 from hub.migrate.moves import Moves
 from hub.migrate.nearby import folders_nearby
+from hub.migrate.uploads import UPLOADED, uploaded_file
 
 OWNER = "gateway"
 _WANTED = {
     Required("source", description="What is moved from."): In(SOURCES),
-    Required("path", description="The folder, or the file of an export, on the hub's machine."): All(
-        string, Length(min=1, max=4_096)
-    ),
+    Required(
+        "path",
+        description="The folder, its archive or an export, on the hub's machine; or `uploaded`, the file sent last.",
+    ): All(string, Length(min=1, max=4_096)),
     Optional("secrets", default=False, description="Whether passwords, keys and tokens come along."): boolean,
     Optional("off", default=False, description="Whether automations come switched off."): boolean,
     Optional("agent", default="main", description="The agent that gets conversations."): slug,
@@ -82,6 +84,8 @@ class MigrateMethods:
 
     def _job(self, params: Mapping[str, Any]) -> MoveJob:
         path = Path(params["path"]).expanduser()
+        if params["path"] == UPLOADED:
+            path = uploaded_file(Path(self._home))
         if not path.is_absolute():
             raise InvalidRequest(phrase("{path} is not absolute; name the whole path on the hub's machine", path=path))
         return MoveJob(

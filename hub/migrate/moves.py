@@ -16,6 +16,7 @@ from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.entities.registry import HomeRegistry
+from hub.migrate import uploads
 from hub.migrate.conversations import StagedMessage
 from hub.migrate.job import MoveJob, make_plan
 from hub.migrate.journal import SESSIONS, Journal, Journals, State
@@ -110,6 +111,8 @@ class Moves:
                 await asyncio.shield(self._take_back(journal, force=True))
                 raise
             await asyncio.to_thread(self._journals.finish, journal, State.DONE)
+            if Path(job.path).is_relative_to(self._home / uploads.FOLDER):
+                await asyncio.to_thread(uploads.forget_upload, self._home)
         self._changed(None)
         return {"id": id, **move.as_dict()}
 
@@ -217,6 +220,7 @@ class Moves:
             with changed_by(who):
                 undone = self._journals.undo_files(journal, force=force)
                 self._journals.finish(journal, State.UNDONE)
+                uploads.forget_upload(self._home)
                 return undone
 
         undone = await asyncio.to_thread(write)

@@ -227,5 +227,8 @@ async def test_what_anybody_writes_is_text_on_every_page(house: Besieged, openai
 async def test_a_body_that_its_handler_reads_needs_every_right(house: Besieged) -> None:
     streaming = [route for route in house.hub.gateway.routes if route.streams]
 
-    assert [(route.method, route.path) for route in streaming] == [("POST", "/settings/backup/upload")]
+    assert [(route.method, route.path) for route in streaming] == [
+        ("POST", "/settings/backup/upload"),
+        ("POST", "/settings/move/upload"),
+    ]
     assert all(route.scope == ADMIN for route in streaming)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aiohttp import BodyPartReader, web
+from aiohttp import web
 
 from hub.backup.manifest import parse_name
 from hub.backup.swap import RESTORE
@@ -17,7 +16,6 @@ from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
-from hub.storage.errors import DiskFull, from_os
 from hub.storage.homedir import Home
 from web.core.form import read_fields
 from web.core.formats import size_text
@@ -26,14 +24,14 @@ from web.core.lazy_pages import LazyPages
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.upload import receive_form
 from web.settings.settings_page import DONE, SettingsPage
 
 PATH = "/settings/backup"
 UPLOAD = "upload"
-PIECE_BYTES = 1_048_576
-RESERVE_BYTES = 256 * 1024 * 1024
-"""What an upload leaves free on the disk."""
-PASSPHRASE_LIMIT = 1_024
+UPLOAD_LIMIT_BYTES = 64 * 1024**3
+"""The most that is uploaded; what fits on the disk is looked at meanwhile."""
+PASSPHRASE = "passphrase"  # noqa: S105  the name of a field
 SAID = {
     "checked": phrase("The backup is sound: each file in it is as it was backed up."),
     "deleted": phrase("The backup is deleted."),
@@ -140,10 +138,13 @@ class BackupPage:
         if not call.known_caller.authority.owner:
             raise Forbidden(phrase("Backups hold all of a home; only an owner may make, read and restore them."))
         try:
-            typed, size_bytes = await self._receive(call.request)
+            path = self._home.storage / RESTORE / UPLOAD
+            texts, size_bytes = await receive_form(call.request, path, (PASSPHRASE,), UPLOAD_LIMIT_BYTES)
+            if not size_bytes:
+                raise InvalidRequest(phrase("Choose a file."))
         except HubError as error:
             return await self._failed(call, error)
-        self._typed = {UPLOAD: typed}
+        self._typed = {UPLOAD: texts[PASSPHRASE]}
         if wants_json(call.request):
             return json_response({"sizeBytes": size_bytes})
         return see_other(_preview_path(UPLOAD))
@@ -284,44 +285,6 @@ class BackupPage:
             "replaces": [{"name": name, "count": count} for name, count in sorted(found["replaces"].items())],
         }
 
-    async def _receive(self, request: web.Request) -> tuple[str, int]:
-        """Write the file of a form to the disk; return the passphrase of the form, and the file's size."""
-        if not request.headers.get("Content-Type", "").lower().startswith("multipart/form-data"):
-            raise InvalidRequest("a form with a file was expected")
-        typed, size_bytes = "", 0
-        try:
-            form = await request.multipart()
-            while (part := await form.next()) is not None:
-                if not isinstance(part, BodyPartReader):
-                    raise InvalidRequest("expected a file, got a form inside the form")
-                if part.name == "passphrase":
-                    typed = (await part.read_chunk(PASSPHRASE_LIMIT)).decode("utf-8", "replace")
-                elif part.name == "file":
-                    size_bytes = await self._write(part)
-        except ValueError as error:
-            raise InvalidRequest(f"the form cannot be read: {error}") from error
-        if not size_bytes:
-            raise InvalidRequest(phrase("Choose a file."))
-        return typed, size_bytes
-
-    async def _write(self, part: BodyPartReader) -> int:
-        path = self._home.storage / RESTORE / UPLOAD
-        size_bytes = 0
-        try:
-            file = await asyncio.to_thread(_new_file, path)
-            try:
-                while piece := await part.read_chunk(PIECE_BYTES):
-                    size_bytes += len(piece)
-                    await asyncio.to_thread(_put, file, piece, path)
-            except BaseException:
-                path.unlink(missing_ok=True)
-                raise
-            finally:
-                file.close()
-        except OSError as error:
-            raise from_os(error, path, "taking a backup into") from error
-        return size_bytes
-
 
 def _told(problem: HubError | None, words: Catalogue) -> dict[str, str]:
     """Return a problem in the reader's words, and what the hub said exactly."""
@@ -331,18 +294,6 @@ def _told(problem: HubError | None, words: Catalogue) -> dict[str, str]:
     if meaning is None:
         return {"problem": words.gettext(problem.message), "detail": ""}
     return {"problem": words.gettext(meaning), "detail": problem.message}
-
-
-def _new_file(path: Path) -> Any:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.unlink(missing_ok=True)
-    return path.open("xb")
-
-
-def _put(file: Any, piece: bytes, path: Path) -> None:
-    if shutil.disk_usage(path.parent).free < RESERVE_BYTES + len(piece):
-        raise DiskFull(phrase("There is no room for this file on the disk of the hub. Make room, and try again."))
-    file.write(piece)
 
 
 def _preview_path(source: str) -> str:

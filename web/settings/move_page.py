@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
 
-from hub.core.errors import HubError
+from hub.core.errors import Forbidden, HubError, InvalidRequest
 from hub.core.phrases import Phrase, phrase, phrase_from_data
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
+from hub.migrate.uploads import FOLDER, UPLOADED, forget_upload, keep_upload, new_upload
+from hub.storage.homedir import Home
 from web.core.form import read_fields
 from web.core.i18n import Catalogue, catalogue
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.upload import receive_form
 
 PATH = "/settings/move"
 SOURCES: Mapping[str, Phrase] = {
@@ -31,6 +36,14 @@ WHERE: Mapping[str, Phrase] = {
     "claude": phrase("The .zip of your data export, on the computer of the hub. Conversations come archived."),
     "chatgpt": phrase("The .zip of your data export, on the computer of the hub. Conversations come archived."),
 }
+CHOSEN: Mapping[str, Phrase] = {
+    "home-assistant": phrase("A backup that it made, without encryption, or its folder as a .zip or .tar.gz."),
+    "openclaw": phrase("Its folder .openclaw as a .zip or .tar.gz. Stop OpenClaw first."),
+    "claude": phrase("The .zip of your data export. Conversations come archived."),
+    "chatgpt": phrase("The .zip of your data export. Conversations come archived."),
+}
+"""What is chosen in the browser."""
+UPLOAD_LIMIT_BYTES = 2 * 1024**3
 KINDS: Mapping[str, Phrase] = {
     "automation": phrase("Automations"),
     "script": phrase("Scripts"),
@@ -73,6 +86,8 @@ GROUPS = (
     ("there", phrase("Is here already"), "", "check"),
 )
 SAID = {"done": phrase("It is here. Look around; you can still take it back below.")}
+_SENT = phrase("A file from a browser")
+_FIELDS = ("source", "path", "secrets", "off")
 SHOWN_LIMIT = 300
 """Things of one kind that a page lists."""
 _WANTED = {
@@ -90,16 +105,18 @@ class MovePage:
 
     Args:
         client: Where plans are made and carried out.
+        home: Keeps the file that a browser sends, until it was used.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, home: Home) -> None:
         self._renderer = renderer
         self._client = client
+        self._home = home.path
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /settings/move[?source=&path=]`: the form, or the plan of a folder; and what was brought over."""
         query = call.request.query
-        wanted = {key: query.get(key, "") for key in ("source", "path", "secrets", "off")}
+        wanted = {key: query.get(key, "") for key in _FIELDS}
         if not wanted["path"].strip():
             return await self._show(call, wanted)
         try:
@@ -107,8 +124,37 @@ class MovePage:
         except HubError as error:
             if wants_json(call.request):
                 raise
+            if wanted["path"] == UPLOADED:  # another file is to be chosen
+                await asyncio.to_thread(forget_upload, self._home)
             return await self._show(call, wanted, problem=error, status=error.http_status)
         return await self._show(call, wanted, plan=plan)
+
+    async def upload(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/move/upload`: take a file, or the name of a folder, and show its plan."""
+        if not call.known_caller.authority.owner:
+            raise Forbidden(phrase("Moving in changes all of a home; only an owner may do it."))
+        path = await asyncio.to_thread(new_upload, self._home)
+        wanted = dict.fromkeys(_FIELDS, "")
+        try:
+            wanted, size_bytes = await receive_form(call.request, path, _FIELDS, UPLOAD_LIMIT_BYTES)
+            await asyncio.to_thread(keep_upload if size_bytes else forget_upload, self._home)
+            if size_bytes:
+                wanted["path"] = UPLOADED
+            if not wanted["path"].strip():
+                raise InvalidRequest(phrase("Choose a file, or name a folder."))
+        except HubError as error:
+            await asyncio.to_thread(forget_upload, self._home)
+            if wants_json(call.request):
+                raise
+            return await self._show(call, wanted, problem=error, status=error.http_status)
+        if wants_json(call.request):
+            return json_response({"path": wanted["path"], "sizeBytes": size_bytes})
+        return see_other(f"{PATH}?{urlencode({key: value for key, value in wanted.items() if value})}")
+
+    async def forget(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /settings/move/forget`: delete the file that was sent."""
+        await asyncio.to_thread(forget_upload, self._home)
+        return json_response({"ok": True}) if wants_json(call.request) else see_other(PATH)
 
     async def apply(self, call: HttpCall) -> web.StreamResponse:
         """`POST /settings/move/apply`: carry out the plan that was shown."""
@@ -159,7 +205,9 @@ class MovePage:
                 for each in listed["nearby"]
             ],
             "where": words.gettext(WHERE[str(source)]),
-            "wanted": {"path": "", "secrets": "", "off": "", **wanted, "source": source},
+            "chosen": words.gettext(CHOSEN[str(source)]),
+            "uploaded": wanted.get("path") == UPLOADED,
+            "wanted": {**dict.fromkeys(_FIELDS, ""), **wanted, "source": source},
             "problem": words.gettext(problem.message) if problem is not None else "",
             "said": words.gettext(SAID.get(call.request.query.get("said", ""), "")),
             "plan": self._plan(plan, words) if plan is not None else None,
@@ -184,7 +232,7 @@ class MovePage:
         return {
             "id": move["id"],
             "title": words.gettext(SOURCES.get(move["source"], move["source"])),
-            "path": move["path"],
+            "path": words.gettext(_SENT) if Path(move["path"]).is_relative_to(self._home / FOLDER) else move["path"],
             "state": move["state"],
             "when": self._renderer.when(move["begun_ms"]),
             "iso": self._renderer.iso(move["begun_ms"]),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 UPLOAD_LIMIT_BYTES = 64 * 1024**3
-"""The most that is uploaded; what fits on the disk is looked at meanwhile."""
+"""The most that a page takes that reads the body itself; each bounds it further."""
 
 
 def serve_backup_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
@@ -82,6 +82,11 @@ def move_routes(move: LazyPages[MovePage]) -> list[Route]:
     """Return the routes of moving in."""
     return [
         page("/settings/move", move.handler(lambda each: each.show), ADMIN),
+        replace(
+            form("/settings/move/upload", move.handler(lambda each: each.upload), ADMIN, UPLOAD_LIMIT_BYTES),
+            streams=True,
+        ),
+        form("/settings/move/forget", move.handler(lambda each: each.forget), ADMIN),
         form("/settings/move/apply", move.handler(lambda each: each.apply), ADMIN),
         form("/settings/move/undo", move.handler(lambda each: each.undo), ADMIN),
     ]

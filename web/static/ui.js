@@ -182,6 +182,14 @@ export function start() {
     }
     else button.closest(button.dataset.remove)?.remove();
   });
+  for (const name of ["dragover", "drop"]) {
+    document.addEventListener(name, (event) => { // anywhere on a form with `data-drop`, which names its field
+      const form = event.target.closest?.("form[data-drop]");
+      if (!form || !event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      if (name === "drop") form.elements[form.dataset.drop].files = event.dataTransfer.files;
+    });
+  }
   document.addEventListener("input", (event) => {
     const output = event.target.dataset?.output && document.getElementById(event.target.dataset.output);
     const rows = event.target.value && event.target.closest?.(".repeat");
