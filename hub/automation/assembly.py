@@ -384,10 +384,9 @@ class AutomationEngine:
         }
         what = run.trace.trigger.get("description")
         text = phrase("It was set off by {what}.", what=what) if what else phrase("It was set off by hand.")
-        title = f"Run the automation {run.plan.alias}"
         request = Ask(
             "automation",
-            title,
+            run.plan.alias,
             text,
             details,
             run.context,

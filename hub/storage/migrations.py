@@ -273,5 +273,10 @@ def eleventh(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX inbox_unanswered ON inbox(position) WHERE state = 'command' OR state = 'rejected'")
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh)
+def twelfth(connection: sqlite3.Connection) -> None:
+    """Keep the templates and values of an approval's texts, so that each reader sees them in their language."""
+    connection.execute("ALTER TABLE approvals ADD COLUMN phrases TEXT")
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth)
 """In order; one that was released is never changed, only followed by another."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.sql import SqlConnection
-from hub.tools.approval import visible_line
+from hub.tools.approval import restored_texts, visible_line
 
 _TEXT = re.compile(r'"text":"((?:[^"\\]|\\.)*)')
 _CHAT_TYPE = re.compile(r'"chat_type":"(\w+)"')
@@ -132,7 +132,7 @@ _RUNS = (
 )
 _APPROVALS = (
     "SELECT position, id, kind, title, text, details, requested_by, session_key, run_id, state, created_ms, decided_ms,"
-    " decided_by, reason FROM approvals"
+    " decided_by, reason, phrases FROM approvals"
 )
 # Only the beginning of a stored message is read: its text comes before its images.
 _MESSAGES = (
@@ -187,10 +187,11 @@ def approvals(connection: SqlConnection, span: Span) -> list[FoundApproval]:
     """Return approvals and questions."""
     rest, values = span.where("position", "created_ms")
     found = []
-    for position, id, kind, title, text, details, by, *others in connection.execute(
+    for position, id, kind, title, text, details, by, *others, phrases in connection.execute(
         _APPROVALS + rest, values
     ).fetchall():
-        found.append(FoundApproval(position, id, kind, title, text, data_of(details), data_of(by), *others))
+        row = FoundApproval(position, id, kind, title, text, data_of(details), data_of(by), *others)
+        found.append(replace(row, **restored_texts(phrases, text=row.text, reason=row.reason)))
     return found
 
 

@@ -14,6 +14,7 @@ import orjson
 from msgspec import Struct
 
 from hub.core.context import Authority, Context
+from hub.core.phrases import Phrase, phrase_from_data
 
 TIMEOUT_S = 3_600.0
 QUESTION = "question"
@@ -157,6 +158,22 @@ class Approval:
             "reason": self.reason,
             "mayPersist": self.may_persist,
         }
+
+
+def stored_phrases(**texts: str) -> str | None:
+    """Return what is stored beside texts that are phrases, so that `restored_texts` makes them phrases again."""
+    found = {name: text.as_data() for name, text in texts.items() if isinstance(text, Phrase) and text.template}
+    return json.dumps(found, ensure_ascii=False) if found else None
+
+
+def restored_texts(stored: str | None, **texts: str) -> dict[str, str]:
+    """Return stored texts as the phrases that they were; those from before phrases were stored stay texts.
+
+    Raises:
+        ValueError: What was stored is damaged.
+    """
+    phrases = json.loads(stored or "{}")
+    return {name: phrase_from_data(text, phrases.get(name)) for name, text in texts.items()}
 
 
 KeepSecret = Callable[[Approval], Awaitable[None]]

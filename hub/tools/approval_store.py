@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from hub.core.context import Authority
+from hub.core.phrases import phrase
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
-from hub.tools.approval import QUESTION, Approval, ApprovalState
+from hub.tools.approval import QUESTION, Approval, ApprovalState, restored_texts, stored_phrases
 
 _log = logging.getLogger(__name__)
 
@@ -20,9 +21,9 @@ KEPT = 1_000
 LISTED_LIMIT = 200
 _COLUMNS = (
     "id, code, kind, title, text, details, binding, requested_by, session_key, run_id, context_id, state, created_ms,"
-    " expires_ms, survives, decided_ms, decided_by, reason"
+    " expires_ms, survives, decided_ms, decided_by, reason, phrases"
 )
-RESTARTED = "the hub was restarted before anyone answered"
+RESTARTED = phrase("the hub was restarted before anyone answered")
 
 
 class ApprovalStore:
@@ -98,13 +99,14 @@ def settled_approval(approval: Approval, state: ApprovalState, now_ms: int, by: 
 
 def _settle(connection: SqlConnection, approval: Approval) -> bool:
     cursor = connection.execute(
-        "UPDATE approvals SET state = ?, decided_ms = ?, decided_by = ?, reason = ?"
+        "UPDATE approvals SET state = ?, decided_ms = ?, decided_by = ?, reason = ?, phrases = ?"
         " WHERE id = ? AND state = 'pending' AND binding = ?",
         (
             approval.state.value,
             approval.decided_ms,
             approval.decided_by,
             approval.reason,
+            _phrases(approval),
             approval.id,
             approval.binding,
         ),
@@ -132,7 +134,12 @@ def _values(approval: Approval) -> tuple[Any, ...]:
         approval.decided_ms,
         approval.decided_by,
         approval.reason,
+        _phrases(approval),
     )
+
+
+def _phrases(approval: Approval) -> str | None:
+    return stored_phrases(text=approval.text, reason=approval.reason)
 
 
 def _select(connection: SqlConnection, where: str, *values: Any) -> list[Approval]:
@@ -144,9 +151,11 @@ def _select(connection: SqlConnection, where: str, *values: Any) -> list[Approva
 
 def _approval(row: Mapping[str, Any]) -> Approval | None:
     try:
+        texts = restored_texts(row["phrases"], text=row["text"], reason=row["reason"])
         return Approval(
             **{
-                **row,
+                **{name: value for name, value in row.items() if name != "phrases"},
+                **texts,
                 "details": json.loads(row["details"]),
                 "requested_by": Authority.from_dict(json.loads(row["requested_by"])),
                 "state": ApprovalState(row["state"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hub.core.clock import ManualClock
 from hub.core.context import SCOPES, SYSTEM, Authority, Context, system_context
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import Event, EventBus
+from hub.core.phrases import Phrase, phrase
 from hub.core.tasks import TaskOwner
 from hub.security.people import CHAT_SCOPES
 from hub.security.rate_limit import TooManyAttempts
@@ -191,6 +193,42 @@ async def test_what_survives_goes_on_waiting_over_a_restart_and_is_answered_then
     assert (await again).approved
     await office.restart()
     assert (await office.approvals.ask(ask)).approved
+
+
+async def test_why_it_is_asked_is_read_in_ones_language_also_after_a_restart(office: Office) -> None:
+    office.redactor.register("hunter22hunter22")
+    why = phrase(
+        "The assistant does not do this without you: {reason}.",
+        reason=phrase("it opens {url}", url="x?hunter22hunter22"),
+    )
+    task, pending = await office.asked(office.ask(text=why, survives=True, id="automation:morning:1"))
+    _, stopped = await office.asked(office.ask(text="An owner's own words", timeout_s=60))
+    await office.clock.advance(61)
+    await office.restart()
+
+    (waiting,) = office.approvals.pending()
+    ended = await office.approvals.get(stopped.id)
+
+    assert isinstance(waiting.text, Phrase)
+    assert (waiting.text.template, str(waiting.text)) == (why.template, str(pending.text))
+    assert isinstance(waiting.text.values["reason"], Phrase)
+    assert "hunter22" not in json.dumps(waiting.text.as_data())
+    assert ended is not None
+    assert (ended.text, isinstance(ended.text, Phrase)) == ("An owner's own words", False)
+    assert isinstance(ended.reason, Phrase)
+    task.cancel()
+
+
+async def test_one_stored_before_phrases_were_is_still_read(office: Office) -> None:
+    _, pending = await office.asked(
+        office.ask(text=phrase("It was set off by hand."), id="automation:a:1", survives=True)
+    )
+    await office.db.write(lambda connection: connection.execute("UPDATE approvals SET phrases = NULL"))
+    await office.restart()
+
+    (waiting,) = office.approvals.pending()
+
+    assert (waiting.id, waiting.text) == (pending.id, "It was set off by hand.")
 
 
 async def test_what_survives_expires_after_the_restart_too(office: Office) -> None:
