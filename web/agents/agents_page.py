@@ -23,7 +23,8 @@ from web.core.method_client import MethodClient
 from web.core.page_parts import page_part
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import THINKING_LEVELS, TOOL_GROUPS, TOOL_RISKS
-from web.skills.tools_page import ICONS, first_sentence, risk_of
+from web.core.tool_texts import tool_texts
+from web.skills.tools_page import ICONS, risk_of
 
 PATH = "/agents"
 ONE = f"{PATH}/agent"
@@ -384,8 +385,8 @@ def _groups(tools: Iterable[Mapping[str, Any]], typed: Typed | None) -> list[dic
     for each in tools:
         risk = risk_of(each["annotations"])
         on = each["on"] if typed is None or WHOLE not in typed else f"tool.{each['name']}" in typed
-        shown = {**each, "title": each["label"], "on": on, "risk": risk, "risk_text": TOOL_RISKS[risk]}
-        groups.setdefault(each["group"], []).append({**shown, "sentence": first_sentence(each["description"])})
+        shown = {**each, **tool_texts(each), "on": on, "risk": risk, "risk_text": TOOL_RISKS[risk]}
+        groups.setdefault(each["group"], []).append(shown)
     order = {name: at for at, name in enumerate(TOOL_GROUPS)}
     found = []
     for name in sorted(groups, key=lambda name: (order.get(name, len(order)), name)):

@@ -12,6 +12,7 @@ from web.core.formats import title_of
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import TOOL_GROUPS, TOOL_RISKS
+from web.core.tool_texts import tool_texts
 
 PATH = "/tools/all"
 ICONS = {
@@ -68,8 +69,7 @@ def _shown(tool: Mapping[str, Any]) -> dict[str, Any]:
     risk = risk_of(tool["annotations"])
     return {
         "name": tool["name"],
-        "title": tool["label"],
-        "sentence": first_sentence(tool["description"]),
+        **tool_texts(tool),
         "risk": risk,
         "risk_text": TOOL_RISKS[risk],
         "available": tool["available"],
@@ -81,9 +81,3 @@ def risk_of(annotations: Mapping[str, Any]) -> str:
     if annotations["read_only"]:
         return "outside" if annotations["open_world"] else "read"
     return "destroy" if annotations["destructive"] else "change"
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a description."""
-    line = text.strip().split("\n", 1)[0]
-    return line if (end := line.find(". ")) < 0 else line[: end + 1]
