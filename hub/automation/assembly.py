@@ -204,6 +204,7 @@ class AutomationEngine:
                 workspaces=needs.workspaces,
                 sessions=needs.sessions,
                 events=self.system_events,
+                tasks=self._tasks,
                 addresses=self._addresses,
                 delivery=self._delivery,
                 db=db,
@@ -213,6 +214,7 @@ class AutomationEngine:
                 zone=needs.zone,
             )
         )
+        self.system_events.look = self.heartbeats.look
         self.scheduled = ScheduleService(
             needs.config,
             db,

@@ -231,9 +231,10 @@ class EventBus:
         finally:
             unsubscribe()
 
-    def has_listeners(self, type: str) -> bool:
-        """Return whether anybody listens to exactly this type."""
-        return type in self._topics
+    def has_listeners(self, type: str, data: Mapping[str, Any] | None = None) -> bool:
+        """Return whether anybody listens to exactly this type, and to an event of it with such data."""
+        topic = self._topics.get(type)
+        return topic is not None and (data is None or bool(topic.matching(data)))
 
     def listener_counts(self) -> dict[str, int]:
         """Return the number of listeners by event type."""

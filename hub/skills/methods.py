@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from hub.agent.agents import Agents
 from hub.core.errors import InvalidRequest
@@ -15,7 +14,7 @@ from hub.core.schema import All, Length, Optional, Required, Schema, boolean, st
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
 from hub.gateway.calls.method_table import NODE
 from hub.skills.control import SkillControl, SkillLook
-from hub.skills.registries import SkillRegistries
+from hub.skills.registries import ListedSkill, SkillRegistries
 from hub.skills.skill import JudgedSkill, SkillSource, SkillState
 from hub.skills.skill_file import FILE_NAME, Requirements, SkillFile
 
@@ -105,7 +104,10 @@ class SkillMethods:
 
     async def _search(self, call: MethodCall) -> Mapping[str, Any]:
         result = await self._registries.search(call.params["query"], call.params.get("registry"))
-        return {"skills": [msgspec.to_builtins(each) for each in result.found], "failed": dict(result.failed)}
+        return {
+            "results": [_found(each, place) for place, each in enumerate(result.found)],
+            "failed": dict(result.failed),
+        }
 
     async def _install(self, call: MethodCall) -> Mapping[str, Any]:
         given = call.params
@@ -164,6 +166,14 @@ def _look(look: SkillLook) -> dict[str, Any]:
             for each in look.findings
         ],
     }
+
+
+def _found(skill: ListedSkill, place: int) -> dict[str, Any]:
+    """Return a found skill as OpenClaw's clients take it, with its page and what it was asked for."""
+    shape: dict[str, Any] = {"score": 1 / (place + 1), "slug": re.split("[:/]", skill.ref)[-1], "installRef": skill.ref}
+    shape |= {"displayName": skill.name or skill.ref, "summary": skill.description, "registry": skill.registry}
+    more = {"version": skill.version, "owner": skill.owner, "url": skill.url, "downloads": skill.downloads}
+    return shape | {name: value for name, value in more.items() if value not in ("", None)}
 
 
 def _shown(judged: JudgedSkill, allowed: tuple[str, ...] | None) -> dict[str, Any]:

@@ -39,7 +39,7 @@ NAMED = {
     "exec.approvals.get": "ExecApprovalsSnapshot",
 }
 """Definitions that are not called after their method."""
-STRICTER: dict[str, str] = {}
+STRICTER: dict[str, str] = {"skills.search": "the words leave the home"}
 """Methods that need more here than there, and why."""
 
 
@@ -154,6 +154,7 @@ def calls(ids: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("sessions.delete", {"key": "agent:main:tui-1"}),
         ("sessions.observer.visibility", {"visible": True}),
         ("chat.metadata", {"sessionKey": KEY}),
+        ("skills.search", {"query": "weather"}),
     ]
 
 

@@ -22,7 +22,7 @@ from tests.until import until
 
 OWNER = Authority("owner", scopes=SCOPES, owner=True)
 READ_ONLY = {
-    *("agents.get", "approval.get", "approval.history", "approval.list", "audit.list", "audit.verify"),
+    *("agents.get", "approval.get", "approval.history", "approval.list", "audit.log", "audit.verify"),
     *("automation.draft", "automation.try", "automation.yaml", "backup.list", "backup.preview", "backup.status"),
     *(
         "backup.verify",

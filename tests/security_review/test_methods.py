@@ -125,7 +125,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "automation.save",
         "automation.try",
         "automation.yaml",
-        *("audit.list", "audit.verify", "diagnostics.bundle"),
+        *("audit.log", "audit.verify", "diagnostics.bundle"),
         *("backup.create", "backup.delete", "backup.forgetReplaced", "backup.goBack", "backup.list", "backup.preview"),
         *("backup.restore", "backup.status", "backup.verify"),
         *("migrate.apply", "migrate.list", "migrate.plan", "migrate.undo"),

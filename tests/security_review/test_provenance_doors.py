@@ -304,7 +304,7 @@ NOT_INTO_CONVERSATIONS = {
         *("backup.create", "backup.list", "backup.status", "backup.verify", "backup.delete"),
         *("backup.preview", "backup.restore", "backup.goBack", "backup.forgetReplaced"),  # as they were said
         *("repairs.fix", "repairs.ignore", "security.audit", "security.fix"),
-        *("audit.list", "audit.verify", "diagnostics.bundle"),
+        *("audit.log", "audit.verify", "diagnostics.bundle"),
         *("migrate.plan", "migrate.list", "migrate.undo"),
     },
     "route": {

@@ -127,7 +127,7 @@ class SecurityPage:
         status: int = 200,
     ) -> web.StreamResponse:
         found = await self._client.ask(call, "security.audit", {"deep": deep})
-        entries = (await self._client.ask(call, "audit.list", {"limit": AUDIT_LINES}))["entries"]
+        entries = (await self._client.ask(call, "audit.log", {"limit": AUDIT_LINES}))["entries"]
         rows = [_row(each) for each in found["findings"]]
         data = {
             "problem": problem,

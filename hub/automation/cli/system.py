@@ -61,7 +61,9 @@ def event(client: HubClient, text: str, wake: str, agent: str | None) -> Answer:
       homarus system event "The washing is done" --wake now
     """
     answer = client.call("wake", {"text": text, "mode": wake, **({"agentId": agent} if agent else {})})
-    return answer, "The agent looks at it now." if wake == "now" else "The agent sees it at its next heartbeat."
+    if wake == "now":
+        return answer, "The agent looks at it now."
+    return answer, "The agent sees it at its next heartbeat, or with your next message."
 
 
 @verb(command, columns=("name", "kind", "platform", "state", "heard", "address"))

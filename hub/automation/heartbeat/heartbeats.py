@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from hashlib import sha256
@@ -31,6 +32,7 @@ from hub.core.phrases import phrase
 from hub.core.slugs import object_id
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
+from hub.core.tasks import TaskOwner
 from hub.messaging.outbox.ack import ACK_LIMIT, strip_ack
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
@@ -113,6 +115,7 @@ class HeartbeatDependencies(Struct, frozen=True):
     workspaces: Workspaces
     sessions: SessionStore
     events: SystemEvents
+    tasks: TaskOwner
     addresses: Addresses
     delivery: ResultDelivery
     db: Database
@@ -127,6 +130,7 @@ class Heartbeats:
 
     def __init__(self, needs: HeartbeatDependencies) -> None:
         self._needs = needs
+        self._looking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.last: Mapping[str, Any] | None = None
         """What the event of the last heartbeat told."""
 
@@ -214,7 +218,21 @@ class Heartbeats:
         checks = [check.text for check in view.due]
         return {**response_data(result), **told, "checks": checks, "tainted": result.tainted}
 
+    def look(self, agent_id: str, context: Context) -> None:
+        """Let an agent without a heartbeat of its own look at the events that wait for it, if the owner caused them."""
+        if context.authority.owner:
+            self._needs.tasks.spawn(self._look_at_events(agent_id, context), name=f"events of {agent_id}")
+
     # --- inside ---
+
+    async def _look_at_events(self, agent_id: str, context: Context) -> None:
+        async with self._looking[agent_id]:  # whoever waited for another finds nothing left
+            if not await self._needs.events.waiting(agent_id=agent_id):
+                return
+            try:
+                await self.beat(HeartbeatSettings(agent_id), context)
+            except HubError as error:
+                _log.warning("the agent %s could not look at its events: %s", agent_id, error.message)
 
     async def _look(self, agent: Agent, limit: int) -> _View:
         text, trusted = await asyncio.to_thread(self._read, agent)

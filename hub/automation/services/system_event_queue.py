@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -56,6 +56,8 @@ class SystemEvents:
         self._store = sessions
         self._bus = bus
         self._clock = clock
+        self.look: Callable[[str, Context], None] | None = None
+        """Lets an agent look at what waits for it, where no automation is its heartbeat."""
         self._sessions: set[str] | None = None
         """Conversations in which something waits, so that a message need not ask; None until that was looked up."""
 
@@ -118,8 +120,11 @@ class SystemEvents:
         return id
 
     def wake(self, agent_id: str, reason: str, context: Context) -> None:
-        """Wake an agent now."""
-        self._bus.fire(EVENT_HEARTBEAT_WAKE, {"agent_id": agent_id, "reason": reason}, context)
+        """Wake an agent now: by its heartbeat, or by one for this alone if it has none."""
+        told = {"agent_id": agent_id, "reason": reason}
+        if self.look is not None and not self._bus.has_listeners(EVENT_HEARTBEAT_WAKE, told):
+            self.look(agent_id, context)
+        self._bus.fire(EVENT_HEARTBEAT_WAKE, told, context)
 
     async def waiting(self, *, agent_id: str | None = None, session_key: str | None = None) -> list[SystemEvent]:
         """Return the waiting events of an agent, or of one conversation, oldest first."""

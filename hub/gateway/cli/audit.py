@@ -34,7 +34,7 @@ def list_(client: HubClient, limit: int) -> Answer:
     Example:
       homarus audit list --limit 200 --json
     """
-    found = client.call("audit.list", {"limit": limit})["entries"]
+    found = client.call("audit.log", {"limit": limit})["entries"]
     return found, [_row(each) for each in found]
 
 

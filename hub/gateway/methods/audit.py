@@ -1,4 +1,4 @@
-"""`audit.list|verify`: the audit log, and whether anybody changed it."""
+"""`audit.log|verify`: the audit log, and whether anybody changed it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AuditMethods:
             }
         )
         return [
-            Method("audit.list", self._list, OWNER, listed, ADMIN),
+            Method("audit.log", self._list, OWNER, listed, ADMIN),
             Method("audit.verify", self._verify, OWNER, Schema({}), ADMIN),
         ]
 

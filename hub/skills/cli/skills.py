@@ -128,15 +128,12 @@ def search(ctx: click.Context, words: tuple[str, ...], registry: str | None, hom
     if as_json:
         print_json(found)
     else:
-        for each in found["skills"]:
-            facts = [
-                each["version"],
-                "" if each["downloads"] is None else f"{each['downloads']} downloads",
-                each["url"],
-            ]
-            click.echo(f"{each['ref']}  {each['name']}" + "".join(f"  {fact}" for fact in facts if fact))
-            click.echo(f"    {each['description']}")
-        if found["skills"]:
+        for each in found["results"]:
+            downloads = f"{each['downloads']} downloads" if "downloads" in each else None
+            facts = (each.get("version"), downloads, each.get("url"))
+            click.echo(f"{each['installRef']}  {each['displayName']}" + "".join(f"  {fact}" for fact in facts if fact))
+            click.echo(f"    {each['summary']}")
+        if found["results"]:
             click.echo("\nLook at one, before it is used: homarus skills install REGISTRY:NAME")
         elif not found["failed"]:
             click.echo("Nothing was found.")

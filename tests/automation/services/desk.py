@@ -57,6 +57,7 @@ class Desk:
                 workspaces=house.workspaces,
                 sessions=house.sessions,
                 events=self.events,
+                tasks=house.tasks,
                 addresses=self.addresses,
                 delivery=self.delivery,
                 db=house.db,
@@ -66,6 +67,7 @@ class Desk:
                 zone=lambda: UTC,
             )
         )
+        self.events.look = self.heartbeats.look
         register_heartbeat(self.services, self.heartbeats, house.agents)
 
     async def open(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hub.automation.services.system_event_queue import WAITING_LIMIT
+from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import Event
 from tests.automation.services.desk import ANNA, AUTOMATION, Desk
@@ -31,6 +32,35 @@ async def test_now_wakes_the_agent(desk: Desk) -> None:
     await desk.call("agent.system_event", {"text": "look", "mode": "now"})
 
     assert [event.data["agent_id"] for event in woken] == ["main"]
+
+
+async def test_now_has_an_agent_without_a_heartbeat_look_once_at_what_waits(
+    desk: Desk, openai_server: OpenAIServer
+) -> None:
+    await desk.post.said("hello")
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    openai_server.set_default("The parcel is here, and so is Kim.")
+
+    await desk.call("agent.system_event", {"text": "the parcel is here"})
+    for _ in range(2):
+        await desk.call("agent.system_event", {"text": "Kim is here", "mode": "now"})
+
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 2)
+    await desk.post.until_counts(sent=2)
+    assert await desk.events.waiting(agent_id="main") == []
+    assert "the parcel is here" in str(openai_server.requests()[-1]["body"]["messages"])
+
+
+async def test_a_wake_of_somebody_else_does_not_have_the_owners_agent_look(
+    desk: Desk, openai_server: OpenAIServer
+) -> None:
+    await desk.call("agent.system_event", {"text": "Kim is here"})
+
+    desk.events.wake("main", "a command ended", Context(ANNA))
+    await desk.post.said("hello")
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+
+    assert len(openai_server.requests()) == 1
 
 
 async def test_the_same_key_adds_once(desk: Desk) -> None:
