@@ -220,18 +220,19 @@ async def test_a_morning_briefing_and_a_meeting_twenty_minutes_ahead_come_to_the
 
 async def test_a_family_bot_reads_and_calculates_in_a_sandbox_and_writes_nothing(household: Household) -> None:
     models = household.models
-    models.rule("dinner", calls("read", path="/agent/dinner.md"))
+    models.rule("dinner", calls("exec", command="cat /agent/dinner.md"))
     models.rule("dinner", "Soup.", tool_result="Soup on Tuesday")
-    models.rule("add fish", calls("write", path="/agent/dinner.md", content="Fish"))
-    models.rule("add fish", "I cannot write here.", tool_result="there is no tool write|not allowed|no tool")
-    models.rule("who are you", calls("exec", command="id -u"))
-    models.rule("who are you", "Nobody, in a room without doors.", tool_result="65534|1000|^0|exit")
+    models.rule("add fish", calls("exec", command="touch /agent/dinner.md"))
+    models.rule("add fish", "I cannot write here.", tool_result="Read-only file system")
+    models.rule("a note", calls("write", path="note.md", content="Fish"))
+    models.rule("a note", "I have no tool for that.", tool_result="write")
     family = {"id": "family", "sandbox": {"mode": "all", "workspace_access": "ro"}}
     family["tools"] = {"allow": ["read", "exec"]}
     await household.start(
         "files",
         "shell",
         "bubblewrap",
+        people=[*ADA_OWNS["people"], {"id": "eve", "name": "Eve", "identities": [f"telegram:user:{EVE}"]}],
         agents=[{"id": "main", "default": True}, family],
         telegram={"groups": {str(FAMILY): {"require_mention": False, "agent": "family"}}},
     )
@@ -240,8 +241,8 @@ async def test_a_family_bot_reads_and_calculates_in_a_sandbox_and_writes_nothing
     await household.until_shown("Soup.", chat=FAMILY)
     household.telegram.chats.says("Then add fish.", chat=FAMILY, who=EVE)
     await household.until_shown("Soup.", "I cannot write here.", chat=FAMILY)
-    household.telegram.chats.says("And who are you?", chat=FAMILY, who=EVE)
-    await household.until_shown("Soup.", "I cannot write here.", "Nobody, in a room without doors.", chat=FAMILY)
+    household.telegram.chats.says("Make a note of it.", chat=FAMILY, who=EVE)
+    await household.until_shown("Soup.", "I cannot write here.", "I have no tool for that.", chat=FAMILY)
 
 
 async def test_whatsapp_is_for_every_day_and_telegram_for_deep_work(household: Household) -> None:
