@@ -34,9 +34,11 @@ EXEC = Schema(
             "timeout_s", description=f"Seconds until it is ended; {TIMEOUT_S} without it, a day in the background."
         ): All(integer, Range(min=1, max=BACKGROUND_LIMIT_S)),
         Optional("pty", default=False, description="Give it a terminal."): boolean,
-        Optional("host", default="auto", description="Where; auto is where this conversation's commands run. A sandbox rarely needs approval."): In(
-            HOSTS
-        ),
+        Optional(
+            "host",
+            default="auto",
+            description="Where; auto is where this conversation's commands run. A sandbox rarely needs approval.",
+        ): In(HOSTS),
         Optional("node", description="Of host node: its name or id; not needed if one alone runs commands."): All(
             string, Length(min=1, max=128)
         ),
