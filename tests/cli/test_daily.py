@@ -10,6 +10,7 @@ import pytest
 from tests.cli.person import Person
 from tests.cli.terminal import Terminal
 from tests.e2e.homes import MODELS, make_home
+from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
@@ -47,7 +48,7 @@ def test_the_answer_of_a_turn_is_sent_to_a_chat_too(
     ran = ask("agent", "run", "What is to be done?", "--deliver", "--to", "ferry:north")
 
     assert (ran.code, ran.out) == (0, "Water the fern.\n")
-    assert ask("outbox", "list", "--state", "sent").out.count("ferry:north  Water the fern.") == 1
+    until(lambda: ask("outbox", "list", "--state", "sent").out.count("ferry:north  Water the fern.") == 1)
 
 
 @pytest.mark.parametrize(
