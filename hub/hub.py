@@ -6,7 +6,6 @@ Nothing below imports this file; integrations are given an `IntegrationHost`, th
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hub import __version__
 from hub.agent.component.agents import AgentsComponent
@@ -52,9 +51,6 @@ from hub.timeline.component import TimelineComponent
 from hub.tools.component import ToolMethodsComponent, ToolsComponent
 from hub.update.component import UpdateComponent
 
-if TYPE_CHECKING:
-    from hub.gateway.http_api.metrics import MetricSources
-
 
 class Hub(Lifecycle):
     """The running hub and its components.
@@ -78,9 +74,8 @@ class Hub(Lifecycle):
     ) -> None:
         base = read_home(home, clock or Clock(), redactor or Redactor())
         super().__init__(base, __version__)
-        self.home, self.config = home, base.config
-        self.clock, self.tasks, self.redactor = base.clock, base.tasks, base.redactor
-        self.bus, self.states, self.repairs = base.bus, base.states, base.repairs
+        self.home, self.config, self.clock, self.tasks = home, base.config, base.clock, base.tasks
+        self.redactor, self.bus, self.states, self.repairs = base.redactor, base.bus, base.states, base.repairs
 
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self._security = security = SecurityComponent(base, channels=self.channels)
@@ -96,9 +91,9 @@ class Hub(Lifecycle):
         entities = EntitiesComponent(base, services=self.services, history=self.history)
         self.entities, self.targets = entities.entities, entities.targets
         hooks, models = HooksComponent(base, tools=self.tools), ModelsComponent(base, db=self.db, egress=self.egress)
-        self.hooks, self.models = hooks.hooks, models.models
         sessions = SessionsComponent(base, db=self.db)
-        self.sessions, self.transcript_search = sessions.sessions, sessions.search
+        self.hooks, self.models, self.sessions = hooks.hooks, models.models, sessions.sessions
+        self.transcript_search = sessions.search
         agents = AgentsComponent(
             base,
             storage=storage,
@@ -109,8 +104,8 @@ class Hub(Lifecycle):
             hooks=self.hooks,
             in_chat_app=self.channels.serves,
         )
-        self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
-        self.workspaces = agents.workspaces
+        self.agents, self.workspaces = agents.agents, agents.workspaces
+        self.runner, self.lanes = agents.runner, agents.lanes
         nodes = NodesComponent(
             base,
             gateway=self.gateway,
@@ -137,14 +132,7 @@ class Hub(Lifecycle):
         )
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages, self.pairings = messaging.agent_messages, messaging.pairings
-        DeviceMessages(
-            base,
-            places=messaging.owner_places,
-            commands=self.commands,
-            outbox=self.outbox,
-            gateway=self.gateway,
-            nodes=self.nodes,
-        )
+        DeviceMessages(base, messaging, self.gateway, self.nodes)
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
         self.subagents, self.exchanges = subagents.subagents, subagents.exchanges
         skills = SkillsComponent(
@@ -181,11 +169,7 @@ class Hub(Lifecycle):
         self.automation = automation.engine
         self.inbox.add_interceptor(messaging.spoken.interceptor())
         session_methods = SessionMethodsComponent(
-            self.gateway,
-            search=self.transcript_search,
-            runner=self.runner,
-            channels=self.channels,
-            subagents=self.subagents,
+            self.gateway, search=sessions.search, runner=self.runner, channels=self.channels, subagents=self.subagents
         )
         tool_methods = ToolMethodsComponent(
             base, tools, self.runner, outbox=self.outbox, addresses=messaging.addresses, subagents=self.subagents
@@ -205,25 +189,21 @@ class Hub(Lifecycle):
         )
         clients = ClientsComponent(
             ClientDependencies(
+                base=base,
                 gateway=self.gateway,
                 db=self.db,
-                tasks=self.tasks,
-                agents=self.agents,
                 sessions=self.sessions,
                 models=self.models,
-                runner=self.runner,
-                outbox=self.outbox,
-                redactor=base.redactor,
+                approvals=self.approvals,
+                agents=agents,
+                nodes=self.nodes,
+                memory=memory,
+                messaging=messaging,
                 subagents=self.subagents,
-                metric_sources=self._metric_sources,
-                transcriber=messaging.transcriber,
-                embed=lambda: self.memory.embed,
             )
         )
-        facts = clients.facts(self.integrations.statuses)
         access = AccessComponent(
-            base,
-            AccessDependencies(gateway, self.db, facts, self._running, clients.metrics_text, self._public_names, log),
+            base, AccessDependencies(gateway, self.db, clients, self.integrations, self.tools, self._running, log)
         )
         self.login_link = access.login_link
 
@@ -266,28 +246,6 @@ class Hub(Lifecycle):
     def people(self) -> People:
         """The people of this home, as configured now."""
         return self._security.people
-
-    def _public_names(self) -> set[str]:
-        """Return the names of integrations and tools, which say nothing about the people of this home."""
-        return {*self.integrations.catalog, *(tool.name for tool in self.tools.all())}
-
-    def _metric_sources(self) -> MetricSources:
-        from hub.gateway.http_api.metrics import MetricSources
-
-        return MetricSources(
-            home=self.home,
-            clock=self.clock,
-            bus=self.bus,
-            tasks=self.tasks,
-            repairs=self.repairs,
-            gateway=self.gateway,
-            db=self.db,
-            channels=self.channels,
-            runner=self.runner,
-            approvals=self.approvals,
-            nodes=self.nodes,
-            states=self.states,
-        )
 
     async def _renew(self, kinds: frozenset[str]) -> None:
         await self.automation.renew(kinds)

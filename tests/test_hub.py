@@ -152,4 +152,4 @@ async def test_a_component_that_fails_to_start_is_named(hub: Hub, caplog: pytest
 
 
 def test_the_composition_root_stays_a_list() -> None:
-    assert len(Path(inspect.getfile(Hub)).read_text(encoding="utf-8").splitlines()) < 300
+    assert len(Path(inspect.getfile(Hub)).read_text(encoding="utf-8").splitlines()) < 250

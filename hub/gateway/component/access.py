@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +19,19 @@ from hub.core.surfaces import Method, MethodCall, MethodGroups, Route, RouteGrou
 from hub.foundation import Foundation
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.idempotency import Idempotency
+from hub.gateway.component.clients import ClientsComponent
 from hub.gateway.component.gateway import GatewayComponent
 from hub.gateway.log_tail import LogTail
-from hub.gateway.methods.hub_state import HubFacts, HubState
+from hub.gateway.methods.hub_state import HubState
 from hub.gateway.push.events import HubEvents
+from hub.integration.manager import IntegrationManager
 from hub.security.login_codes import LoginCodes
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
 from hub.storage.database import Database
 from hub.storage.errors import StorageError
 from hub.storage.versioned_file import VersionedFile
+from hub.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from hub.gateway.access.audit import Audit
@@ -58,19 +61,18 @@ class AccessDependencies(Struct, frozen=True):
 
     Attributes:
         gateway: With the hub token.
-        facts: The facts of `status`.
+        clients: The facts of `status`, and the metrics.
+        integrations, tools: Their names, which say nothing about the people of this home.
         components: Returns the components whose methods and routes are served.
-        metrics: Returns the metrics as text.
-        names: Returns the names of integrations and tools.
         log: The latest log lines, when they are kept.
     """
 
     gateway: GatewayComponent
     db: Database
-    facts: HubFacts
+    clients: ClientsComponent
+    integrations: IntegrationManager
+    tools: ToolRegistry
     components: Callable[[], Iterable[Component]]
-    metrics: Callable[[], Awaitable[str]]
-    names: Callable[[], Iterable[str]]
     log: LogTail | None = None
 
 
@@ -88,7 +90,9 @@ class AccessComponent(Component):
         self.tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
         self._codes = LoginCodes(db, clock)
         self.devices = Devices(db, clock, base.bus, needs.gateway.token)
-        facts = needs.facts.in_recovery() if base.config.current.recovery else needs.facts
+        facts = needs.clients.facts(needs.integrations.statuses)
+        if base.config.current.recovery:
+            facts = facts.in_recovery()
         self._ignored = VersionedFile(base.home.storage / IGNORED, 1)
         self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
@@ -126,8 +130,8 @@ class AccessComponent(Component):
             base.redactor,
             needs.log,
             status=self._state.status,
-            metrics=needs.metrics,
-            names=needs.names,
+            metrics=needs.clients.metrics_text,
+            names=lambda: {*needs.integrations.catalog, *(tool.name for tool in needs.tools.all())},
         ).methods()
 
     def _audit_methods(self) -> Iterable[Method]:

@@ -7,50 +7,43 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from hub.agent.agents import Agents
-from hub.agent.runner import AgentRunner
+from hub.agent.component.agents import AgentsComponent
 from hub.agent.subagents.subagents import Subagents
 from hub.core.component import Component
 from hub.core.first_use import FirstUse
 from hub.core.surfaces import Method, MethodGroups, Route, RouteGroups
-from hub.core.tasks import TaskOwner
+from hub.foundation import Foundation
 from hub.gateway.connection.server import Gateway
 from hub.gateway.methods.hub_state import HubFacts
-from hub.memory.registry import Embed
+from hub.memory.component import MemoryComponent
+from hub.messaging.component.messaging import MessagingComponent
 from hub.messaging.contract import ChannelState
-from hub.messaging.inbox.media_store import Transcribe
-from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
-from hub.security.redaction import Redactor
+from hub.nodes.registry import NodeRegistry
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
+from hub.tools.approvals import Approvals
 
 if TYPE_CHECKING:
     from hub.agent.methods.catalog import CatalogMethods
-    from hub.gateway.http_api.metrics import Metrics, MetricSources
+    from hub.gateway.http_api.metrics import Metrics
 
 
 class ClientDependencies(Struct, frozen=True):
-    """The dependencies of the routes and the facts.
+    """The dependencies of the routes, the metrics and the facts."""
 
-    Attributes:
-        metric_sources: Returns the parts that `/metrics` counts and measures.
-    """
-
+    base: Foundation
     gateway: Gateway
     db: Database
-    tasks: TaskOwner
-    agents: Agents
     sessions: SessionStore
     models: ModelRegistry
-    runner: AgentRunner
-    outbox: Outbox
-    redactor: Redactor
+    approvals: Approvals
+    agents: AgentsComponent
+    nodes: NodeRegistry
+    memory: MemoryComponent
+    messaging: MessagingComponent
     subagents: Subagents
-    metric_sources: Callable[[], MetricSources]
-    transcriber: Callable[[], Transcribe | None] = lambda: None
-    embed: Callable[[], Embed | None] = lambda: None
 
 
 class ClientsComponent(Component):
@@ -60,6 +53,7 @@ class ClientsComponent(Component):
 
     def __init__(self, needs: ClientDependencies) -> None:
         self._needs = needs
+        self._agents, self._outbox = needs.agents.agents, needs.messaging.outbox
         self._catalog = FirstUse("the catalog of models", self._load_catalog)
         self.metrics: FirstUse[Metrics] = FirstUse("the metrics", self._load_metrics)
 
@@ -73,7 +67,7 @@ class ClientsComponent(Component):
 
         needs = self._needs
         return [
-            *StartMethods(needs.subagents, needs.redactor).methods(),
+            *StartMethods(needs.subagents, needs.base.redactor).methods(),
             schema_method(needs.gateway.methods),
         ]
 
@@ -91,9 +85,26 @@ class ClientsComponent(Component):
         return await (await self.metrics.get()).text()
 
     def _load_metrics(self) -> Callable[[], Metrics]:
-        from hub.gateway.http_api.metrics import Metrics
+        from hub.gateway.http_api.metrics import Metrics, MetricSources
 
-        return lambda: Metrics(self._needs.metric_sources())
+        needs = self._needs
+        base = needs.base
+        return lambda: Metrics(
+            MetricSources(
+                home=base.home,
+                clock=base.clock,
+                bus=base.bus,
+                tasks=base.tasks,
+                repairs=base.repairs,
+                gateway=needs.gateway,
+                db=needs.db,
+                channels=self._outbox.channels,
+                runner=needs.agents.runner,
+                approvals=needs.approvals,
+                nodes=needs.nodes,
+                states=base.states,
+            )
+        )
 
     def _load_routes(self) -> Iterable[Route]:
         from hub.gateway.http_api.anthropic_messages import anthropic_messages
@@ -106,20 +117,17 @@ class ClientsComponent(Component):
         from hub.gateway.http_api.runs import ApiRuns
         from hub.gateway.http_api.transcriptions import Transcriptions
 
-        needs = self._needs
-        gateway = needs.gateway
-        kept = KeptRuns(needs.db, gateway.clock)
-        runs = ApiRuns(
-            needs.agents, needs.sessions, needs.runner, gateway.bus, needs.tasks, clock=gateway.clock, kept=kept
-        )
+        needs, base, agents = self._needs, self._needs.base, self._agents
+        kept = KeptRuns(needs.db, base.clock)
+        runs = ApiRuns(agents, needs.sessions, needs.agents.runner, base.bus, base.tasks, clock=base.clock, kept=kept)
         return [
             chat_completions(runs),
             *Responses(runs).routes(),
             anthropic_messages(runs),
-            *Transcriptions(needs.transcriber).routes(),
-            *Embeddings(needs.agents, needs.embed).routes(),
-            *OllamaApi(needs.agents, runs).routes(),
-            *Models(needs.agents, int(gateway.clock.time())).routes(),
+            *Transcriptions(needs.messaging.transcriber).routes(),
+            *Embeddings(agents, lambda: needs.memory.memory.embed).routes(),
+            *OllamaApi(agents, runs).routes(),
+            *Models(agents, int(base.clock.time())).routes(),
         ]
 
     def facts(self, integrations: Callable[[], list[dict[str, Any]]]) -> HubFacts:
@@ -131,7 +139,7 @@ class ClientsComponent(Component):
         needs = self._needs
         return HubFacts(
             integrations=integrations,
-            agents=lambda: [agent.as_dict() for agent in needs.agents.all()],
+            agents=lambda: [agent.as_dict() for agent in self._agents.all()],
             models=self._models_status,
             sessions=lambda: {"count": len(needs.sessions.list())},
             session_defaults=self._session_defaults,
@@ -145,19 +153,19 @@ class ClientsComponent(Component):
     def _load_catalog(self) -> Callable[[], CatalogMethods]:
         from hub.agent.methods.catalog import CatalogMethods
 
-        return lambda: CatalogMethods(self._needs.agents, self._needs.models)
+        return lambda: CatalogMethods(self._agents, self._needs.models)
 
     async def _waiting(self) -> list[dict[str, Any]]:
-        return [each.as_dict() for each in await self._needs.outbox.waiting()]
+        return [each.as_dict() for each in await self._outbox.waiting()]
 
     def _session_defaults(self) -> dict[str, Any]:
-        agent = self._needs.agents.default().id
+        agent = self._agents.default().id
         return {"defaultAgentId": agent, "mainKey": "main", "mainSessionKey": main_key(agent), "scope": "per-sender"}
 
     def _health(self) -> dict[str, Any]:
         needs = self._needs
         channels: dict[str, dict[str, Any]] = {}
-        registry = needs.outbox.channels
+        registry = self._outbox.channels
         for each in (one for one in registry.all() if not registry.is_home(one.channel.name)):
             connected = each.status.state is ChannelState.CONNECTED
             known = channels.setdefault(each.channel.name, {"configured": True, "linked": False, "accounts": {}})
@@ -167,6 +175,6 @@ class ClientsComponent(Component):
             "channels": channels,
             "channelOrder": list(channels),
             "channelLabels": {name: name for name in channels},
-            "defaultAgentId": needs.agents.default().id,
+            "defaultAgentId": self._agents.default().id,
             "sessions": {"path": str(needs.db.path), "count": len(needs.sessions.list()), "recent": []},
         }

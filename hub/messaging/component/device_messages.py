@@ -11,9 +11,8 @@ from hub.core.events import Event
 from hub.foundation import Foundation
 from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, Devices
 from hub.gateway.connection.server import Gateway
-from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, Commands
-from hub.messaging.notices.owner_place import OwnerPlaces
-from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace
+from hub.messaging.component.messaging import MessagingComponent
 from hub.messaging.texts import say
 from hub.nodes.registry import NodeRegistry
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED
@@ -29,30 +28,20 @@ class DeviceMessages:
     """Notifies an owner of pairing requests of devices, once for each device and request, and takes the decision.
 
     Args:
-        places: Finds where an owner is reached.
+        messaging: Finds where an owner is reached, and takes the command.
         gateway: Has the devices.
         nodes: Has the commands that wait to be approved.
     """
 
-    def __init__(
-        self,
-        base: Foundation,
-        *,
-        places: OwnerPlaces,
-        commands: Commands,
-        outbox: Outbox,
-        gateway: Gateway,
-        nodes: NodeRegistry,
-    ) -> None:
+    def __init__(self, base: Foundation, messaging: MessagingComponent, gateway: Gateway, nodes: NodeRegistry) -> None:
         self._base = base
-        self._places = places
-        self._outbox = outbox
+        self._places, self._outbox = messaging.owner_places, messaging.outbox
         self._gateway = gateway
         self._nodes = nodes
         self._told: dict[tuple[Any, ...], None] = {}
         base.bus.listen(EVENT_PAIR_REQUESTED, self._device_asked)
         base.bus.listen(EVENT_SURFACE_REQUESTED, self._node_asked)
-        commands.add(
+        messaging.commands.add(
             ChatCommand(
                 "devices",
                 self._run,
