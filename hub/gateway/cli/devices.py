@@ -123,9 +123,7 @@ def revoke(client: HubClient, device_id: str, role: str | None) -> Answer:
     Example:
       homarus devices revoke 02be189489ad --role operator
     """
-    device = _found(client, device_id)
-    for each in [role] if role else device["roles"]:
-        client.call("device.token.revoke", {"deviceId": device["id"], "role": each})
+    device = _call_for_roles(client, "device.token.revoke", device_id, role)
     return device, f"The tokens of {device['name']} are revoked."
 
 
@@ -138,9 +136,7 @@ def rotate(client: HubClient, device_id: str, role: str | None) -> Answer:
     Example:
       homarus devices rotate 02be189489ad --role node
     """
-    device = _found(client, device_id)
-    for each in [role] if role else device["roles"]:
-        client.call("device.token.rotate", {"deviceId": device["id"], "role": each})
+    device = _call_for_roles(client, "device.token.rotate", device_id, role)
     return device, f"{device['name']} gets new tokens when it connects; the old ones have ended."
 
 
@@ -153,7 +149,7 @@ def rename(client: HubClient, device_id: str, name: str) -> Answer:
     Example:
       homarus devices rename 02be189489ad "Kitchen tablet"
     """
-    device = _found(client, device_id)
+    device = _find_device(client, device_id)
     client.call("device.pair.rename", {"deviceId": device["id"], "label": name})
     return device | {"name": name}, f"It is called {name} now."
 
@@ -166,7 +162,7 @@ def remove(client: HubClient, device_id: str) -> Answer:
     Example:
       homarus devices remove 02be189489ad
     """
-    device = _found(client, device_id)
+    device = _find_device(client, device_id)
     client.call("device.pair.remove", {"deviceId": device["id"]})
     return device, f"{device['name']} is removed."
 
@@ -199,7 +195,14 @@ def _decide(client: HubClient, decision: str, request_id: str, words: str) -> An
     return request, f"{request['name']} {words}."
 
 
-def _found(client: HubClient, given: str) -> dict[str, Any]:
+def _call_for_roles(client: HubClient, method: str, given: str, role: str | None) -> dict[str, Any]:
+    device = _find_device(client, given)
+    for each in [role] if role else device["roles"]:
+        client.call(method, {"deviceId": device["id"], "role": each})
+    return device
+
+
+def _find_device(client: HubClient, given: str) -> dict[str, Any]:
     devices = map(_device, client.call("device.pair.list")["paired"])
     return find_entry(devices, given, ("id",), "there is no paired device", "homarus devices list")
 

@@ -398,9 +398,7 @@ def expire(connection: SqlConnection, before_ms: int, now_ms: int, error: str) -
 
 def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
     """Write state, attempts, time of the next one, and error."""
-    if row.changed:
-        store_content(connection, row)
-        row.changed = False
+    _store_changed(connection, row)
     connection.execute(
         "UPDATE outbox SET state = ?, attempts = ?, next_ms = ?, updated_ms = ?, error = ? WHERE id = ?",
         (row.state, row.attempts, row.next_ms, now_ms, row.error, row.id),
@@ -409,13 +407,17 @@ def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
 
 def mark_sent(connection: SqlConnection, row: OutboxRow, delivery: Delivery, now_ms: int) -> None:
     """Write that a row was sent, and the platform's ids."""
-    if row.changed:
-        store_content(connection, row)
-        row.changed = False
+    _store_changed(connection, row)
     connection.execute(
         "UPDATE outbox SET state = 'sent', attempts = ?, platform_ids = ?, updated_ms = ?, error = NULL WHERE id = ?",
         (row.attempts, json.dumps(delivery.platform_ids), now_ms, row.id),
     )
+
+
+def _store_changed(connection: SqlConnection, row: OutboxRow) -> None:
+    if row.changed:
+        store_content(connection, row)
+        row.changed = False
 
 
 def retry(connection: SqlConnection, id: str, now_ms: int) -> OutboxRow:
