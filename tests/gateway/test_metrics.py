@@ -15,6 +15,7 @@ from hub.core.schema import Schema
 from hub.gateway.http_api.exposition import OTHER, SERIES_LIMIT, Histogram, Metric, encode
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
+from tests.gateway.rig import client_of
 from tests.hub_fixture import HubFixture
 from tests.servers.openai_server import OpenAIServer
 
@@ -134,3 +135,15 @@ def test_names_from_outside_are_bounded_and_escaped() -> None:
     assert found["took_bucket", (("le", "2"), ("tool", "tool-0"))] == 1
     assert found["took_count", (("tool", OTHER),)] == 50
     assert len([name for name, _ in found if name == "calls_total"]) == SERIES_LIMIT + 1
+
+
+async def test_a_socket_with_the_scope_alone_is_refused_in_words(house: HubFixture) -> None:
+    _, secret = await house.tokens.create("prometheus", ["operator.metrics"], by=OWNER)
+
+    async with client_of(house, path="/ws") as client:
+        answer = await client.connect(token=secret.reveal(), scopes=["operator.read"])
+        end = await client.ws.receive(30)
+
+    assert answer["error"]["code"] == "FORBIDDEN"
+    assert answer["error"]["message"].startswith("this token reads /metrics and nothing else")
+    assert end.type is aiohttp.WSMsgType.CLOSE

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, expand_scopes
-from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
+from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
 from hub.core.phrases import phrase
-from hub.core.surfaces import Caller
+from hub.core.surfaces import METRICS, Caller
 from hub.gateway.access.auth import (
     HUB_CREDENTIAL,
     NO_CREDENTIAL,
@@ -181,6 +181,10 @@ class Handshake:
             return await self._with_setup_code(asked)
         paired = device is not None and self._grant_of(asked) is not None
         caller = await self._credential(client, auth, presented, paired=paired)
+        if caller.authority.scopes == {METRICS}:
+            raise Forbidden(
+                phrase("this token reads /metrics and nothing else; connect with one that has another scope")
+            )
         if device is not None:
             return await self._with_device(asked, caller)
         if said.role == "node":
