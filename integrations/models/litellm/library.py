@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from hub.core.errors import Unavailable
 from hub.core.extras import install_command
+from integrations.models.litellm.bounded_answers import bound_answers
 
 LOAD_LIMIT_S = 120.0
 STOP_LIMIT_S = 2.0
@@ -202,6 +203,7 @@ def import_litellm() -> Any:
         os.environ.setdefault(name, value)
     import litellm
 
+    bound_answers()
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = True

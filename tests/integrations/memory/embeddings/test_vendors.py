@@ -145,3 +145,17 @@ async def test_any_vendor_of_litellm_is_asked_by_its_name(server: EmbeddingServe
     assert server.asked()[0].body["model"] == "voyage-code-3"
     assert vectors[0] is not None
     assert spent.tokens > 0
+
+
+@pytest.mark.parametrize("provider", ["gemini", "voyage"])
+@pytest.mark.parametrize(("kind", "told"), [("redirect", "redirects to 127.0.0.1"), ("flood", "64 MiB")])
+async def test_a_vendors_server_leads_no_key_elsewhere_and_floods_no_memory(
+    server: EmbeddingServer, make: Make, provider: str, kind: str, told: str
+) -> None:
+    embedder = await make(**_at(server, provider))
+    server.queue({"kind": kind, "times": 9})
+
+    with pytest.raises(EmbeddingFailed, match=told):
+        await embedder.documents(["one"])
+
+    assert all(asked.path != "/elsewhere" for asked in server.asked())
