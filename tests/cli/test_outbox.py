@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,3 +119,21 @@ def test_who_wrote_is_listed_and_reached_by_name(hub: HubProcess, ask: Terminal)
     several = ask("message", "send", "--to", "Ben", "Dinner")
     assert (several.code, "several are called 'Ben': ferry:pier-" in several.err) == (2, True)
     assert ask("message", "send", "--to", "pier-8", "Dinner").out == "Sent to ferry:pier-8: 6-0\n"
+
+
+def test_a_word_that_nobody_is_called_is_no_address(ask: Terminal) -> None:
+    refused = ask("message", "send", "--to", "anne", "Dinner")
+
+    assert (refused.code, "no chat is called 'anne'; did you mean Anna?" in refused.err) == (1, True), refused.err
+    assert "homarus channels directory" in refused.err
+    assert "give ferry:anne" in refused.err
+
+
+def test_who_was_just_let_in_is_reached_by_name(hub: HubProcess, ask: Terminal) -> None:
+    texts = hub.rpc("service.call", {"service": "ferry.sent", "response": True})["response"]["texts"]
+    (code,) = {found[0] for text in texts if (found := re.search(r"\b[A-Z2-9]{8}\b", text))}
+    assert ask("message", "send", "--to", "Per", "Hello").code == 1
+
+    assert ask("pairing", "approve", "ferry", code).code == 0
+
+    assert ask("message", "send", "--to", "Per", "Hello").out == "Sent to ferry:stranger: 5-0\n"

@@ -13,6 +13,7 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
 from hub.core.sql import SqlConnection
+from hub.messaging.access.pairing import approved_entries
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.places import channel_and_peer, chat_or_last
@@ -58,11 +59,11 @@ class DeliveryTarget(Struct, frozen=True):
 
 
 class KnownChat(Struct, frozen=True):
-    """A chat that was heard from, and what it is called.
+    """A chat that was heard from or paired, and what it is called.
 
     Attributes:
         name: Of the person of this home, else as the platform showed it; None when it showed none.
-        heard_ms: When it was last heard from, in milliseconds since the epoch.
+        heard_ms: When it was last heard from, or asked to be paired, in milliseconds since the epoch.
     """
 
     address: Address
@@ -157,7 +158,7 @@ class Addresses:
         return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))
 
     async def known_chats(self) -> list[KnownChat]:
-        """Return the chats of people and groups that were let in and heard from, the latest first."""
+        """Return the chats of people and groups that were let in: the latest heard from first, then the silent."""
         heard = self._heard()
         chats = await self._db.read(lambda connection: _known_chats(connection, heard))
         return [each for each in chats if not self._channels.is_home(each.address.channel)]
@@ -281,6 +282,11 @@ def _known_chats(connection: SqlConnection, heard: _Heard) -> list[KnownChat]:
         name = person.name if person is not None else message.get("sender_name" if is_direct else "group_name")
         chat = known or KnownChat(replace(target.address, thread=None), None, heard_ms)
         found[key] = replace(chat, name=name)
+    for paired in approved_entries(connection):
+        key = (paired.channel, paired.account_name, paired.peer)
+        if paired.peer and key not in found and key[:2] in heard.places:
+            address = Address(paired.channel, paired.peer, paired.account_name)
+            found[key] = KnownChat(address, paired.name or None, paired.created_ms)
     return list(found.values())
 
 

@@ -371,6 +371,11 @@ def _expire(connection: SqlConnection, id: str) -> None:
     connection.execute("UPDATE pairings SET state = 'expired' WHERE id = ? AND state = 'pending'", (id,))
 
 
+def approved_entries(connection: SqlConnection) -> list[PairingEntry]:
+    """Return the approved requests of all accounts, the oldest first."""
+    return _select(connection, "state = 'approved'")
+
+
 def _select(connection: SqlConnection, where: str, *values: Any) -> list[PairingEntry]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM pairings WHERE {where}", values)  # noqa: S608  constants
     return [_entry(row) for row in rows.fetchall()]

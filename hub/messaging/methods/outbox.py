@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 import mimetypes
+import re
 from base64 import b64decode
 from collections.abc import Mapping
 from hashlib import sha256
@@ -15,8 +16,8 @@ from hub.agent.agents import Agents
 from hub.agent.workspace.workspace import MEDIA, Workspaces
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.automation.services.agent_messages import check_ability
-from hub.config.suggest import nearest
-from hub.core.errors import Forbidden, HubError, InvalidRequest, Unavailable
+from hub.config.suggest import did_you_mean, nearest
+from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.executors import FILES
 from hub.core.schema import (
     All,
@@ -44,6 +45,8 @@ OWNER = "gateway"
 STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
 WAIT_MS = 30_000
 FILE_LIMIT_BYTES = 16_000_000
+_LIKE_AN_ADDRESS = re.compile(r"\S*[\d@#!+]\S*")
+"""Ids, numbers, mail addresses and rooms; a word alone may be a name."""
 
 _ID = All(string, Length(min=1, max=128))
 _NAME = All(string, Length(min=1, max=512))
@@ -204,7 +207,7 @@ class OutboxMethods:
         named = await self._addresses.named(*_name_and_channel(params))
         if named is not None and not params.get("accountId"):
             return await self._addresses.at(named.channel, named.peer, named.account, params.get("threadId"))
-        channel, to = self._chat(params)
+        channel, to = await self._chat(params)
         return await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
 
     async def _sent(self, call: MethodCall, place: DeliveryTarget, content: Outgoing) -> Mapping[str, Any]:
@@ -231,8 +234,13 @@ class OutboxMethods:
             "messages": [_shown(row) for row in rows],
         }
 
-    def _chat(self, params: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the named platform, or the only connected one, and the peer on it."""
+    async def _chat(self, params: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the named platform, or the only connected one, and the peer on it.
+
+        Raises:
+            InvalidRequest: Several platforms are connected, or none.
+            NotFound: It may be a mistyped name: only what looks like an address goes to a platform that is not named.
+        """
         channels, to = self._outbox.channels, str(params["to"])
         if params.get("channel"):
             return str(params["channel"]), to
@@ -242,6 +250,13 @@ class OutboxMethods:
         if len(names) != 1:
             known = ", ".join(names) or "none is connected"
             raise InvalidRequest(f"send: channel: say on which platform: {known}")
+        if not _LIKE_AN_ADDRESS.fullmatch(to):
+            called = [each.name for each in await self._addresses.known_chats() if each.name]
+            hint = did_you_mean(to, called)
+            raise NotFound(
+                f"to: no chat is called {to[:80]!r}{hint and f'; {hint}'} `homarus channels directory` lists those that"
+                f" are known. If it is an address of the platform, give {names[0]}:{to[:80]}"
+            )
         return names[0], to
 
     async def _stored(self, media: Mapping[str, Any]) -> OutboundMedia:
