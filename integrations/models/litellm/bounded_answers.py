@@ -46,4 +46,4 @@ def bound_answers() -> None:
             response.status_code, headers=response.headers, stream=BoundedStream(response.stream), request=request
         )
 
-    LiteLLMAiohttpTransport.handle_async_request = handle_async_request  # type: ignore[method-assign]
+    LiteLLMAiohttpTransport.handle_async_request = handle_async_request
