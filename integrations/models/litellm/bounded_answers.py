@@ -10,12 +10,12 @@ ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 
 def bound_answers() -> None:
     """Replace the one method through which litellm sends; takes effect for all clients, made before or later."""
-    import httpx
-    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
+    from litellm.llms.custom_httpx import aiohttp_transport
 
-    send = LiteLLMAiohttpTransport.handle_async_request
+    transport, httpx = aiohttp_transport.LiteLLMAiohttpTransport, aiohttp_transport.httpx
+    send = transport.handle_async_request
 
-    class BoundedStream(httpx.AsyncByteStream):
+    class BoundedStream(httpx.AsyncByteStream):  # type: ignore[name-defined,misc]
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
@@ -30,7 +30,7 @@ def bound_answers() -> None:
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    async def handle_async_request(self: Any, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self: Any, request: Any) -> Any:
         # A compressed answer has no bound: a megabyte of it may be a gigabyte.
         request.headers["accept-encoding"] = "identity"
         response = await send(self, request)
@@ -46,4 +46,4 @@ def bound_answers() -> None:
             response.status_code, headers=response.headers, stream=BoundedStream(response.stream), request=request
         )
 
-    LiteLLMAiohttpTransport.handle_async_request = handle_async_request
+    transport.handle_async_request = handle_async_request
