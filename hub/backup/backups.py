@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from hub import __version__
-from hub.backup.contents import top_of
+from hub.backup.contents import path_in_home
 from hub.backup.job import SNAPSHOTS, BackupJob, CreateOptions, drop_partial
 from hub.backup.listings import RemoteFile
 from hub.backup.manifest import BackupName, home_slug, parse_name
@@ -221,7 +221,7 @@ class Backups:
         """Return the path of an archive of this home.
 
         Raises:
-            NotFound: There is none of that name in the folder.
+            NotFound: There is none with that name in the folder.
         """
         path = self.folder / name
         if parse_name(name) is None or not path.is_file():
@@ -516,7 +516,7 @@ class Backups:
         return datetime.fromtimestamp(self._clock.time(), UTC).strftime("%Y%m%dT%H%M%S%f")
 
     def _stays(self) -> tuple[str, ...]:
-        own = top_of(self.home, self.folder)
+        own = path_in_home(self.home, self.folder)
         return ("backups", *([own.split("/")[0]] if own is not None else []))
 
 

@@ -163,7 +163,7 @@ def _kind(file: Path, path: str) -> Kind:
         return Kind.FILE  # whoever copies it finds out why
 
 
-def top_of(home: Home, folder: Path) -> str | None:
+def path_in_home(home: Home, folder: Path) -> str | None:
     """Return the path of a folder relative to the home, None when it is elsewhere."""
     try:
         relative = folder.resolve().relative_to(home.path.resolve()).as_posix()

@@ -30,7 +30,7 @@ from hub.backup.contents import (
     LeftOut,
     Why,
     files_of,
-    top_of,
+    path_in_home,
 )
 from hub.backup.errors import BackupFailed
 from hub.backup.job import PARTIAL_PREFIX, PARTIAL_SUFFIX, SNAPSHOTS, CreateOptions, drop_partial
@@ -237,7 +237,7 @@ class _Archive:
         return manifest
 
     def _skipped(self, home: Home) -> Collection[str]:
-        own = top_of(home, Path(self._options.folder))
+        own = path_in_home(home, Path(self._options.folder))
         skipped = {FOLDER, *([own] if own is not None else [])}
         return skipped if self._options.history else {*skipped, HISTORY_DB}
 

@@ -21,7 +21,7 @@ def _look(context: CheckContext) -> Iterator[Finding]:
     home, section = context.home, context.config.or_default("backup")
     if context.running is None and pending(home):
         yield error(
-            "A restored home is not yet in force: the next start goes on with it.",
+            "A restored home has not taken its place yet: the next start carries on with it.",
             str(home.storage / "restore"),
             context.command("start"),
         )

@@ -134,7 +134,7 @@ def _judge_room(home: Home, archive: BackupArchive) -> None:
     if archive.head.size_bytes + RESERVE_BYTES > free:
         raise DiskFull(
             f"the backup unpacks to {archive.head.size_bytes // 1_000_000} MB, and beside {home} there are "
-            f"{free // 1_000_000} MB free; make room, since the present home is kept until the restored one is in force"
+            f"{free // 1_000_000} MB free; make room, since the present home is kept until the restored one replaces it"
         )
 
 

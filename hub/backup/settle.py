@@ -73,7 +73,7 @@ def settle(connection: SqlConnection, now_ms: int) -> dict[str, int]:
     passed = [
         (id,)
         for id, state in connection.execute("SELECT id, state FROM automation_runs").fetchall()
-        if not waits_beyond(state, now_ms / 1000)
+        if not waits_only_for_later(state, now_ms / 1000)
     ]
     connection.executemany("DELETE FROM automation_runs WHERE id = ?", passed)
     connection.execute(
@@ -83,7 +83,7 @@ def settle(connection: SqlConnection, now_ms: int) -> dict[str, int]:
     return {**counts, "automations": len(passed)}
 
 
-def waits_beyond(state: str, now_s: float) -> bool:
+def waits_only_for_later(state: str, now_s: float) -> bool:
     """Return whether a stored run of an automation only waits for times that are still to come."""
     try:
         states = json.loads(state)["states"].values()

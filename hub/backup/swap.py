@@ -1,4 +1,4 @@
-"""Puts a prepared home into force: the present one is moved aside, then the prepared one to its place.
+"""Swaps a prepared home in: the present one is moved aside, then the prepared one into its place.
 
 A journal decides. It is written once the prepared home is whole; from then on, each start goes on with the exchange
 wherever it was cut off, before anything else of the home is read. So there is the old home or the new one, never a
@@ -101,7 +101,7 @@ def finish(home: Home) -> Path | None:
         sync_directory(journal_file.parent)
         shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
-        raise from_os(error, Path(error.filename or home.path), "putting a restored home into force") from error
+        raise from_os(error, Path(error.filename or home.path), "swapping in a restored home") from error
     return aside
 
 

@@ -26,7 +26,7 @@ _RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=]{1,100})=")
 
 
 class Source(Protocol):
-    """The input."""
+    """The stream that an archive is read from."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to `size` bytes; empty at the end."""

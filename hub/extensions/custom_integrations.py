@@ -114,7 +114,7 @@ class CustomIntegrations:
         """Return an integration from elsewhere: the one that waits, or else the one that is there.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
             InvalidRequest: It cannot be read.
         """
         from hub.extensions.code_look import CodeLook, look_at_code
@@ -202,7 +202,7 @@ class CustomIntegrations:
             accept: Whether it is enabled in spite of what the scan found.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
             Conflict: It is not what was shown, the scan found signs of harm, or a package it needs is not installed and
                 would not be.
         """
@@ -226,7 +226,7 @@ class CustomIntegrations:
         """Delete one that waits, or else one that is there; return which of them.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         async with self._changing:
             waits = domain in await self.waiting()

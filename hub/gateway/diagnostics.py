@@ -82,23 +82,23 @@ class Masker:
         found = sorted((each for each in parts if len(each) >= PRIVATE_LENGTH_MIN), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_bounded, found)), re.IGNORECASE) if found else None
 
-    def text(self, text: str) -> str:
-        """Return a text without them; the time at its beginning stays."""
+    def mask_text(self, text: str) -> str:
+        """Return a text without private words and addresses; a time at its beginning stays."""
         stamp = _STAMP.match(text)
         begin = stamp.end() if stamp else 0
-        return text[:begin] + ADDRESSES.sub(PRIVATE, self.words(text[begin:]))
+        return text[:begin] + ADDRESSES.sub(PRIVATE, self.mask_words(text[begin:]))
 
-    def words(self, text: str) -> str:
+    def mask_words(self, text: str) -> str:
         """Return a text without the private words; for texts whose numbers are no addresses."""
         return text if self._pattern is None else self._pattern.sub(PRIVATE, text)
 
-    def data(self, value: Any) -> Any:
-        """Return plain data without them."""
+    def mask_data(self, value: Any) -> Any:
+        """Return plain data without private words and addresses."""
         if isinstance(value, Mapping):
-            return {self.text(str(name)): self.data(inner) for name, inner in value.items()}
+            return {self.mask_text(str(name)): self.mask_data(inner) for name, inner in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self.data(each) for each in value]
-        return self.text(value) if isinstance(value, str) else value
+            return [self.mask_data(each) for each in value]
+        return self.mask_text(value) if isinstance(value, str) else value
 
 
 def versions(version: str) -> dict[str, Any]:

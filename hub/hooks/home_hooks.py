@@ -131,7 +131,7 @@ class HomeHooks:
         """Return the present hook.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         await self.refresh()
         if name not in self._found:
@@ -145,7 +145,7 @@ class HomeHooks:
             digest: The digest of the reviewed files.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
             InvalidRequest: It is broken.
             Conflict: It is not the version that was shown.
         """
@@ -162,7 +162,7 @@ class HomeHooks:
         """Disable a hook; one without a folder is forgotten.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         hook = await self.get(name)
         await asyncio.to_thread(self._pins.put, name, SkillPin(False) if hook.digest else None)

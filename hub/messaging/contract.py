@@ -1,6 +1,6 @@
 """The contract for channels: their dependencies, what they send, and their optional capabilities.
 
-The messages and events that it receives are in `hub.messaging.inbound`, and are had from here too.
+The messages and events that it receives are in `hub.messaging.inbound`, and are also exported here.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Journal(Struct, frozen=True):
     places: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Undone(Struct, frozen=True):
+class UndoResult(Struct, frozen=True):
     """The result of an undo.
 
     Attributes:
@@ -164,7 +164,7 @@ class Journals:
         if state is not State.BEGUN:
             shutil.rmtree(self._root.path / FOLDER / journal.id / SESSIONS, ignore_errors=True)
 
-    def undo_files(self, journal: Journal, *, force: bool = False) -> Undone:
+    def undo_files(self, journal: Journal, *, force: bool = False) -> UndoResult:
         """Put the files of a move back, the last one first; what was changed since stays, unless `force`.
 
         Of the root file and the secrets, what the move added is taken out where the rest was changed.
@@ -185,7 +185,7 @@ class Journals:
                 continue
             self._put_back(each.name, number, journal)
             restored.append(each.name)
-        return Undone(restored, left)
+        return UndoResult(restored, left)
 
     def forget(self, id: str) -> None:
         """Delete the folder of a move that was not begun."""

@@ -213,7 +213,7 @@ def decoded(data: bytes, kind: type[AnyStruct]) -> AnyStruct:
     """Read the result of `encoded`.
 
     Raises:
-        MsgspecError: It is none.
+        MsgspecError: It is not one.
     """
     return msgspec.json.decode(data, type=kind, dec_hook=_phrase_of)
 

@@ -166,7 +166,7 @@ class NodesTool:
         """Return the node of a call.
 
         Raises:
-            NotFound: There is none of this name, or several.
+            NotFound: There is none with this name, or several.
             Unavailable: No node that is connected can do it.
         """
         if given is not None:

@@ -155,7 +155,7 @@ class Sandboxes:
         """Remove a sandbox; it is made again from the configuration on next use. Its files stay.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         for engine, each in await self.all():
             if each.name == name:

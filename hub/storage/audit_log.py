@@ -76,7 +76,7 @@ class AuditLog:
         segments_kept: How many files are kept.
 
     Raises:
-        StorageError: From every method, when the disk says no.
+        StorageError: From every method, when the disk fails.
     """
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, segments_kept: int = SEGMENTS_KEPT) -> None:

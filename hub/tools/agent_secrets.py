@@ -113,7 +113,7 @@ class AgentSecrets:
         """Forget a secret; its value stays hidden until the hub is restarted.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: There is none with this name.
         """
         async with self._writing:
             former = self._find(holder, name)

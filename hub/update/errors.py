@@ -1,4 +1,4 @@
-"""What goes wrong with updates."""
+"""The errors of updates."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ async def prepare(source: ReleaseSource, version: str, base: Path, home: Path, p
     return python_in(folder)
 
 
-async def refuse_unfit(python: Path, home: Path) -> None:
+async def check_configuration(python: Path, home: Path) -> None:
     """Check the configuration of a home with another version.
 
     Raises:

@@ -113,7 +113,7 @@ def version_order(version: str) -> tuple[tuple[int, ...], str, int]:
     """Return what a version is compared by.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not one.
     """
     found = _VERSION.fullmatch(version)
     if found is None:

@@ -1,4 +1,4 @@
-"""Updates of a home: looked for, prepared, tried, backed up and put in force at the next start."""
+"""Updates of a home: found, prepared, tried, backed up, and switched to at the next start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hub.core.errors import Conflict, HubError, TimedOut
 from hub.core.phrases import Phrase, phrase
 from hub.storage.homedir import Home
 from hub.update.place import Place
-from hub.update.prepare import prepare, refuse_unfit
+from hub.update.prepare import check_configuration, prepare
 from hub.update.record import UpdateRecord, UpdateState, python_in, read_record, version_folder, write_record
 from hub.update.sources import Release, make_source, refuse_unusable
 
@@ -53,7 +53,7 @@ class UpdateWork(Struct):
 
 
 class Updates:
-    """Looks for versions, and puts one in force.
+    """Looks for versions, and switches to one.
 
     Args:
         place: The installation.
@@ -118,7 +118,7 @@ class Updates:
             self._end()
 
     async def run(self, version: str = "") -> str:
-        """Put the newest version in force, or one; return it.
+        """Switch to a version, the newest by default; return it.
 
         Raises:
             Conflict: There is no newer one, another update is going on, or this installation cannot be replaced.
@@ -173,7 +173,7 @@ class Updates:
         self._goes_on(work, "prepare")
         await prepare(make_source(self.place), version, self.place.base, self._home.path, progress)
         self._goes_on(work, "test")
-        await refuse_unfit(python_in(version_folder(self.place.base, version)), self._home.path)
+        await check_configuration(python_in(version_folder(self.place.base, version)), self._home.path)
 
     async def _wait_until_idle(self) -> None:
         """Wait until no run is at work, so that none is cut off in a tool."""

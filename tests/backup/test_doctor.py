@@ -55,4 +55,4 @@ def test_a_restore_that_waits_is_told(tmp_path: Path) -> None:
 
     (told,) = said(home, "")
 
-    assert "not yet in force" in told
+    assert "has not taken its place yet" in told

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hub.backup.restore import preview, stage
-from hub.backup.settle import waits_beyond
+from hub.backup.settle import waits_only_for_later
 from hub.backup.swap import commit, finish, pending, replaced_home
 from hub.core.errors import Conflict
 from hub.storage.database import Database
@@ -121,7 +121,7 @@ def test_the_restored_database_knows_when(tmp_path: Path) -> None:
     ],
 )
 def test_an_automation_goes_on_when_its_time_is_still_to_come(state: object, goes_on: bool) -> None:
-    assert waits_beyond(json.dumps(state), 100.0) is goes_on
+    assert waits_only_for_later(json.dumps(state), 100.0) is goes_on
 
 
 def test_an_older_schema_is_migrated(tmp_path: Path) -> None:

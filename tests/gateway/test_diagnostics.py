@@ -50,7 +50,7 @@ def test_no_text_of_a_configuration_is_shown_but_those_of_its_schema(configurati
 def test_a_private_word_is_taken_out_of_any_text(private: set[str], around: str) -> None:
     masker = Masker(private)
     for word in private:
-        shown = masker.words(f"{around} {word} {around}")
+        shown = masker.mask_words(f"{around} {word} {around}")
         assert f" {word} " not in shown or not word.strip() or len(word.strip()) < 2 or word.strip() in PRIVATE
 
 
@@ -59,7 +59,7 @@ def test_addresses_are_taken_out_and_times_stay() -> None:
         "2026-11-29 21:04:11,482 INFO hub: from anna@example.org at 192.168.1.20, telegram:user:4711, +49 170 1234567"
     )
 
-    shown = Masker(()).text(line)
+    shown = Masker(()).mask_text(line)
 
     assert shown.startswith("2026-11-29 21:04:11,482 INFO hub: from [private] at [private], ")
     assert "4711" not in shown

@@ -192,7 +192,7 @@ class ScheduleService:
     async def name_accounts(self) -> None:
         """Replace platform ids by account names in schedules, before the engine reads them.
 
-        Agents wrote it so while the inbox kept the id in the place of the name.
+        Agents wrote ids while the inbox still stored the id where the name is now.
         """
         rows = await self._authorities.all()
         made = [item for item in self._file.items() if _made_by(item) is not None and item.get("id") in rows]

@@ -79,7 +79,7 @@ class Audit:
 
     # --- recording ---
 
-    async def around(self, call: MethodCall, answer: Coroutine[Any, Any, Any]) -> Any:
+    async def record_call(self, call: MethodCall, answer: Coroutine[Any, Any, Any]) -> Any:
         """Answer a method's call, and record who made it and how it ended."""
         opened = _Open()
         token = _CURRENT.set(opened)

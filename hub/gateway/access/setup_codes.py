@@ -160,7 +160,7 @@ def check_url(url: str) -> str:
     """Return the address of a WebSocket that a person has named.
 
     Raises:
-        InvalidRequest: It is none.
+        InvalidRequest: It is not one.
     """
     try:
         parts = urlsplit(url)

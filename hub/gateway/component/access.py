@@ -203,7 +203,7 @@ class AccessComponent(Component):
         self._gateway.dispatcher.audit = self._audited
 
     def _audited(self, call: MethodCall, answer: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
-        return self.audit.around(call, answer)
+        return self.audit.record_call(call, answer)
 
     async def _open(self) -> None:
         gateway, base = self._gateway, self._base

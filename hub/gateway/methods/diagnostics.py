@@ -72,10 +72,10 @@ class DiagnosticsMethods:
             "made": datetime.fromtimestamp(self._clock.time(), UTC).isoformat(timespec="seconds"),
             "versions": versions(__version__),
             "configuration": configuration,
-            "problems": masker.data([error.as_dict() for error in self._config.errors]),
-            "status": masker.data(status),
-            "metrics": [masker.words(line) for line in metrics.splitlines()],
-            "log": masker.data(lines),
+            "problems": masker.mask_data([error.as_dict() for error in self._config.errors]),
+            "status": masker.mask_data(status),
+            "metrics": [masker.mask_words(line) for line in metrics.splitlines()],
+            "log": masker.mask_data(lines),
         }
         shown: Mapping[str, Any] = self._redactor.redact_data(bundle)
         return shown

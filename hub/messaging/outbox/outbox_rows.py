@@ -170,7 +170,7 @@ class OutboxRow(Struct):
         """Return its message as a channel sends it.
 
         Raises:
-            TypeError: It is none.
+            TypeError: It is not one.
         """
         message = self.outgoing
         if not isinstance(message, NewMessage):
@@ -191,7 +191,7 @@ class OutboxRow(Struct):
         """Return its poll as a channel opens it.
 
         Raises:
-            TypeError: It is none.
+            TypeError: It is not one.
         """
         poll = self.outgoing
         if not isinstance(poll, NewPoll):

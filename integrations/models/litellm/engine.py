@@ -15,7 +15,7 @@ from hub.core.extras import install_command
 from hub.core.secret import Secret
 from hub.memory.engine_contract import EmbeddedTexts, EmbeddingRefused, EngineMissing
 from hub.models.classify import clean_message
-from integrations.models.litellm.faults import said_by, wait_asked_by
+from integrations.models.litellm.faults import read_refusal, requested_wait_s
 from integrations.models.litellm.library import PACKAGE, import_litellm
 
 # How a vendor is told whether a text is searched for; the others make the same vector of both.
@@ -95,8 +95,8 @@ class LitellmEmbeddings:
             answer = await litellm.aembedding(**self._arguments, **role, input=sent)
             rows = [entry["embedding"] for entry in sorted(answer.data, key=lambda entry: int(entry["index"]))]
         except Exception as error:  # litellm raises what vendors' libraries raise
-            status, said = said_by(error)
-            wait_s = wait_asked_by(error, said, time.time())
+            status, said = read_refusal(error)
+            wait_s = requested_wait_s(error, said, time.time())
             raise EmbeddingRefused(status, clean_message(said, self._secrets), retry_after_s=wait_s) from error
         usage = getattr(answer, "usage", None)
         # It is 0 where the vendor says nothing.

@@ -46,19 +46,19 @@ def model_error(
         now: Seconds since the epoch.
         secrets: Secrets to remove from it.
     """
-    status, message = said_by(error)
+    status, message = read_refusal(error)
     return make_error(
         provider=provider,
         model=model,
         status=status,
         message=message,
-        retry_after_s=wait_asked_by(error, message, now),
+        retry_after_s=requested_wait_s(error, message, now),
         secrets=secrets,
         kind=_kind(_cause(error), status, message),
     )
 
 
-def said_by(error: Exception) -> tuple[int | None, str]:
+def read_refusal(error: Exception) -> tuple[int | None, str]:
     """Return the status and the words of a vendor's refusal; the words may hold a key."""
     cause = _cause(error)
     status = getattr(cause, "status_code", None)
@@ -66,7 +66,7 @@ def said_by(error: Exception) -> tuple[int | None, str]:
     return status if is_status else None, _stripped(str(cause) or type(cause).__name__)
 
 
-def wait_asked_by(error: Exception, message: str, now: float) -> float | None:
+def requested_wait_s(error: Exception, message: str, now: float) -> float | None:
     """Return after how many seconds the vendor wants to be asked again; None where it does not say."""
     return retry_after_s(_headers(error) or _headers(_cause(error)), message, now)
 

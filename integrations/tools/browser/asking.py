@@ -126,7 +126,7 @@ def address(url: str) -> str:
     """Return an address of the web as it is opened: its fragment is read by the page.
 
     Raises:
-        InvalidRequest: It is none.
+        InvalidRequest: It is not one.
     """
     fragment = urldefrag(url)[1]
     return f"{parse_url(url)}#{fragment}" if fragment else str(parse_url(url))

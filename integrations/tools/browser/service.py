@@ -83,7 +83,7 @@ class BrowserService:
         """Return a profile; the default one without a name.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         found = self.profiles.get(name or DEFAULT_PROFILE)
         if found is None:
@@ -109,7 +109,7 @@ class BrowserService:
         """Return a profile that runs.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
             Unavailable: It does not start.
         """
         profile = self.profile(name)
@@ -121,7 +121,7 @@ class BrowserService:
         """Stop a profile and return it.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         profile = self.profile(name)
         async with self._changing:

@@ -106,7 +106,7 @@ class McpServers:
         """Return the connection of a server.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: There is none with that name.
         """
         if name not in self.connections:
             names = ", ".join(self.connections) or "none"

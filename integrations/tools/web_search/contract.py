@@ -93,7 +93,7 @@ def result_of(title: Any, url: Any, snippet: Any, published: Any = None) -> WebR
     """Return a result within the bounds, without markup.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not one.
     """
     if not isinstance(url, str):
         raise TypeError("a result has no URL")
@@ -105,7 +105,7 @@ def json_of(body: bytes) -> dict[str, Any]:
     """Return a JSON object.
 
     Raises:
-        ValueError, TypeError: It is none.
+        ValueError, TypeError: It is not one.
     """
     found = orjson.loads(body)
     if not isinstance(found, dict):
