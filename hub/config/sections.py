@@ -130,7 +130,7 @@ class Sections:
         """Add a core section.
 
         Raises:
-            InvalidRequest: There is one of that name.
+            InvalidRequest: There is one with that name.
         """
         if section.name in self._core:
             raise InvalidRequest(f"there are two sections {section.name}")

@@ -54,7 +54,7 @@ class ToolPolicy(Struct, frozen=True):
     named: frozenset[str] = frozenset()
 
     def permits(self, name: str, group: str) -> bool:
-        """Whether a tool of this name and group may be used."""
+        """Whether a tool with this name and group may be used."""
         if _covers(self.deny, name, group):
             return False
         return self.allow is None or _covers(self.allow, name, group)

@@ -154,7 +154,7 @@ class ServiceRegistry:
         told: Iterable[str] = (),
         prepare: Prepare | None = None,
     ) -> Unsubscribe:
-        """Add `domain.name`; an earlier one of that name is replaced.
+        """Add `domain.name`; an earlier one with that name is replaced.
 
         Args:
             handler: Coroutine function that takes a `ServiceCall` and returns plain data or None.
@@ -195,7 +195,7 @@ class ServiceRegistry:
         return remove
 
     def get(self, domain: str, name: str) -> Service | None:
-        """Return a service, or None when there is none of that name."""
+        """Return a service, or None when there is none with that name."""
         return self._services.get(f"{domain}.{name}")
 
     def all(self, *, for_agent: bool = False) -> list[Service]:

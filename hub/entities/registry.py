@@ -106,7 +106,7 @@ class HomeRegistry:
 
         Raises:
             InvalidRequest: The name is empty, or a field refers to something that does not exist.
-            Conflict: There is one of that name.
+            Conflict: There is one with that name.
             LimitExceeded: There are 500 already.
         """
         entries = self._entries(kind)

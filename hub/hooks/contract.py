@@ -221,9 +221,10 @@ class ToolResultPersist(RunHookPayload, frozen=True, kw_only=True):
 
 @hook("before_message_write", HookKind.SYNC)
 class BeforeMessageWrite(RunHookPayload, frozen=True, kw_only=True):
-    """A message with a text is about to be written into the transcript; `text` is what is stored of it.
+    """A message with a text, of a person or an agent, is about to be written into the transcript.
 
-    An agent's answer is what is stored of it.
+    Attributes:
+        text: What is stored of it.
     """
 
     role: str

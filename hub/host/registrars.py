@@ -86,7 +86,7 @@ class HostTools:
         """Offer tools to the agents; return a function that removes the last of them.
 
         Raises:
-            Conflict: There is a tool of that name already.
+            Conflict: There is a tool with that name already.
         """
         return [self._registrations.keep(self._registry.register(tool)) for tool in tools][-1]
 
@@ -141,7 +141,7 @@ class HostNodes:
         """Start a transport that nodes connect by.
 
         Raises:
-            Conflict: There is one of that name.
+            Conflict: There is one with that name.
         """
         self._registrations.require_open()
         await self._registry.add(transport)
@@ -170,7 +170,7 @@ class HostSandboxes:
         """Make sandboxes with an engine; all of them are removed when the integration is unloaded.
 
         Raises:
-            Conflict: There is one of that name.
+            Conflict: There is one with that name.
         """
         forget = self._sandboxes.add(engine)
 

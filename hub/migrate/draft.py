@@ -137,7 +137,7 @@ class Draft:
         return True
 
     def has_secret(self, name: str) -> bool:
-        """Whether the home has a secret of this name, or gets it."""
+        """Whether the home has a secret with this name, or gets it."""
         return name in self.secrets or name in self._secret_values()
 
     def changes(self, beside: Path | None = None) -> tuple[Changes, list[ConfigError]]:

@@ -134,7 +134,7 @@ class ModelCredentials:
         return found
 
     async def put(self, credential: StoredCredential) -> None:
-        """Add a credential, or replace the one of that name.
+        """Add a credential, or replace the one with that name.
 
         Raises:
             StorageError: It cannot be written.

@@ -86,7 +86,7 @@ class NodeRegistry:
         """Start a transport.
 
         Raises:
-            Conflict: There is one of that name.
+            Conflict: There is one with that name.
         """
         name = transport.name
         if name in self._transports:

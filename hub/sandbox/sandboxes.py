@@ -62,7 +62,7 @@ class Sandboxes:
         """Add an engine; the returned function removes it.
 
         Raises:
-            Conflict: There is one of that name.
+            Conflict: There is one with that name.
         """
         if engine.name in self._engines:
             raise Conflict(f"there is a sandbox engine {engine.name} already")

@@ -151,7 +151,7 @@ class SkillControl:
 
         Raises:
             SkillInvalid: It is refused; the message says why.
-            Conflict: There is one of that name.
+            Conflict: There is one with that name.
         """
         folder, files = await self._unpacked(data, path)
         file = _readable(files, folder or name)

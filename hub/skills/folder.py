@@ -87,7 +87,7 @@ def put_folder(target: Path, files: Mapping[str, bytes], *, overwrite: bool) -> 
     """Write a folder beside its place, then move it there; no file is executable.
 
     Raises:
-        Conflict: There is one of that name, and it may not be replaced.
+        Conflict: There is one with that name, and it may not be replaced.
         StorageError: It cannot be written.
     """
     if target.exists() and not overwrite:

@@ -258,7 +258,7 @@ def _decoded(answer: Fetched, type: type[T]) -> T:
     try:
         return msgspec.json.decode(answer.body, type=type)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidRequest(f"{answer.url} does not answer as such a registry does: {error}", outside=True) from error
+        raise InvalidRequest(f"{answer.url} does not answer like such a registry: {error}", outside=True) from error
 
 
 def _entries(index: _Index) -> Iterator[_IndexEntry]:

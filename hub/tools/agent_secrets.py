@@ -87,7 +87,7 @@ class AgentSecrets:
         return sorted(self._kept, key=lambda each: (each.holder.agent, each.holder.person, each.name))
 
     def has(self, holder: Holder, name: str) -> bool:
-        """Whether there is one of this name."""
+        """Whether there is one with this name."""
         return self._find(holder, name) is not None
 
     async def keep(self, holder: Holder, name: str, value: Secret) -> None:

@@ -59,7 +59,7 @@ class ToolRegistry:
 
         Raises:
             InvalidRequest: Its name is malformed.
-            Conflict: There is a tool of that name.
+            Conflict: There is a tool with that name.
             LimitExceeded: There are already 2 000 tools.
         """
         if not _NAME.fullmatch(tool.name):

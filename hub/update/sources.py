@@ -77,10 +77,10 @@ def make_source(place: Place) -> ReleaseSource:
 
 
 def refuse_unusable(version: str) -> None:
-    """Refuse a version that this one cannot be replaced by.
+    """Refuse a version that cannot replace this one.
 
     Raises:
-        InvalidRequest: It is none, or an older one.
+        InvalidRequest: It is not a version, or an older one.
     """
     if not is_version(version):
         raise InvalidRequest(phrase("{version} is not a version such as 0.2.1.", version=repr(version[:50])))

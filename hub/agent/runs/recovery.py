@@ -53,7 +53,7 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
     Args:
         entries: All entries, in the order of writing.
         run_id: The run.
-        read_only: Whether a tool of this name changes nothing; False for one that is not known.
+        read_only: Whether a tool with this name changes nothing; False for one that is not known.
     """
     final: TranscriptEntry | None = None
     changed = heard = False

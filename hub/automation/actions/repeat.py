@@ -92,7 +92,7 @@ async def _items(repeat: Mapping[str, Any], run: StepRun) -> list[Any] | None:
     if not isinstance(items, (list, tuple)):
         raise InvalidRequest(f"repeat.for_each: expected a list, got {type(items).__name__}")
     if len(items) > COUNT_LIMIT:
-        raise LimitExceeded(f"repeat.for_each: {len(items)} items are more than {COUNT_LIMIT}")
+        raise LimitExceeded(f"repeat.for_each: {len(items)} items, but at most {COUNT_LIMIT} are repeated")
     return list(items)
 
 

@@ -86,7 +86,7 @@ class SteppedTimetable(Timetable):
             self._dead -= 1
         return self._heap[0][0] if self._heap else None
 
-    async def look(self) -> None:
+    async def fire_due(self) -> None:
         """Fire due entries now."""
         await self._look(self._clock.time())
 
@@ -163,7 +163,7 @@ class Replay:
         """
         while (due := self._next()) is not None and due <= when:
             woke = self.clock.move_to(due)
-            await self._timetable.look()
+            await self._timetable.fire_due()
             await self.settle(woke=woke)
             if not await drain():
                 return

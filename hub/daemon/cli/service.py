@@ -75,7 +75,7 @@ def _service(home: Path, user: str | None = None, *, only_print: bool = False) -
         CommandFailed: There can be none.
     """
     if isinstance(home, RemoteHome):
-        raise CommandFailed("A service is of the machine it runs on: run the command there.", Exit.USAGE)
+        raise CommandFailed("A service belongs to the machine it runs on: run the command there.", Exit.USAGE)
     name = service_name(home, DEFAULT_HOME.expanduser().absolute())
     if sys.platform == "darwin":
         if user is not None:

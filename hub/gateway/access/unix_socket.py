@@ -40,7 +40,7 @@ def listen_for_proxy(path: Path, group: str | None) -> socket.socket:
 
 
 def group_id(name: str) -> int | None:
-    """Return the number of a group of the system, or None when there is none of that name."""
+    """Return the number of a group of the system, or None when there is none with that name."""
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:

@@ -129,7 +129,7 @@ class MessageAccessMethods:
             if each["id"] == person:
                 return ("people", index, "identities")
         known = ", ".join(each["id"] for each in people) or "nobody; add `people: [{id: me, owner: true}]`"
-        raise NotFound(f"there is no person {person!r:.80} in the configuration (people); there is: {known}")
+        raise NotFound(f"there is no person {person!r:.80} in the configuration (people); known: {known}")
 
     def _stated_people(self) -> list[Mapping[str, Any]]:
         """Return the people as written in the configuration."""

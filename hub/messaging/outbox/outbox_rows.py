@@ -425,7 +425,7 @@ def retry(connection: SqlConnection, id: str, now_ms: int) -> OutboxRow:
 
     Raises:
         NotFound: There is none with that id.
-        Conflict: It is sent, or waits already.
+        Conflict: It was sent, or is waiting already.
     """
     row = get(connection, id)
     if row.state not in ("unknown", "dead", "stopped"):

@@ -84,7 +84,7 @@ class Subscriptions:
         self._deliveries: dict[str, int] = {}
 
     def add(self, topic_filter: str) -> None:
-        """Want a filter once more."""
+        """Count one more user of a filter."""
         self._wanted[topic_filter] += 1
         if is_wild(topic_filter):
             self._wild[topic_filter] = literal_prefix(topic_filter)

@@ -26,11 +26,11 @@ class Collections(Protocol):
         ...
 
     def make(self, name: str, metadata: Mapping[str, str]) -> None:
-        """Make a collection, if there is none of that name."""
+        """Make a collection, if there is none with that name."""
         ...
 
     def drop(self, name: str) -> None:
-        """Delete a collection, if there is one of that name."""
+        """Delete a collection, if there is one with that name."""
         ...
 
     def upsert(self, name: str, ids: Sequence[str], vectors: Vectors) -> None:

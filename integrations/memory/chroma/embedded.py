@@ -75,7 +75,7 @@ class EmbeddedCollections:
         return {name: collection.metadata or {} for name, collection in self._opened.items()}
 
     def make(self, name: str, metadata: Mapping[str, str]) -> None:
-        """Make a collection, if there is none of that name."""
+        """Make a collection, if there is none with that name."""
         self._opened[name] = self._told(
             lambda: self._client.get_or_create_collection(
                 name, metadata=dict(metadata), configuration=CONFIGURATION, embedding_function=None
@@ -84,7 +84,7 @@ class EmbeddedCollections:
         )
 
     def drop(self, name: str) -> None:
-        """Delete a collection, if there is one of that name."""
+        """Delete a collection, if there is one with that name."""
         if self._opened.pop(name, None) is not None:
             self._told(lambda: self._client.delete_collection(name), WRITE_SHARE)
 

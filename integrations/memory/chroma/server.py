@@ -73,7 +73,7 @@ class ServerCollections:
             self._strange()
 
     def make(self, name: str, metadata: Mapping[str, str]) -> None:
-        """Make a collection, if there is none of that name."""
+        """Make a collection, if there is none with that name."""
         made = self._asked(
             "POST",
             f"{DATABASE}/collections",
@@ -84,7 +84,7 @@ class ServerCollections:
         self._numbers[name] = str(made["id"])
 
     def drop(self, name: str) -> None:
-        """Delete a collection, if there is one of that name."""
+        """Delete a collection, if there is one with that name."""
         self._numbers.pop(name, None)
         with contextlib.suppress(IndexDamaged):
             self._asked("DELETE", f"{DATABASE}/collections/{name}")

@@ -32,7 +32,7 @@ class BoxedChromium:
         """Start it in a sandbox.
 
         Args:
-            executable: The executable as configured; another is taken where there is none of that name inside.
+            executable: The executable as configured; another is taken where there is none with that name inside.
 
         Raises:
             Unavailable: The engine fails.

@@ -128,7 +128,7 @@ class BrowserTool:
                 return await _told(tab, [cut(text, arguments["max_chars"]) or "[the page is empty]"])
             case "act":
                 if not arguments.get("steps"):
-                    raise InvalidRequest("act: give steps")
+                    raise InvalidRequest("act: steps is missing; give at least one")
                 before = set(profile.tabs)
                 gave = await self._acting.run(call, profile, tab, list(arguments["steps"]))
                 if opened := sorted(set(profile.tabs) - before):
