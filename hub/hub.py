@@ -181,11 +181,7 @@ class Hub(Lifecycle):
             base, security, self.gateway, self.automation.parts.timetable, services=self.services, restart=self._restart
         )
         update = UpdateComponent(
-            base,
-            self.automation.parts.timetable,
-            backup=backup.make_backup,
-            busy=lambda: sum(each.state == "running" for each in self.runner.active()),
-            restart=self._restart,
+            base, self.automation.parts.timetable, self.runner, backup=backup.make_backup, restart=self._restart
         )
         clients = ClientsComponent(
             ClientDependencies(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hub import __version__
+from hub.agent.runner import AgentRunner
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.daily import EVERY_DAY, Daily, parse_time_of_day
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
@@ -40,8 +41,8 @@ class UpdateComponent(Component):
 
     Args:
         timetable: The timetable of all schedules.
+        runner: Knows whether the assistant is at work.
         backup: Makes a backup, and returns its outcome.
-        busy: Returns how many runs are at work.
         restart: Lets another version replace this one.
     """
 
@@ -53,15 +54,15 @@ class UpdateComponent(Component):
         self,
         base: Foundation,
         timetable: Timetable,
+        runner: AgentRunner,
         *,
         backup: Callable[[], Awaitable[Mapping[str, Any]]],
-        busy: Callable[[], int],
         restart: Callable[[], None],
     ) -> None:
         self._base = base
         self._timetable = timetable
         self._backup = backup
-        self._busy = busy
+        self._runner = runner
         self._restart = restart
         self._entry: ScheduledEntry | None = None
         self._started = asyncio.Event()
@@ -97,7 +98,7 @@ class UpdateComponent(Component):
             self._base.home,
             place,
             backup=backup,
-            busy=self._busy,
+            busy=lambda: sum(each.state == "running" for each in self._runner.active()),
             facts=self._facts,
             switch=self._restart,
             clock=self._base.clock,
