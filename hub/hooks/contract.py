@@ -221,11 +221,7 @@ class ToolResultPersist(RunHookPayload, frozen=True, kw_only=True):
 
 @hook("before_message_write", HookKind.SYNC)
 class BeforeMessageWrite(RunHookPayload, frozen=True, kw_only=True):
-    """A message with a text, of a person or an agent, is about to be written into the transcript.
-
-    Attributes:
-        text: What is stored of it.
-    """
+    """A message of a person or an agent is about to be written into the transcript; `text` is what is stored of it."""
 
     role: str
     text: Annotated[str, Replaced("what is kept of a message in the conversation")]
