@@ -424,7 +424,7 @@ async def test_what_was_approved_is_not_done_on_another_page(shop: Browsing) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"action": "act"}, "give steps"),
+        ({"action": "act"}, "steps is missing"),
         ({"action": "navigate"}, "give url"),
         ({"action": "act", "steps": [{"kind": "click"}]}, "click needs ref"),
         ({"action": "act", "steps": [{"kind": "type"}]}, "type needs text"),
