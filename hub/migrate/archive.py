@@ -36,9 +36,16 @@ PIECE_BYTES = 1024 * 1024
 _NEEDLESS = frozenset({"node_modules", ".git", "__pycache__", ".venv", "__MACOSX"})
 _ENCRYPTED = 0x1
 _DAMAGED = (
-    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError),
-    *(NotImplementedError, OSError),
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    OSError,
 )
+"""What reading an archive raises; a compression that zipfile does not know is a RuntimeError of a kind of its own."""
 
 
 class Unpacked(Struct, frozen=True):
