@@ -146,7 +146,7 @@ class SkillsPage:
             "revision": self._pulse.revision,
             "skills": _listed(await self._client.ask(call, "skills.status")),
             "chosen": look,
-            "asked": {**dict.fromkeys(("url", "path", "text", "query", "error_at", "skills", "failed"), ""), **asked},
+            "asked": {**dict.fromkeys(("url", "path", "text", "query", "error_at", "results", "failed"), ""), **asked},
             "registries": sorted(self._registries()),
             "error": asked.get("error"),
             "may_change": call.known_caller.authority.has(ADMIN),
