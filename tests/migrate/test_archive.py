@@ -121,6 +121,7 @@ def test_links_devices_and_what_is_too_large_do_not_come_along(
         (tar({f"{number}.md": bytes(99_000) for number in range(4)}), LimitExceeded, "more than such a folder"),
         (zipped({f"{number}.md": b"" for number in range(LIMITS.files + 1)}), LimitExceeded, "more than such a folder"),
     ],
+    ids=lambda each: "archive" if isinstance(each, bytes) else None,  # what gzip writes says when
 )
 def test_a_hostile_or_damaged_archive_is_refused(
     take: Callable[..., archive.Unpacked], tmp_path: Path, data: bytes, kind: type[HubError], told: str
