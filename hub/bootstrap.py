@@ -26,6 +26,7 @@ from hub.core.stages import Stage
 from hub.gateway.log_tail import FORMAT, JsonFormatter, LogTail
 from hub.hub import Hub
 from hub.security.redaction import RedactingFilter, Redactor
+from hub.storage.files import remove_unfinished
 from hub.storage.homedir import Home, restrict_umask
 from hub.storage.instance_lock import AlreadyRunning, InstanceLock
 from hub.update.record import EXIT_UPDATE
@@ -99,6 +100,8 @@ def run(options: StartOptions) -> int:
     deadline = _Deadline()
     try:
         _finish_restore(home)
+        for folder in (home.path, home.storage):
+            remove_unfinished(folder)
         seed(home)
         code = asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
     except HubError as error:

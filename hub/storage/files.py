@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hub.storage.errors import from_os
 
 TEMPORARY_PREFIX = ".homarus-"
 TEMPORARY_SUFFIX = ".tmp"
+UNFINISHED_S = 60.0
+"""After which nobody is writing a temporary file any more."""
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
@@ -40,6 +43,14 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
         sync_directory(target.parent)
     except OSError as error:
         raise from_os(error, path, "writing") from error
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Delete the files that a crash left in a folder as they were being written, up to a minute ago."""
+    for path in folder.glob(f"{TEMPORARY_PREFIX}{'[0-9a-f]' * 16}{TEMPORARY_SUFFIX}"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > UNFINISHED_S:  # a command may be writing one now
+                path.unlink()
 
 
 def append_line(path: Path, line: bytes, mode: int = 0o600, *, sync: bool = True) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from hub.core.errors import LimitExceeded
 from hub.storage.errors import NewerSchema, StorageError
-from hub.storage.files import append_line, read_bounded, write_atomic
+from hub.storage.files import append_line, read_bounded, remove_unfinished, write_atomic
 from hub.storage.homedir import Home
 from hub.storage.versioned_file import VersionedFile
 
@@ -42,6 +42,18 @@ def test_a_symlink_is_kept_and_its_target_written(tmp_path: Path) -> None:
 
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "elsewhere" / "real").read_bytes() == b"new"
+
+
+def test_what_a_crash_left_unfinished_goes_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    old, new, own = (tmp_path / f".homarus-{name}.tmp" for name in ("0" * 16, "a" * 16, "notes"))
+    for each in (old, new, own):
+        each.write_text("secret")
+    for each in (old, own):
+        os.utime(each, (0, 0))
+
+    remove_unfinished(tmp_path)
+
+    assert sorted(tmp_path.iterdir()) == sorted((new, own))
 
 
 def test_writing_where_there_is_no_directory_is_told(tmp_path: Path) -> None:
