@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hub.core.component import Component
@@ -75,9 +74,9 @@ class MigrateComponent(Component):
         )
 
     async def _start(self) -> None:
-        folder = self._base.home.storage / "moves"
-        if await asyncio.to_thread(folder.is_dir):
-            await asyncio.to_thread(_clear, folder)
+        storage = self._base.home.storage
+        await asyncio.to_thread(shutil.rmtree, storage / "moving_in", ignore_errors=True)
+        if await asyncio.to_thread((storage / "moves").is_dir):
             moves = await self._moves.get()
             self._show(await moves.unfinished())
 
@@ -93,10 +92,3 @@ class MigrateComponent(Component):
             phrase("The hub ended while {path} was being brought over. Take it back, then try again.", path=cut.path),
             command="homarus migrate undo",
         )
-
-
-def _clear(folder: Path) -> None:
-    """Delete what a hub that ended meanwhile left of an upload."""
-    for name in ("upload", "unpacked-*"):
-        for each in folder.glob(name):
-            shutil.rmtree(each, ignore_errors=True)

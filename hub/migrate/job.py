@@ -16,6 +16,7 @@ from hub.core.errors import HubError, TimedOut
 from hub.core.module_process import start_module
 from hub.core.phrases import Phrase, phrase
 from hub.migrate.plan import Move, decoded
+from hub.migrate.uploads import ROOM
 
 MODULE = "hub.migrate.cli.worker"
 LIMIT_S = 600.0
@@ -95,9 +96,9 @@ async def _ask(job: MoveJob) -> tuple[bytes, bytes]:
 def _room(job: MoveJob) -> str:
     if job.source not in FOLDERS or not Path(job.path).is_file():
         return ""
-    moves = Path(job.home, ".storage", "moves")
-    moves.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.mkdtemp(prefix=ROOM_PREFIX, dir=moves)
+    room = Path(job.home) / ROOM
+    room.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.mkdtemp(prefix=ROOM_PREFIX, dir=room)
 
 
 def _kinds(kind: type[HubError]) -> list[type[HubError]]:

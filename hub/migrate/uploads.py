@@ -10,7 +10,9 @@ from hub.core.phrases import phrase
 
 UPLOADED = "uploaded"
 """Stands for the file where a path is expected."""
-FOLDER = Path(".storage", "moves", "upload")
+ROOM = Path(".storage", "moving_in")
+"""For the file and for what is unpacked meanwhile; nothing in it outlives the hub's process."""
+FOLDER = ROOM / "upload"
 _NEW = "new"
 
 

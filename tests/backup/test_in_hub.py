@@ -241,7 +241,7 @@ async def test_a_restore_takes_no_entry_of_the_audit_log_back_and_the_log_is_who
     offline = verify_offline(hub.home.path)
 
     async with HubFixture(tmp_path / "home", NOBODY) as again:
-        entries = (await asked(again, "audit.list"))["entries"]
+        entries = (await asked(again, "audit.log"))["entries"]
         verified = await asked(again, "audit.verify")
         tokens = (await asked(again, "token.list"))["tokens"]
     after = verify_offline(hub.home.path)

@@ -88,7 +88,7 @@ def test_whoever_asks_can_be_a_person_of_this_home(ask: Terminal, hub: HubProces
     approved = ask("pairing", "approve", "doorbell", code, "--person", "me")
     hub.post("/doorbell", {"id": "phone-2", "who": "my-phone", "text": "/whoami"})
 
-    assert "there is: me" in nobody.err
+    assert "known: me" in nobody.err
     assert approved.out == "doorbell:user:my-phone is me now.\n"
     assert 'identities: ["doorbell:user:my-phone"]}]   # just me' in (hub.home / "configuration.yaml").read_text()
     assert until(lambda: "You are Me" in (hub.home / "doorbell" / "sent.jsonl").read_text())

@@ -185,7 +185,7 @@ KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
-    "ZIP OpenTelemetry ClawHub clawhub git "
+    "ZIP zip PDF OSV OpenTelemetry ClawHub clawhub git "
     "Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"
@@ -194,7 +194,7 @@ KEPT = (
 VALUES = (
     "GET HEAD POST PUT PATCH aborted all allow announce answer any auto automation body channel choice connected "
     "continue created day days deleted deny depth direct disabled disconnected domains en error event fail false "
-    "freshness fri generic github homarus backups sent time bot group header home hour hours hub id isolated "
+    "freshness fri generic github index homarus backups sent time bot group header home hour hours hub id isolated "
     "integration last latest local main message minutes modified mon no mqtt none now off offline ok on option "
     "parallel person principal profile queued required sat score secret shutdown silent single start daily de "
     "me owner code stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"

@@ -45,7 +45,7 @@ async def test_another_agent_has_a_memory_of_its_own(plain: PlainBrowser, hub: H
 
     assert plain.url == f"{hub.url}/memory?agent=cook"
     assert "Nothing is remembered yet." in plain.text()
-    assert "homarus memory import" in plain.texts("main code")
+    assert "Moving in" in plain.texts("main a")
     assert plain.value("What") == ""
 
 

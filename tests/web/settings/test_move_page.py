@@ -72,7 +72,7 @@ async def test_what_is_no_such_folder_says_so(hub: HubProcess, tab: PlainBrowser
 async def test_a_folder_is_sent_as_an_archive_and_is_gone_when_it_was_brought_over(
     hub: HubProcess, tab: PlainBrowser, tmp_path: Path
 ) -> None:
-    upload = hub.home / ".storage" / "moves" / "upload"
+    upload = hub.home / ".storage" / "moving_in" / "upload"
     await tab.goto(f"{PATH}?source=home-assistant")
     tab.choose_file("A file from this device", "ha.tar.gz", packed(home_assistant(tmp_path / "ha")))
     await tab.press("Show the plan")
@@ -94,7 +94,7 @@ async def test_a_folder_is_sent_as_an_archive_and_is_gone_when_it_was_brought_ov
 async def test_what_was_sent_and_is_not_what_was_said_is_told_in_the_form_and_deleted(
     hub: HubProcess, tab: PlainBrowser, tmp_path: Path
 ) -> None:
-    upload = hub.home / ".storage" / "moves" / "upload"
+    upload = hub.home / ".storage" / "moving_in" / "upload"
     await tab.goto(f"{PATH}?source=openclaw")
     await tab.press("Show the plan")
     assert (tab.status, "Choose a file, or name a folder." in tab.text("main [role=alert]")) == (400, True)
@@ -108,11 +108,11 @@ async def test_what_was_sent_and_is_not_what_was_said_is_told_in_the_form_and_de
     tab.choose_file("A file from this device", "chats.json", b'[{"mapping": {}}]')
     await tab.press("Show the plan")
     assert "cannot be read as an archive" in tab.text("main [role=alert]")
-    assert not (tmp_path / "home" / ".storage" / "moves" / "upload").exists()
+    assert not (tmp_path / "home" / ".storage" / "moving_in" / "upload").exists()
 
 
 async def test_what_was_sent_can_be_deleted_before_it_is_brought_over(hub: HubProcess, tab: PlainBrowser) -> None:
-    upload = hub.home / ".storage" / "moves" / "upload"
+    upload = hub.home / ".storage" / "moving_in" / "upload"
     chats = b'[{"uuid": "a1", "name": "Tea", "chat_messages": [{"sender": "human", "text": "Which tea?"}]}]'
     await tab.goto(f"{PATH}?source=claude")
     tab.choose_file("A file from this device", "conversations.json", chats)
