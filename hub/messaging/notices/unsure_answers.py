@@ -12,7 +12,7 @@ from functools import partial
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, NotFound
-from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.events import Event, EventBus
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.channels import EVENT_CHANNEL_STATUS
@@ -28,6 +28,7 @@ from hub.storage.database import Database
 
 WAITS_S = (60.0, 600.0)
 """Before a notice that may not have arrived is said again."""
+NOTICES_LIMIT = 1 + len(WAITS_S)
 
 
 class UnsureAnswers:
@@ -58,10 +59,9 @@ class UnsureAnswers:
         self._tasks = tasks
         self._language = language
         self._buttons = buttons
-        self._tries: dict[ChatKey, int] = {}
-        self._bus = bus
-        self._unlisten: Unsubscribe | None = None
+        self._said: dict[ChatKey, int] = {}  # notices in a row of which none is known to have arrived
         bus.listen(EVENT_MESSAGE_UNKNOWN, self._unknown)
+        bus.listen(EVENT_MESSAGE_SENT, self._sent)
         bus.listen(EVENT_CHANNEL_STATUS, self._connected, {"state": ChannelState.CONNECTED.value})
 
     def command(self) -> ChatCommand:
@@ -74,11 +74,8 @@ class UnsureAnswers:
     def _sent(self, event: Event) -> None:
         """Retry an uncertain notice, after a later message has arrived."""
         chat = (event.data["channel"], event.data["account"], event.data["peer"])
-        if self._tries.pop(chat, None):
+        if self._said.pop(chat, None):
             self._tasks.spawn(self._tell(chat), name="tell of an unsure answer")
-        if not self._tries and self._unlisten is not None:
-            self._unlisten()
-            self._unlisten = None
 
     def _connected(self, event: Event) -> None:
         found = self._tell_all(event.data["channel"], event.data["account"])
@@ -88,32 +85,32 @@ class UnsureAnswers:
         with suppress(NotFound):  # somebody dropped it
             row = await self._outbox.get(outbox_id)
             if row.source is RowSource.NOTICE:
-                tries = self._tries[row.chat] = self._tries.get(row.chat, 0) + 1
-                if self._unlisten is None:
-                    self._unlisten = self._bus.listen(EVENT_MESSAGE_SENT, self._sent)
-                if tries > len(WAITS_S):
+                said = self._said.get(row.chat, 1)
+                if said >= NOTICES_LIMIT:
                     return
-                await self._clock.sleep(WAITS_S[tries - 1])
-            elif row.chat in self._tries:  # the notice that is said again stands for this one too
+                await self._clock.sleep(WAITS_S[said - 1])
+            elif row.chat in self._said:  # the notice that is said again stands for this one too
                 return
             await self._tell(row.chat)
 
     async def _tell_all(self, channel: str, account: str) -> None:
         chats = await self._db.read(lambda connection: outbox_rows.unsure_chats(connection, channel, account))
         for chat in chats:
-            if self._tries.get(chat, 0) <= len(WAITS_S):
-                await self._tell(chat)
+            await self._tell(chat)
 
     async def _tell(self, chat: ChatKey) -> None:
         """Write the notice, unless the chat has one for all uncertain answers."""
         row = await self._db.read(partial(outbox_rows.unnotified_answer, chat=chat, since_ms=self._since_ms()))
-        if row is not None:
+        if row is not None and self._said.get(chat, 0) < NOTICES_LIMIT:
             await self._outbox.write(row.address, partial(self._insert, chat=chat))
 
     def _insert(self, connection: SqlConnection, chat: ChatKey) -> list[str]:
         row = outbox_rows.unnotified_answer(connection, chat, self._since_ms())
-        if row is None:
+        said = self._said.get(chat, 0)
+        if row is None or said >= NOTICES_LIMIT:
             return []
+        # Counted with the row: a reconnection may replace it before anybody hears that it was lost.
+        self._said[chat] = said + 1
         outbox_rows.drop_lost_notices(connection, chat)
         message = self._notice(row)
         return self._outbox.insert(connection, row.address, message, caused_by=row.context_id, source=RowSource.NOTICE)
