@@ -10,11 +10,11 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.core.errors import InvalidRequest
-from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
+from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
 from hub.gateway.calls.method_table import NODE
 from hub.skills.control import SkillControl, SkillLook
-from hub.skills.registries import ListedSkill, SkillRegistries
+from hub.skills.registries import FOUND_LIMIT, ListedSkill, SkillRegistries
 from hub.skills.skill import JudgedSkill, SkillSource, SkillState
 from hub.skills.skill_file import FILE_NAME, Requirements, SkillFile
 
@@ -50,6 +50,9 @@ _SEARCH = Schema(
     {
         Required("query", description="Words that are sent to the registries."): All(string, Length(min=1, max=200)),
         Optional("registry", description="Only this one."): All(string, Length(min=1, max=64)),
+        Optional("limit", description=f"At most so many; without it, {FOUND_LIMIT} of each registry."): All(
+            integer, Range(min=1, max=100)
+        ),
     }
 )
 _ORIGIN_KEYS = ("kind", "source", "commit")
@@ -103,7 +106,8 @@ class SkillMethods:
         return await self._looked_at(call.params["name"], self._agent(call))
 
     async def _search(self, call: MethodCall) -> Mapping[str, Any]:
-        result = await self._registries.search(call.params["query"], call.params.get("registry"))
+        given = call.params
+        result = await self._registries.search(given["query"], given.get("registry"), given.get("limit"))
         return {
             "results": [_found(each, place) for place, each in enumerate(result.found)],
             "failed": dict(result.failed),

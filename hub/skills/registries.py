@@ -25,7 +25,7 @@ from hub.skills.archive import ARCHIVE_LIMIT_BYTES
 from hub.skills.schema import CLAWHUB
 
 FOUND_LIMIT = 20
-"""Skills that are shown of one registry."""
+"""Skills that are shown of one registry, unless a number is asked for."""
 SEARCH_LIMIT_S = 20.0
 FETCH_LIMIT_S = 60.0
 NAME_SHOWN = 80
@@ -95,12 +95,13 @@ class SkillRegistries:
         self._egress = egress
         self._settings = settings
 
-    async def search(self, words: str, registry: str | None = None) -> SearchResult:
+    async def search(self, words: str, registry: str | None = None, limit: int | None = None) -> SearchResult:
         """Ask the registries for skills.
 
         Args:
             words: What they are asked for.
             registry: Only this one.
+            limit: At most so many of all together.
 
         Raises:
             NotFound: There is no such registry, or none at all.
@@ -108,7 +109,9 @@ class SkillRegistries:
         chosen = dict(self._settings()) if registry is None else {registry: self._registry(registry)}
         if not chosen:
             raise NotFound("no registry is configured; name one in skills: registries:")
-        answers = await asyncio.gather(*(self._search(name, each, words) for name, each in chosen.items()))
+        answers = await asyncio.gather(
+            *(self._search(name, each, words, limit or FOUND_LIMIT) for name, each in chosen.items())
+        )
         found: list[ListedSkill] = []
         failed: dict[str, str] = {}
         for name, answer in zip(chosen, answers, strict=True):
@@ -116,7 +119,7 @@ class SkillRegistries:
                 failed[name] = answer.message
             else:
                 found += answer
-        return SearchResult(tuple(found), failed)
+        return SearchResult(tuple(found[:limit]), failed)
 
     async def fetch(self, ref: str) -> RegistryArtifact:
         """Fetch a skill.
@@ -145,20 +148,22 @@ class SkillRegistries:
             raise NotFound(f"there is no registry {name[:64]!r} in skills: registries: (there: {known})")
         return registries[name]
 
-    async def _search(self, name: str, registry: Mapping[str, str], words: str) -> list[ListedSkill] | HubError:
+    async def _search(
+        self, name: str, registry: Mapping[str, str], words: str, limit: int
+    ) -> list[ListedSkill] | HubError:
         search = self._in_clawhub if registry["kind"] == CLAWHUB else self._in_index
         try:
-            return await search(name, registry["url"], words)
+            return await search(name, registry["url"], words, limit)
         except HubError as error:
             return error
 
-    async def _in_clawhub(self, registry: str, url: str, words: str) -> list[ListedSkill]:
-        query = urlencode({"q": words, "limit": FOUND_LIMIT, "nonSuspiciousOnly": "true"})
+    async def _in_clawhub(self, registry: str, url: str, words: str, limit: int) -> list[ListedSkill]:
+        query = urlencode({"q": words, "limit": limit, "nonSuspiciousOnly": "true"})
         answer = await self._get(f"{url}/api/v1/search?{query}")
-        results = _decoded(answer, _ClawHubSearch).results[:FOUND_LIMIT]
+        results = _decoded(answer, _ClawHubSearch).results[:limit]
         return [skill for each in results if (skill := _of_clawhub(registry, url, each)) is not None]
 
-    async def _in_index(self, registry: str, url: str, words: str) -> list[ListedSkill]:
+    async def _in_index(self, registry: str, url: str, words: str, limit: int) -> list[ListedSkill]:
         asked = words.casefold().split()
         found = []
         for each in (await self._index(url))[1]:
@@ -166,7 +171,7 @@ class SkillRegistries:
             ref = f"{registry}:{each.name}"
             if all(word in text for word in asked) and _REF.fullmatch(ref):
                 found.append(ListedSkill(ref, each.name, _shown(each.description, TEXT_SHOWN), registry))
-        return found[:FOUND_LIMIT]
+        return found[:limit]
 
     async def _from_clawhub(self, url: str, ref: re.Match[str]) -> RegistryArtifact:
         asked = {"slug": ref["name"], "version": ref["version"], "ownerHandle": ref["owner"]}

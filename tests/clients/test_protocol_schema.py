@@ -154,7 +154,7 @@ def calls(ids: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("sessions.delete", {"key": "agent:main:tui-1"}),
         ("sessions.observer.visibility", {"visible": True}),
         ("chat.metadata", {"sessionKey": KEY}),
-        ("skills.search", {"query": "weather"}),
+        ("skills.search", {"query": "weather", "limit": 5}),
     ]
 
 

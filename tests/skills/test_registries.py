@@ -38,8 +38,8 @@ class Asker:
         settings = SKILLS_SCHEMA({"registries": stated})["registries"]
         self.registries = SkillRegistries(self.home.egress, lambda: settings)
 
-    async def found(self, words: str, registry: str | None = None) -> list[str]:
-        result = await self.registries.search(words, registry)
+    async def found(self, words: str, registry: str | None = None, limit: int | None = None) -> list[str]:
+        result = await self.registries.search(words, registry, limit)
         assert not result.failed
         return [each.ref for each in result.found]
 
@@ -67,8 +67,10 @@ def test_clawhub_is_known_by_default_and_an_address_must_be_one() -> None:
 async def test_a_skill_is_found_and_installed_off_with_its_origin(asker: Asker, server: SkillRegistry) -> None:
     server.publish("ada", "rain", "1.0.0", FILES, summary="Tells the rain.", displayName="Rain", downloads=7)
     server.publish("ada", "snow", "1.0.0", FILES)
+    server.publish("ada", "rain-twice", "1.0.0", FILES)
 
-    (found,) = (await asker.registries.search("rain", "hub")).found
+    (found,) = (await asker.registries.search("rain", "hub", 1)).found
+    assert "limit=1&" in server.asked[-1]
     look = await asker.installed(found.ref)
 
     assert (found.ref, found.name, found.description) == ("hub:ada/rain", "Rain", "Tells the rain.")
@@ -162,6 +164,7 @@ async def test_a_site_is_searched_in_its_index_and_gives_out_what_has_the_digest
 
     assert await asker.found("tells THE", "site") == ["site:rain", "site:snow", "site:hail"]
     assert await asker.found("rain", "site") == ["site:rain"]
+    assert await asker.found("tells the", "site", 2) == ["site:rain", "site:snow"]
     for name in ("rain", "snow", "hail"):
         look = await asker.installed(f"site:{name}")
         assert look.judged.skill.pin.origin["source"] == f"site:{name}"

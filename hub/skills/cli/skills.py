@@ -112,10 +112,13 @@ def disable(client: HubClient, name: str) -> Answer:
 @command.command("search")
 @click.argument("words", metavar="WORDS", nargs=-1, required=True)
 @click.option("--registry", metavar="NAME", help="Ask only this one of `skills: registries:`.")
+@click.option("--limit", type=click.IntRange(1, 100), help="At most so many; without it, 20 of each registry.")
 @home_option
 @json_option
 @click.pass_context
-def search(ctx: click.Context, words: tuple[str, ...], registry: str | None, home: Path, as_json: bool) -> None:
+def search(
+    ctx: click.Context, words: tuple[str, ...], registry: str | None, limit: int | None, home: Path, as_json: bool
+) -> None:
     """Search in the registries, which are sent the words. Exits 1 when one could not be asked.
 
     What is shown are the words of whoever published a skill; nothing is installed.
@@ -123,7 +126,8 @@ def search(ctx: click.Context, words: tuple[str, ...], registry: str | None, hom
     Example:
       homarus skills search weather
     """
-    params = {"query": " ".join(words), **({"registry": registry} if registry else {})}
+    given = {"query": " ".join(words), "registry": registry, "limit": limit}
+    params = {name: value for name, value in given.items() if value}
     found = HubClient(home).call("skills.search", params, timeout_s=CALL_LIMIT_S)
     if as_json:
         print_json(found)
