@@ -17,6 +17,7 @@ from hub.core.schema import (
     SchemaError,
     ensure_list,
     integer,
+    number,
     slug,
     string,
 )
@@ -31,6 +32,7 @@ ARCHIVE_DAYS_LIMIT = 3_650
 PRUNE_DAYS_LIMIT = 3_650
 BUDGET_MB_LIMIT = 10_000_000
 CHANNELS_LIMIT = 100
+BINDING_HOURS_LIMIT = 8_760
 
 _ACTION = In(["allow", "deny"])
 _TEXT = All(string, Length(min=1, max=512))
@@ -88,6 +90,13 @@ RESET_SCHEMA = All(
 )
 
 
+_HOURS = All(number, Range(min=0, max=BINDING_HOURS_LIMIT))
+THREAD_BINDINGS_SCHEMA = {
+    Optional("idle_hours", default=24, description="Hours without anything new in it; 0: no limit."): _HOURS,
+    Optional("max_age_hours", default=0, description="Hours since it was bound; 0: no limit."): _HOURS,
+}
+
+
 def _with_hyphens(value: Any) -> Any:
     return value.replace("_", "-") if isinstance(value, str) else value
 
@@ -118,6 +127,11 @@ SESSION_SCHEMA = Schema(
             default=list,
             description="Words at the beginning of a message that begin a new conversation, as /new and /reset do.",
         ): All(ensure_list(All(string, Length(min=2, max=64))), Length(max=TRIGGERS_LIMIT)),
+        Optional(
+            "thread_bindings",
+            default=dict,
+            description="How long a thread stays with a subagent, or with what /focus bound it to.",
+        ): THREAD_BINDINGS_SCHEMA,
         Optional(
             "archive_after",
             default=0,

@@ -39,6 +39,27 @@ class SessionOrigin(Struct, frozen=True, omit_defaults=True):
     group_name: str | None = None
 
 
+class BoundThread(Struct, frozen=True, omit_defaults=True):
+    """A thread in a chat whose messages come to a session.
+
+    Attributes:
+        channel, account, peer, thread: The thread, as an address has it.
+        label: The name of the session when it was bound.
+        bound_ms: Milliseconds since the epoch.
+        person: Whose messages come to it, beside an owner's; None for an owner's alone.
+        with_task: Whether it ends with the task of a subagent.
+    """
+
+    channel: str
+    account: str
+    peer: str
+    thread: str | None
+    label: str
+    bound_ms: int
+    person: str | None = None
+    with_task: bool = False
+
+
 class Session(Struct, frozen=True):
     """One conversation of one agent; replaced as a whole when anything of it changes.
 
@@ -70,6 +91,7 @@ class Session(Struct, frozen=True):
         origin: Where its last message came from; None when the hub spoke first.
         aborted: Whether its last run was stopped.
         copy_of: The key of the session that it was copied from.
+        threads: The threads in chats whose messages come to it.
     """
 
     key: str
@@ -99,6 +121,7 @@ class Session(Struct, frozen=True):
     origin: SessionOrigin | None = None
     aborted: bool = False
     copy_of: str | None = None
+    threads: tuple[BoundThread, ...] = ()
 
     @property
     def name(self) -> str | None:
@@ -138,6 +161,7 @@ class Session(Struct, frozen=True):
             "origin": to_builtins(self.origin),
             "aborted": self.aborted,
             "copy_of": self.copy_of,
+            "threads": to_builtins(self.threads),
         }
 
     @classmethod
@@ -148,10 +172,11 @@ class Session(Struct, frozen=True):
             ValueError, KeyError, TypeError: It is not a session.
         """
         key, session_id, agent_id, created_ms, updated_ms = row
-        known = {name: data[name] for name in _DATA if name in data and name not in ("usage", "origin")}
+        known = {name: data[name] for name in _DATA if name in data and name not in ("usage", "origin", "threads")}
         # Rows of older versions know the channel alone.
         told = data.get("origin") or ({"channel": data["channel"]} if data.get("channel") else None)
         known["origin"] = convert(told, SessionOrigin) if told else None
+        known["threads"] = convert(data.get("threads") or (), tuple[BoundThread, ...])
         return cls(key, session_id, agent_id, created_ms, updated_ms, usage=_usage(data.get("usage") or {}), **known)
 
 
@@ -164,7 +189,7 @@ _DATA = frozenset(each.name for each in fields(Session)) - {
 }
 PLACES = frozenset({"archived", "pinned", "unread", "snoozed_ms"})
 """Its place in lists; changing that is nothing that happens in it."""
-PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "person"}) | PLACES
+PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "person", "threads"}) | PLACES
 """What `SessionStore.patch` may change; totals have their own way."""
 
 
@@ -180,6 +205,9 @@ def check_patch(changes: Mapping[str, Any]) -> None:
         if name == "snoozed_ms":
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
                 raise InvalidRequest("snoozed_ms: expected milliseconds since the epoch, or 0")
+        elif name == "threads":
+            if not isinstance(value, tuple):
+                raise InvalidRequest("threads: expected the threads bound to the session")
         elif name == "tainted" or name in PLACES:
             if not isinstance(value, bool):
                 raise InvalidRequest(f"{name}: expected true or false")

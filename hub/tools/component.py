@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hub.agent.runner import AgentRunner
-from hub.agent.subagents.spawning import policies_of_subagent
 from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.addresses import Addresses
 from hub.core.component import Component
-from hub.core.context import ToolPolicy
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodGroups, RouteGroups
@@ -116,14 +114,6 @@ class ToolMethodsComponent(Component):
             addresses=self._addresses,
             redactor=parts.redactor,
             tasks=self._tasks,
-            policies_of_subagent=self._policies_of_subagent,
+            policies_of_subagent=self._subagents.policies_in,
         )
         return ToolMethods(needs)
-
-    def _policies_of_subagent(self, session_key: str) -> tuple[ToolPolicy, ...]:
-        return tuple(
-            policy
-            for each in self._subagents.all()
-            if each.session_key == session_key
-            for policy in policies_of_subagent(self._parts, each)
-        )

@@ -21,6 +21,7 @@ from tests.channels.email_rig import mail
 from tests.channels.test_initiative import ForwardClock
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.test_calendar import PASSWORD as CALENDAR_PASSWORD, CalDav
+from tests.servers.discord_server import BOT, DM, ROOM, THREAD, DiscordServer
 from tests.servers.forked import run
 from tests.servers.mail_server import PASSWORD
 from tests.servers.openai_server import OpenAIServer
@@ -276,3 +277,54 @@ async def test_whatsapp_is_for_every_day_and_telegram_for_deep_work(household: H
     assert [household.asked(words)[0]["model"] for words in ("barn", "Milk", "match")] == ["thorough", "quick", "quick"]
     assert {each["text"]["body"] for each in whatsapp.sent} == {"quick: Milk?", "quick: Next match?"}
     assert {each.name for each in (household.folder / ".storage" / "agents").iterdir()} == {"deep", "everyday", "club"}
+
+
+async def test_a_monitor_has_a_thread_on_discord_that_answers_until_unfocus_and_over_a_restart(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    models, monitor = (
+        openai_server,
+        calls("sessions_spawn", task="watch the load of the machine", label="性能监控", thread=True),
+    )
+    models.rule("启动性能监控", monitor)
+    models.rule("启动性能监控", "好的，我在话题串里汇报。", tool_result="accepted")
+    models.rule(r"(?s)\A(?!.*Subagent results).*watch the load", "负载 0.4，一切正常。")
+    models.rule("Subagent results", "监控已开始：负载 0.4。")
+    models.rule("状态如何", "负载现在是 0.5。")
+    models.rule("还在吗", "我是平时的助手。")
+    async with DiscordServer() as discord:
+        owner = {"id": "me", "name": "Ada", "owner": True, "identities": ["discord:user:7"]}
+        bot = {"token": discord.token, "api_root": discord.root, "groups": {ROOM: {}}}
+
+        def hub() -> HubFixture:
+            return HubFixture(
+                tmp_path / "home",
+                models.base_url,
+                sections={**AT_ONCE, "people": [owner], "discord": [bot]},
+                integrations=("openai_compatible", "discord", "sessions"),
+            )
+
+        def said(room: str) -> list[str]:
+            return [each["content"] for each in discord.messages[room] if each["author"]["id"] == BOT["id"]]
+
+        async def ask(words: str, answer: str) -> None:
+            known = len(said(thread))
+            await discord.say(words, thread)
+            await until(lambda: said(thread)[known:] == [answer])
+
+        async with hub():
+            await until(lambda: discord.connected)
+            await discord.say("<@900> 启动性能监控", mentions=[BOT])
+            thread = await until(lambda: next((id for id in discord.channels if id not in (ROOM, THREAD, DM)), ""))
+            await until(lambda: said(thread)[1:] == ["监控已开始：负载 0.4。"])
+            await ask("状态如何？", "负载现在是 0.5。")
+        async with hub():
+            await until(lambda: discord.connected)
+            await ask("状态如何？", "负载现在是 0.5。")
+            await ask("/unfocus", "What you write here goes to me again, and no longer to 性能监控.")
+            known = len(said(thread))
+            await discord.say("<@900> 还在吗？", thread, mentions=[BOT])
+            await until(lambda: said(thread)[known:] == ["我是平时的助手。"])
+    asked = [each["body"]["messages"] for each in models.requests()]
+    assert ["watch the load" in str(each) for each in asked if "状态如何" in str(each[-1])] == [True, True]
+    assert ["watch the load" in str(each) for each in asked if "还在吗" in str(each[-1])] == [False]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from hub.agent.subagents.record import Subagent
+from hub.agent.subagents.spawning import SpawnMode
+from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.ids import new_id
 from hub.hooks.registry import Hook
-from hub.messaging.contract import Address, ChannelLimits, InboundMessage
+from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy
+from hub.messaging.contract import Address, ChannelLimits, ChatType, InboundMessage
 from tests.agent.house import MAIN
-from tests.agent.subagents.test_subagents import Delegating
+from tests.agent.subagents.test_subagents import ANNAS, Delegating, tools
+from tests.channels.test_initiative import ForwardClock
 from tests.messaging.post import OWNER, Pigeons
 from tests.servers.openai_server import OpenAIServer
 
@@ -38,13 +45,18 @@ class Opening(Pigeons):
 class Threading(Delegating):
     """A post on a platform with threads; `write` says something in one."""
 
-    def __init__(self, folder: Path, base_url: str, pigeons: Pigeons | None = None) -> None:
-        super().__init__(folder, base_url, pigeons or Pigeons(limits=ChannelLimits(text=400, threads=True)))
+    def __init__(self, folder: Path, base_url: str, pigeons: Pigeons | None = None, clock: Clock | None = None) -> None:
+        pigeons = pigeons or Pigeons(limits=ChannelLimits(text=400, threads=True))
+        super().__init__(folder, base_url, pigeons, clock=clock)
+        self._access = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.OPEN)
 
-    async def write(self, text: str, thread: str | None, who: str = "7", peer: str = "7") -> None:
+    async def write(
+        self, text: str, thread: str | None, who: str = "7", peer: str = "7", kind: ChatType = ChatType.DIRECT
+    ) -> None:
         assert self.pigeons.receive is not None
-        message = InboundMessage(Address("test", peer, thread=thread), new_id(), f"test:user:{who}", text)
-        await self.pigeons.receive(message)
+        address = Address("test", peer, chat_type=kind, thread=thread)
+        mentioned = text.startswith("/")  # in a group; elsewhere nobody asks
+        await self.pigeons.receive(InboundMessage(address, new_id(), f"test:user:{who}", text, mentioned=mentioned))
 
     def said_in(self, thread: str | None) -> list[str]:
         return [each.text for each in self.pigeons.sent if each.address.thread == thread]
@@ -52,7 +64,7 @@ class Threading(Delegating):
 
 @pytest.fixture
 async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Threading]:
-    post = Threading(tmp_path / "home", openai_server.base_url)
+    post = Threading(tmp_path / "home", openai_server.base_url, clock=ForwardClock())
     await post.open()
     openai_server.queue("hello")
     await post.write("hello", None)
@@ -73,9 +85,9 @@ async def opening(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[
     await post.close()
 
 
-async def threaded(post: Threading, authority: Authority = OWNER) -> str:
+async def threaded(post: Threading, authority: Authority = OWNER, **more: Any) -> str:
     """Begin a task in a thread; return its id, which is the number of the message that begins it."""
-    await post.spawn("count the cats", label="cats", session=MAIN, authority=authority, thread=True)
+    await post.spawn("count the cats", label="cats", session=MAIN, authority=authority, thread=True, **more)
     assert post.said_in(None)[-1].startswith("cats: I work on this in the background.")
     return str(len(post.pigeons.sent))
 
@@ -98,7 +110,178 @@ async def test_what_is_written_in_the_thread_goes_to_the_subagent_and_its_result
     assert "only the black ones" in openai_server.requests()[2]["body"]["messages"][-1]["content"]
 
 
-async def test_after_unfocus_and_after_its_end_the_agent_answers_in_the_thread(
+async def counted(post: Threading, server: OpenAIServer, **more: Any) -> tuple[str, Subagent]:
+    """Have a task done in a thread; return the thread and the subagent."""
+    server.rule(r"(?s)\A(?!.*(Subagent results|how many)).*count", "Four.")
+    server.rule("Subagent results", "Four cats, says my helper.")
+    server.rule("how many", "One black.")
+    server.rule("where are you", "Here I am.")
+    thread = await threaded(post, **more)
+    await post.until(lambda: post.said_in(thread) == ["Four cats, says my helper."])
+    await post.all_answered()
+    return thread, post.subagents.below(MAIN)[0]
+
+
+def heard_in(post: Threading, session: str) -> list[str]:
+    return [text.splitlines()[-1] for role, text in post.transcript(session) if role == "user"]
+
+
+async def test_after_its_end_the_thread_stays_with_the_subagent_also_over_a_restart_until_unfocus(
+    post: Threading, openai_server: OpenAIServer
+) -> None:
+    thread, cats = await counted(post, openai_server)
+    before = len(openai_server.requests())
+
+    await post.write("how many black ones?", thread)
+    await post.until(lambda: post.said_in(thread)[1:] == ["One black."])
+    told = [str(each["content"]) for each in openai_server.requests()[before]["body"]["messages"][1:]]
+    assert [each.splitlines()[-1] for each in told] == ["count the cats", "Four.", "how many black ones?"]
+    assert not tools(openai_server, before) & {"sessions_spawn", "sessions_send", "schedule"}
+    await post.all_answered()
+    await post.close()
+
+    again = Threading(post.home.path, openai_server.base_url, post.pigeons)
+    await again.open()
+    try:
+        await again.write("how many white ones?", thread)
+        await again.until(lambda: again.said_in(thread)[2:] == ["One black."])
+        assert heard_in(again, cats.session_key)[1:] == [
+            "how many black ones?",
+            "how many white ones?",
+        ]
+
+        await again.write("/unfocus", thread)
+        left = "What you write here goes to me again, and no longer to cats."
+        await again.until(lambda: again.said_in(thread)[3:] == [left])
+        await again.write("where are you?", thread)
+        await again.until(lambda: again.said_in(thread)[4:] == ["Here I am."])
+        assert len(heard_in(again, cats.session_key)) == 3
+    finally:
+        await again.close()
+
+
+@pytest.mark.parametrize("more", [{"mode": SpawnMode.RUN}, {"delete": True}], ids=["run", "a conversation that goes"])
+async def test_a_thread_for_a_run_alone_goes_back_to_the_agent_with_its_end(
+    post: Threading, openai_server: OpenAIServer, more: dict[str, Any]
+) -> None:
+    thread, _ = await counted(post, openai_server, **more)
+
+    await post.write("where are you?", thread)
+    await post.until(lambda: post.said_in(thread)[1:] == ["Here I am."])
+
+    assert "where are you?" in heard_in(post, MAIN)[-1]
+    assert post.messaging.threads.all() == []
+
+
+async def test_a_hub_that_stopped_at_work_gives_the_thread_of_a_run_back(
+    post: Threading, openai_server: OpenAIServer
+) -> None:
+    openai_server.rule("count the cats", WORKING)
+    openai_server.rule("Subagent results", "It was interrupted.")
+    openai_server.rule("where are you", "Here I am.")
+    thread = await threaded(post, mode=SpawnMode.RUN)
+    await openai_server.until_arrived(2)
+    await post.close()
+
+    again = Threading(post.home.path, openai_server.base_url, post.pigeons)
+    await again.open()
+    try:
+        await again.until(lambda: again.said_in(thread) == ["It was interrupted."])
+        await again.write("where are you?", thread)
+        await again.until(lambda: again.said_in(thread)[1:] == ["Here I am."])
+        assert "where are you?" in heard_in(again, MAIN)[-1]
+    finally:
+        await again.close()
+
+
+async def test_a_thread_in_which_nothing_happens_for_a_day_goes_back_to_the_agent_and_its_subagent_is_archived(
+    post: Threading, openai_server: OpenAIServer
+) -> None:
+    clock, archiving = post.clock, post.subagents.archive()
+    assert isinstance(clock, ForwardClock)
+    post.tasks.spawn(archiving, name="archive")
+    thread, cats = await counted(post, openai_server)
+
+    clock.put_forward(23 * 3_600)
+    await post.write("how many black ones?", thread)
+    await post.until(lambda: post.said_in(thread)[1:] == ["One black."])
+    await post.all_answered()
+    assert post.subagents.below(MAIN) == [cats]
+    clock.put_forward(25 * 3_600)
+    await post.until(lambda: not post.subagents.below(MAIN))
+    await post.write("where are you?", thread)
+    await post.until(lambda: post.said_in(thread)[2:] == ["Here I am."])
+
+    assert post.sessions.get(cats.session_key) is None
+
+
+async def test_a_mode_that_cannot_be_is_refused_and_nothing_begins(post: Threading) -> None:
+    for thread in (False, True):
+        with pytest.raises(InvalidRequest, match="mode: session needs thread: true"):
+            await post.spawn("count the cats", mode=SpawnMode.SESSION, thread=thread, delete=thread)
+    await post.write("hello", "5")
+    await post.until(lambda: len(post.said_in("5")) == 1)
+    with pytest.raises(InvalidRequest, match="this conversation is a thread already"):
+        await post.spawn("count the cats", thread=True, mode=SpawnMode.SESSION)
+    assert post.state() == {}
+
+
+async def test_focus_binds_a_thread_to_what_its_sender_may_see_and_agents_lists_it(
+    post: Threading, openai_server: OpenAIServer
+) -> None:
+    openai_server.rule(r"(?s)\A(?!.*(Subagent results|how many)).*count", "Four.")
+    openai_server.rule("Subagent results", "NO_REPLY")
+    openai_server.rule("how many", "One black.")
+    cats = await post.spawn("count the cats", label="cats", session=MAIN, authority=OWNER)
+    await post.sessions.ensure(ANNAS, person="anna")
+    await post.until(lambda: bool(post.heard()))
+    await post.all_answered()
+    says = post.said_in
+
+    await post.write("/focus cats", None)
+    await post.until(lambda: says(None)[-1].startswith("Use this in a thread or in a topic"))
+    await post.write(f"/focus {ANNAS}", "5")
+    await post.until(lambda: says("5") and says("5")[-1].startswith("There is no subagent and no conversation"))
+    await post.write("/focus", "5")
+    await post.until(lambda: f"/focus {cats.session_key}" in says("5")[-1])
+    assert "/focus agent:main:main" in says("5")[-1]
+    await post.write("/focus CATS", "5")
+    bound = "What you write here goes to cats now, until you write /unfocus. It ends by itself after 24 hours"
+    await post.until(lambda: says("5")[-1].startswith(bound))
+    await post.write("how many black ones?", "5")
+    await post.until(lambda: says("5")[-1] == "One black.")
+    await post.write("/agents", None)
+    await post.until(lambda: f"- test 5: cats, {cats.session_key}" in says(None)[-1])
+
+    assert heard_in(post, cats.session_key)[1:] == ["how many black ones?"]
+
+
+async def test_nobody_else_can_take_a_thread_or_what_is_not_theirs(
+    post: Threading, openai_server: OpenAIServer
+) -> None:
+    openai_server.rule("hello", "Hello Anna.")
+    openai_server.rule("how many", "I cannot say.")
+    await post.write("hello", None, who="8", peer="8")
+    await post.all_answered()
+    says, write = post.said_in, partial(post.write, peer="family", kind=ChatType.GROUP)
+
+    await write("/focus main", "5")
+    await post.until(lambda: bool(says("5")) and "Others who can read this thread" in says("5")[-1])
+    await write("/focus agent:main:test:direct:8", "5", who="8")
+    await post.until(lambda: says("5")[-1].startswith("Somebody else has bound this thread."))
+    await write("/unfocus", "5", who="8")
+    await post.until(lambda: says("5")[-1].startswith("This thread is not bound to"))
+    await write("/focus main", "6", who="8")
+    await post.until(lambda: bool(says("6")) and says("6")[-1].startswith("There is no subagent"))
+    before = len(openai_server.requests())
+    await write("how many?", "5")
+    await post.until(lambda: says("5")[-1] == "I cannot say.")
+
+    assert "how many?" in heard_in(post, MAIN)[-1]
+    assert not tools(openai_server, before) & {"memory_search", "memory_get"}
+
+
+async def test_after_unfocus_the_agent_answers_in_the_thread_while_the_subagent_works(
     post: Threading, openai_server: OpenAIServer
 ) -> None:
     openai_server.rule(r"(?s)\A(?!.*(Subagent results|are you)).*count", WORKING)
@@ -107,11 +290,12 @@ async def test_after_unfocus_and_after_its_end_the_agent_answers_in_the_thread(
     thread = await threaded(post)
 
     await post.write("/unfocus", thread)
-    await post.until(lambda: post.said_in(thread) == ["What you write here goes to me again. cats works on."])
+    await post.until(lambda: post.said_in(thread) == ["What you write here goes to me again, and no longer to cats."])
     await post.write("where are you?", thread)
     await post.until(lambda: post.said_in(thread)[1:] == ["Here I am."])
     await post.write("/unfocus", thread)
-    await post.until(lambda: post.said_in(thread)[2:] == ["No subagent at work has this thread."])
+    none = "This thread is not bound to a subagent or to another conversation of yours."
+    await post.until(lambda: post.said_in(thread)[2:] == [none])
 
 
 async def test_nobody_else_reaches_a_subagent_through_its_thread(post: Threading, openai_server: OpenAIServer) -> None:

@@ -31,11 +31,16 @@ class SubagentsComponent(Component):
     ) -> None:
         self._base, self._db, self._agents, self._messaging = base, db, agents, messaging
         answers = SubagentAnswers(
-            messaging.agent_messages, messaging.outbox, messaging.router.may_reply, agents.runner.parts.hooks
+            messaging.agent_messages,
+            messaging.outbox,
+            messaging.router.may_reply,
+            messaging.threads,
+            agents.runner.parts.hooks,
         )
         self.subagents = Subagents(agents.runner, db, answers)
-        threads = SubagentThreads(self.subagents, answers, base.language)
-        messaging.commands.add(threads.command())
+        messaging.router.narrow_with(self.subagents.policies_in)
+        threads = SubagentThreads(self.subagents, messaging.threads, agents.runner.parts.sessions, base.language)
+        messaging.commands.add(*threads.commands())
         messaging.inbox.add_interceptor(threads.interceptor())
 
         def subagent_commands(commands: Commands) -> None:

@@ -47,6 +47,32 @@ class RequesterPlaces(Protocol):
         """
         ...
 
+    def is_opened(self, place: str) -> bool:
+        """Whether a place is a thread that was opened for a subagent."""
+        ...
+
+    async def bind(self, place: str, subagent: Subagent, *, with_task: bool) -> None:
+        """Have what its requester writes in a subagent's thread come to it.
+
+        Args:
+            place: The thread.
+            subagent: The subagent.
+            with_task: Whether only until it has ended.
+        """
+        ...
+
+    async def end_task(self, session_key: str) -> None:
+        """End the bindings that last as long as a subagent's task."""
+        ...
+
+    def bound_tasks(self) -> list[str]:
+        """Return the sessions that such bindings lead to."""
+        ...
+
+    def has_thread(self, session_key: str) -> bool:
+        """Whether a thread is bound to a subagent's session."""
+        ...
+
     async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
         """Return the destination of the answer to a result: the given place, or the one a hook chose."""
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,6 +22,13 @@ LEAF = frozenset({"sessions_*", "subagents", "agents_list"})
 """Tools that no subagent has, and those that one without subagents of its own has not."""
 
 
+class SpawnMode(StrEnum):
+    """How long the thread of a subagent is its own."""
+
+    RUN = "run"
+    SESSION = "session"
+
+
 class SpawnRequest(Struct, frozen=True):
     """A task for a subagent.
 
@@ -33,6 +42,8 @@ class SpawnRequest(Struct, frozen=True):
         timeout_s: Instead of the configured one; 0 leaves it to the agent's limit.
         delete: Whether its conversation is deleted once its result was heard.
         thread: Whether it gets a thread in the requester's chat.
+        mode: run: the thread is its own until it has ended; session: also then. Without, it is session where a thread
+            was opened for it and its conversation stays.
     """
 
     task: str
@@ -47,6 +58,7 @@ class SpawnRequest(Struct, frozen=True):
     timeout_s: float | None = None
     delete: bool = False
     thread: bool = False
+    mode: SpawnMode | None = None
 
 
 def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool) -> Authority:

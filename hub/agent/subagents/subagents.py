@@ -16,9 +16,16 @@ from hub.agent.subagents.announcing import Announcer, RequesterPlaces
 from hub.agent.subagents.mail import SubagentMail
 from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore, find_subagents
 from hub.agent.subagents.settings import LANE
-from hub.agent.subagents.spawning import SpawnRequest, ask_before_spawning, child_key, subagent_rights
+from hub.agent.subagents.spawning import (
+    SpawnMode,
+    SpawnRequest,
+    ask_before_spawning,
+    child_key,
+    policies_of_subagent,
+    subagent_rights,
+)
 from hub.agent.subagents.words import announcement, is_skipped, subagent_context
-from hub.core.context import Authority, Context
+from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.lanes import Priority
@@ -66,7 +73,7 @@ class Subagents:
         """Begin a task in the background; it is on disk when this returns.
 
         Raises:
-            InvalidRequest: The asking run leaves no transcript, or there is no such model.
+            InvalidRequest: The asking run leaves no transcript, there is no such model, or the mode does not fit.
             NotFound: There is no such agent.
             Forbidden: It is nested too deep, or the agent may not be given tasks from here.
             LimitExceeded: The conversation has as many subagents as it may have.
@@ -78,6 +85,8 @@ class Subagents:
             raise Forbidden(f"agent_id: {agent.id} does not accept tasks from here; see agents_list")
         if parts.sessions.get(request.session_key) is None:
             raise InvalidRequest("this conversation is not kept, so no result could come back to it")
+        if request.mode is SpawnMode.SESSION and (not request.thread or request.delete):
+            raise InvalidRequest("mode: session needs thread: true, and a conversation that stays (cleanup: keep)")
         if is_incognito(request.session_key):
             raise Forbidden("an incognito conversation cannot have subagents: their conversations would be kept")
         depth = self._depth(request.session_key) + 1
@@ -91,6 +100,10 @@ class Subagents:
         if request.thread:
             label = request.label or " ".join(request.task.split())[:TITLE_CHARS]
             place = await self._places.open_thread(place, request.session_key, label, request.context)
+        opened = request.thread and self._places.is_opened(place)
+        if request.mode is SpawnMode.SESSION and not opened:
+            raise InvalidRequest("mode: session: this conversation is a thread already; use /focus in it")
+        stays = opened and not request.delete and request.mode is not SpawnMode.RUN
         async with self._spawning:
             running = sum(each.requester_key == request.session_key for each in self.running())
             if running >= settings.max_children:
@@ -116,6 +129,8 @@ class Subagents:
                 request.task[:TASK_CHARS],
                 model=model or agent.model or "",
             )
+            if opened:
+                await self._places.bind(place, subagent, with_task=not stays)
             await self._store.insert(subagent)
             self._known[id] = subagent
         context = Context(
@@ -130,7 +145,7 @@ class Subagents:
             context=context,
             model=model,
             thinking=request.thinking or settings.thinking,
-            configured_prompt=subagent_context(depth, settings.max_depth),
+            configured_prompt=subagent_context(depth, settings.max_depth, in_thread=stays),
             lane=f"{LANE}:{agent.id}",
             priority=Priority.BACKGROUND,
             timeout_s=(settings.timeout if request.timeout_s is None else request.timeout_s) or None,
@@ -147,6 +162,15 @@ class Subagents:
     def running(self) -> list[Subagent]:
         """Return the running subagents."""
         return [each for each in self._known.values() if each.state is SubagentState.RUNNING]
+
+    def at(self, session_key: str) -> Subagent | None:
+        """Return the subagent whose conversation a session is."""
+        return next((each for each in self._known.values() if each.session_key == session_key), None)
+
+    def policies_in(self, session_key: str) -> tuple[ToolPolicy, ...]:
+        """Return the policies that narrow the tools in a session, if it is a subagent's."""
+        found = self.at(session_key)
+        return policies_of_subagent(self._parts, found) if found is not None else ()
 
     @property
     def at_work(self) -> Sized:
@@ -218,6 +242,9 @@ class Subagents:
             interrupted += closed[-1].state is SubagentState.INTERRUPTED
         await self._store.update(closed)
         self._known = {each.id: each for each in rows} | {each.id: each for each in closed} | self._known
+        for key in self._places.bound_tasks():
+            if key not in self._mail:
+                await self._places.end_task(key)
         for each in list(self._known.values()):
             if each.announced_ms is None:
                 self._report(each)
@@ -227,8 +254,10 @@ class Subagents:
         """Archive subagents that ended long enough ago, repeatedly."""
         while True:
             for each in list(self._known.values()):
-                due_ms = (each.ended_ms or 0) + each.archive_after * 60_000
-                if each.announced_ms is not None and due_ms <= self._parts.now_ms():
+                session = self._parts.sessions.get(each.session_key)
+                last_ms = max(each.ended_ms or 0, session.updated_ms if session is not None else 0)
+                due = last_ms + each.archive_after * 60_000 <= self._parts.now_ms()
+                if due and each.announced_ms is not None and not self._places.has_thread(each.session_key):
                     await self._forget(each)
             await self._parts.clock.sleep(ARCHIVE_EVERY_S)
 
@@ -284,6 +313,7 @@ class Subagents:
         ended = self._ended(subagent, result)
         while True:
             try:
+                await self._places.end_task(ended.session_key)
                 await self._store.update([ended])
                 break
             except HubError as error:
@@ -323,7 +353,7 @@ class Subagents:
 
     def _report(self, subagent: Subagent) -> None:
         """Report an end to the requester: as mail to a running subagent, else in a turn of its session."""
-        above = self._by_key(subagent.requester_key)
+        above = self.at(subagent.requester_key)
         while above is not None:
             mailbox = self._mail.get(above.session_key)
             if mailbox is not None and not mailbox.is_closed() and subagent.announce_id is None:
@@ -341,7 +371,7 @@ class Subagents:
                 authority=above.authority,
                 place=above.place,
             )
-            above = self._by_key(above.requester_key)
+            above = self.at(above.requester_key)
         self._announcer.add(subagent)
 
     def _settled(self, subagents: Iterable[Subagent]) -> None:
@@ -365,15 +395,12 @@ class Subagents:
     def _is_open_below(self, session_key: str) -> bool:
         return any(each.requester_key == session_key for each in self.running())
 
-    def _by_key(self, session_key: str) -> Subagent | None:
-        return next((each for each in self._known.values() if each.session_key == session_key), None)
-
     def _depth(self, session_key: str) -> int:
         try:
             key = SessionKey.parse(session_key)
         except InvalidRequest:
             return 0
-        known = self._by_key(session_key)
+        known = self.at(session_key)
         return known.depth if known else len(key.within) + 1 if key.kind is SessionKind.SUBAGENT else 0
 
 

@@ -18,6 +18,8 @@ Another conversation gave you one task; it is in the next message. You work in t
 _MAY_SPAWN = """- You may give parts of it to subagents of your own with `sessions_spawn`. Their results come to you as
   messages: end your turn to wait for them, and answer for good when you have all of them."""
 
+_IN_THREAD = "- You have a thread in a chat. Once you have reported, people can write to you there; answer them then."
+
 _ANNOUNCED = """[Subagent results]
 What you gave to subagents has ended. Go on with it: tell the person what matters in your own words, or take the next \
 step. When nothing has to be said, answer NO_REPLY and nothing else."""
@@ -31,9 +33,16 @@ _STATUS = {
 }
 
 
-def subagent_context(depth: int, max_depth: int) -> str:
-    """Return the section of a subagent's prompt about its role."""
-    return f"{_CONTEXT}\n{_MAY_SPAWN}" if depth < max_depth else _CONTEXT
+def subagent_context(depth: int, max_depth: int, *, in_thread: bool = False) -> str:
+    """Return the section of a subagent's prompt about its role.
+
+    Args:
+        depth: How deep it is nested.
+        max_depth: How deep subagents may be.
+        in_thread: Whether it has a thread that stays.
+    """
+    parts = (_CONTEXT, _MAY_SPAWN if depth < max_depth else "", _IN_THREAD if in_thread else "")
+    return "\n".join(filter(None, parts))
 
 
 def is_skipped(subagent: Subagent) -> bool:

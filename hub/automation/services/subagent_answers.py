@@ -17,6 +17,7 @@ from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.sql import SqlConnection
 from hub.hooks.contract import SubagentDeliveryTarget
 from hub.hooks.registry import Hooks
+from hub.messaging.access.thread_bindings import ThreadBindings
 from hub.messaging.capabilities import CanOpenThread
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.outbox.outbox import Outbox
@@ -43,6 +44,7 @@ class SubagentAnswers:
         messages: Finds the chat of a run.
         outbox: Sends the messages.
         may_reply: Whether answers of a session are sent to an address.
+        threads: The bound threads.
         hooks: May choose another place.
     """
 
@@ -51,11 +53,13 @@ class SubagentAnswers:
         messages: AgentMessages,
         outbox: Outbox,
         may_reply: Callable[[Address, str], bool],
+        threads: ThreadBindings,
         hooks: Hooks | None = None,
     ) -> None:
         self._messages = messages
         self._outbox = outbox
         self._may_reply = may_reply
+        self._threads = threads
         self._hooks = hooks
 
     async def find(self, run_id: str, session_key: str) -> str:
@@ -101,10 +105,26 @@ class SubagentAnswers:
             opened = replace(address, thread=row.platform_ids[0])
         return msgspec.json.encode(_Place(opened, opened=True)).decode()
 
-    def opened_thread(self, place: str) -> Address | None:
-        """Return the thread that was begun for a subagent, if one was."""
-        found = msgspec.json.decode(place, type=_Place) if place else None
-        return found.address if found is not None and found.opened else None
+    def is_opened(self, place: str) -> bool:
+        """Whether a place is a thread that was begun for a subagent."""
+        return bool(place) and msgspec.json.decode(place, type=_Place).opened
+
+    async def bind(self, place: str, subagent: Subagent, *, with_task: bool) -> None:
+        """Have what its requester writes in a subagent's thread come to it."""
+        address, person = msgspec.json.decode(place, type=_Place).address, subagent.authority.person
+        await self._threads.bind(address, subagent.session_key, subagent.label, person, with_task=with_task)
+
+    async def end_task(self, session_key: str) -> None:
+        """End the bindings that last as long as a subagent's task."""
+        await self._threads.end_task(session_key)
+
+    def bound_tasks(self) -> list[str]:
+        """Return the sessions that such bindings lead to."""
+        return [each.session.key for each in self._threads.all() if each.thread.with_task]
+
+    def has_thread(self, session_key: str) -> bool:
+        """Whether a thread is bound to a subagent's session."""
+        return self._threads.has_thread(session_key)
 
     async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
         """Return where the answer to a result goes: the place, or another that a hook chose."""

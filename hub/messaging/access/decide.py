@@ -8,11 +8,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.agent.agents import Agents
-from hub.core.context import Context
+from hub.core.context import Authority, Context
 from hub.core.errors import NotFound
 from hub.messaging.access.access import AccessPolicy, Activation, GroupSettings, authorize
 from hub.messaging.access.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
 from hub.messaging.access.send_policy import SendPolicy
+from hub.messaging.access.thread_bindings import BindingLimits
 from hub.messaging.commands.reading import read_message
 from hub.messaging.commands.registry import CommandCall
 from hub.messaging.contract import Address, ButtonPressed, ChatType, ClientMessage, CommandUsed, Inbound, InboundMessage
@@ -44,6 +45,7 @@ class MessagingSettings(Struct, frozen=True):
     language: str = "en"
     media: MediaSettings = MediaSettings()
     transcription_model: str | None = None
+    thread_limits: BindingLimits = BindingLimits()
 
     @classmethod
     def from_config(cls, section: Callable[[str], Any], language: str) -> MessagingSettings:
@@ -60,6 +62,7 @@ class MessagingSettings(Struct, frozen=True):
             language=language,
             media=MediaSettings(messages["media"]["file_mb"] * 1_000_000, messages["media"]["keep_days"]),
             transcription_model=messages["media"].get("transcription_model"),
+            thread_limits=BindingLimits.from_config(session["thread_bindings"]),
         )
 
 
@@ -71,6 +74,7 @@ class Facts(Struct, frozen=True):
         paired: Identities that are paired with the account.
         activation: Returns the activation that was chosen for a session, or None.
         pressed: Returns the command that a pressed button stands for, or None.
+        bound: Returns the session that a sender's words in a thread come to, or None if they go the usual way.
     """
 
     policy: AccessPolicy
@@ -81,6 +85,7 @@ class Facts(Struct, frozen=True):
     paired: frozenset[str] = frozenset()
     activation: Callable[[str], str | None] = lambda key: None
     pressed: Callable[[Address, str], str | None] = lambda address, value: None
+    bound: Callable[[Address, Authority], str | None] = lambda address, authority: None
 
 
 class Accept(Struct, frozen=True):
@@ -153,9 +158,12 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
     if not (message.text.strip() or message.images or message.media or message.location or message.contacts):
         return Refuse("the message is empty")
     (agent_id, session_key), *also = _targets(message, allowed, facts, verdict.group)
-    if verdict.group is not None and not _is_addressed(message, agent_id, session_key, verdict.group, facts):
+    is_bound = bound_route(message, allowed.authority, facts) is not None
+    if (group := verdict.group) is not None and not (
+        is_bound or _is_addressed(message, agent_id, session_key, group, facts)
+    ):
         sessions = (session_key, *(key for _, key in also))
-        return Overheard(message, sessions, allowed, verdict.group)
+        return Overheard(message, sessions, allowed, group)
     if len(message.text) > settings.text_limit:
         text = say("text.too_long", settings.language, limit=settings.text_limit)
         return Refuse(text, answer=text)
@@ -207,6 +215,14 @@ def agents_for(
     return (found if _exists(found.agent, facts) else AgentRoute(default)), ()
 
 
+def bound_route(message: InboundMessage, authority: Authority, facts: Facts) -> tuple[str, str] | None:
+    """Return the agent and the session that the message's thread is bound to, if they still exist."""
+    key = facts.bound(message.address, authority)
+    if key is None or not _exists(agent := SessionKey.parse(key).agent, facts):
+        return None
+    return agent, key
+
+
 def activation_of(group: GroupSettings, session_key: str, facts: Facts) -> Activation:
     """Return which messages of a group are answered: the session's choice, else the configuration's."""
     chosen = facts.activation(session_key)
@@ -242,6 +258,8 @@ def _targets(
     if isinstance(message, ClientMessage) and message.session_key is not None:
         key = SessionKey.parse(message.session_key, default_agent=facts.agents.default().id)
         return [(facts.agents.get(key.agent).id, str(key))]
+    if (bound := bound_route(message, context.authority, facts)) is not None:
+        return [bound]
     found, also = agents_for(message, facts, group)
     scope = facts.settings.dm_scope
     return [(each, session_key_for(each, message, context.authority, scope)) for each in (found.agent, *also)]

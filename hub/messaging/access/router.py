@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent.agents import Agents
-from hub.core.context import Context
+from hub.core.context import Authority, Context, ToolPolicy
 from hub.messaging.access.access import AccessPolicy, GroupSettings, authorize
 from hub.messaging.access.decide import (
     Accept,
@@ -18,15 +18,17 @@ from hub.messaging.access.decide import (
     accept_verbatim,
     activation_of,
     agents_for,
+    bound_route,
     decide,
 )
-from hub.messaging.access.routing import session_key_for
+from hub.messaging.access.routing import AgentRoute, MatchedBy, session_key_for
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
-from hub.messaging.contract import Address, Inbound, InboundMessage
+from hub.messaging.contract import Address, ChatType, Inbound, InboundMessage
 from hub.messaging.queue.queue_policy import QueuePolicy
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
+from hub.sessions.privacy import MEMORY_TOOLS, is_personal
 from hub.sessions.session import Session
 
 
@@ -62,6 +64,16 @@ class Router:
         self._paired = paired
         self._session = session
         self._buttons = buttons
+        self._bound: Callable[[Address, Authority], str | None] = lambda address, authority: None
+        self._policies_of: Callable[[str], tuple[ToolPolicy, ...]] = lambda key: ()
+
+    def look_for_bound_threads_in(self, bound: Callable[[Address, Authority], str | None]) -> None:
+        """Set what returns the session that a sender's words in a thread come to, if the thread is bound to one."""
+        self._bound = bound
+
+    def narrow_with(self, policies_of: Callable[[str], tuple[ToolPolicy, ...]]) -> None:
+        """Set what returns the policies that narrow the tools in a session, such as in a subagent's."""
+        self._policies_of = policies_of
 
     def decide(self, inbound: Inbound, context: Context) -> Decision:
         """Return the decision about a message or event; see `hub.messaging.access.decide`."""
@@ -77,9 +89,16 @@ class Router:
         """Return the acceptance of a message as it is; see `hub.messaging.access.decide`."""
         return accept_verbatim(message, context, self._facts(message.address), session_key)
 
-    def with_present_rights(self, context: Context) -> Context:
-        """Return the context of a queued message, with its sender's present rights."""
+    def with_present_rights(self, context: Context, address: Address, session_key: str) -> Context:
+        """Return the context of a queued message, with its sender's present rights in its session.
+
+        Others may read along in a room: from there, even a personal session does not see anybody's memory.
+        """
         authority = self._people().with_rights_at_arrival(context.authority)
+        for policy in self._policies_of(session_key):
+            authority = authority.narrow(policy=policy)
+        if address.chat_type is not ChatType.DIRECT and is_personal(session_key):
+            authority = authority.narrow(policy=ToolPolicy(deny=frozenset({MEMORY_TOOLS}), source="thread"))
         return Context(authority, context.id, context.parent_id, context.chain)
 
     def group_settings(self, address: Address) -> GroupSettings | None:
@@ -115,6 +134,8 @@ class Router:
         # Where nobody is let in, the session is that of a stranger.
         authority = verdict.authority or facts.people.authority_for(message.sender).narrow(scopes=(), owner=False)
         keys = [session_key_for(each, message, authority, facts.settings.dm_scope) for each in (found.agent, *also)]
+        if (bound := bound_route(message, authority, facts)) is not None:
+            found, also, keys = AgentRoute(bound[0], MatchedBy.THREAD), (), [bound[1]]
         session = self._session(keys[0])
         sends, send_rule = facts.settings.send_policy.decide(address, keys[0], session.send if session else None)
         return {
@@ -142,7 +163,8 @@ class Router:
         people, paired = self._people(), self._paired(address)
         policy, settings = self._policy(address), self.settings
         pressed = self._buttons.command
-        return Facts(policy, people, self._agents, settings, self._knows_model, paired, self._activation, pressed)
+        knows, activation = self._knows_model, self._activation
+        return Facts(policy, people, self._agents, settings, knows, paired, activation, pressed, self._bound)
 
     def _policy(self, address: Address) -> AccessPolicy:
         attached = self._channels.get(address.channel, address.account)

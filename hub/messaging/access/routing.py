@@ -39,6 +39,8 @@ class MatchedBy(IntEnum):
     """Not a binding: the settings of the group name the agent."""
     BROADCAST = 9
     """Not a binding: several agents answer there."""
+    THREAD = 10
+    """Not a binding: the thread is bound to a session (`/focus`, or a subagent's)."""
 
 
 class Binding(Struct, frozen=True):

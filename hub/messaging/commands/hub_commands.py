@@ -17,6 +17,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.repairs import Repairs
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
+from hub.messaging.access.thread_bindings import ThreadBindings
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.texts import say
@@ -50,6 +51,7 @@ class HubCommandNeeds(Struct, frozen=True):
     reload: Callable[[], Awaitable[ReloadResult]]
     restart: Callable[[], None]
     zone: Callable[[], tzinfo]
+    threads: ThreadBindings
 
 
 class HubCommands:
@@ -98,7 +100,12 @@ class HubCommands:
         for agent in self._needs.agents.all():
             here = say("agents.here", self._language()) if agent.id == call.agent_id else ""
             lines.append(f"- {agent.id}: {agent.title}, {self._needs.models.describe(agent.model)['ref'] or '-'}{here}")
-        return "\n".join(lines)
+        bound = [
+            f"- {each.thread.channel} {each.thread.thread or each.thread.peer}: {each.thread.label}, {each.session.key}"
+            for each in self._needs.threads.all()
+            if call.by_owner or each.hears(call.context.authority)
+        ]
+        return "\n".join([*lines, say("agents.threads", self._language()), *bound] if bound else lines)
 
     async def _sessions(self, call: CommandCall) -> str:
         authority = call.context.authority

@@ -10,6 +10,7 @@ from hub.agent.component.agents import AgentsComponent
 from hub.config.store import ReloadResult
 from hub.foundation import Foundation
 from hub.memory.registry import MemoryRegistry
+from hub.messaging.access.thread_bindings import ThreadBindings
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Commands
 from hub.models.registry import ModelRegistry
@@ -43,6 +44,7 @@ def chat_commands(
     models: ModelRegistry,
     channels: ChannelRegistry,
     people: Callable[[], People],
+    threads: ThreadBindings,
 ) -> Commands:
     """Return the registry with the hub's own commands."""
 
@@ -83,6 +85,7 @@ def chat_commands(
                 reload=engines.reload,
                 restart=engines.restart,
                 zone=base.zone,
+                threads=threads,
             ),
         )
 

@@ -18,6 +18,7 @@ from hub.foundation import Foundation
 from hub.messaging.access.decide import MessagingSettings
 from hub.messaging.access.pairing import Pairings
 from hub.messaging.access.router import Router
+from hub.messaging.access.thread_bindings import ThreadBindings
 from hub.messaging.account_names import AccountNames
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
@@ -73,8 +74,16 @@ class MessagingComponent(Component):
         self._db = db
         self._runs = agents.tasks
         self._agents, self._workspaces = agents.agents, agents.workspaces
+        self.threads = ThreadBindings(sessions, base.clock)
         self.commands = chat_commands(
-            base, engines, agents=agents, sessions=sessions, models=models, channels=channels, people=people
+            base,
+            engines,
+            agents=agents,
+            sessions=sessions,
+            models=models,
+            channels=channels,
+            people=people,
+            threads=self.threads,
         )
         self.outbox = Outbox(
             db,
@@ -123,6 +132,8 @@ class MessagingComponent(Component):
             paired=self.pairings.identities_of,
             session=sessions.get,
         )
+        self.router.look_for_bound_threads_in(self.threads.session_for)
+        self.threads.limits = self.router.settings.thread_limits
         self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
         self._models = models
         self.media = MediaStore(
@@ -171,6 +182,7 @@ class MessagingComponent(Component):
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the settings of messages."""
         self.router.settings = self._configured()
+        self.threads.limits = self.router.settings.thread_limits
         self.outbox.configure(self._sending_configured())
 
     def _configured(self) -> MessagingSettings:

@@ -137,7 +137,7 @@ class TurnRequests:
             agent_id=turn.agent_id,
             session_key=turn.session_key,
             message=content.message,
-            context=self._router.with_present_rights(content.context),
+            context=self._router.with_present_rights(content.context, newest.address, turn.session_key),
             model=options.get("model"),
             thinking=options.get("thinking"),
             configured_prompt=group.system_prompt if group is not None else None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.subagents.record import Subagent, SubagentState
-from hub.agent.subagents.spawning import SpawnRequest
+from hub.agent.subagents.spawning import SpawnMode, SpawnRequest
 from hub.agent.subagents.subagents import Subagents
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
@@ -39,6 +39,11 @@ _SPAWN = Schema(
             default=False,
             description="Begin a thread for it in this chat: its result appears there, and people can reach it there.",
         ): boolean,
+        Optional(
+            "mode",
+            description="With a thread. session, the default: people can write to it there also when it has ended; "
+            "run: only while it works.",
+        ): In([each.value for each in SpawnMode]),
     }
 )
 _SUBAGENTS = Schema(
@@ -101,6 +106,7 @@ class DelegationTools:
                 timeout_s=given.get("timeout"),
                 delete=given["cleanup"] == "delete",
                 thread=given["thread"],
+                mode=SpawnMode(given["mode"]) if "mode" in given else None,
             )
         )
         accepted = {"status": "accepted", "run_id": spawned.run_id, "child_session_key": spawned.session_key}

@@ -10,6 +10,7 @@ import pytest
 
 from hub.agent.subagents.record import Subagent, SubagentState
 from hub.agent.subagents.spawning import SpawnRequest, subagent_rights
+from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.hooks.registry import Hook
@@ -27,10 +28,15 @@ class Delegating(Post):
     """A post whose agents have subagents; `spawn` gives a task away as a tool of a run would."""
 
     def __init__(
-        self, folder: Path, base_url: str, pigeons: Pigeons | None = None, subagents: dict[str, Any] | None = None
+        self,
+        folder: Path,
+        base_url: str,
+        pigeons: Pigeons | None = None,
+        subagents: dict[str, Any] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         agents = ({"id": "main", "subagents": subagents or {}}, {"id": "cook"})
-        super().__init__(folder, base_url, pigeons, agents=agents)
+        super().__init__(folder, base_url, pigeons, agents=agents, clock=clock)
         for tool in DelegationTools(self.subagents).all():
             self.tools.register(tool)
         self.lanes.set_limits({"subagent:main": 4})
