@@ -36,7 +36,7 @@ def talking(path: Path, openai_server: OpenAIServer, files: Mapping[str, str] | 
         sections = {
             "models": {"default": "test/scripted", "providers": {"test": provider}},
             "people": [{"id": "me", "name": "Me", "owner": True}],
-            "memory": {"embeddings": at_server(embeddings.base_url), "recall": {"timeout": 5}},
+            "memory": {"embeddings": at_server(embeddings.base_url), "recall": {"timeout": 10}},
         }
         home = Memories(hub, sections)
         for name, text in (files or {}).items():
@@ -48,7 +48,7 @@ def talking(path: Path, openai_server: OpenAIServer, files: Mapping[str, str] | 
 
 def at_server(base_url: str, **more: Any) -> dict[str, Any]:
     """The section `memory.embeddings` for a scripted server."""
-    return {"provider": "openai", "base_url": base_url, "model": "words", "timeout": 5, **more}
+    return {"provider": "openai", "base_url": base_url, "model": "words", "timeout": 60, **more}
 
 
 class Memories:
@@ -147,6 +147,14 @@ class Memories:
 
         return until(look, 60)
 
+    def until_told(self, text: str, why: str) -> Any:
+        """Wait until a search says what it goes without, and return its answer."""
+        return until(lambda: why in ((answer := self.search(text))["degraded"] or "") and answer)
+
+    def until_complete(self, text: str) -> Any:
+        """Wait until a search goes without nothing, and return its answer."""
+        return until(lambda: (answer := self.search(text))["degraded"] is None and answer)
+
     def until_gone(self, text: str, path: str) -> None:
         """Wait until a search by the index finds nothing in a file any longer."""
         until(lambda: "grep" not in self.engines(text) and path not in self.paths(text), 60)
@@ -157,9 +165,10 @@ class Memories:
         def look() -> Any:
             index = self.status()["index"]
             is_ready = index is not None and index.get("state") == "ready" and not index["waiting"]
-            return index if is_ready and self.verified()["ok"] else None
+            return index if is_ready else None
 
-        return until(look, 60)
+        # What was read before they were compared may be of before the last file.
+        return until(lambda: look() and self.verified()["ok"] and look(), 60)
 
     def repairs(self) -> list[str]:
         """What the hub says is wrong with the memory."""

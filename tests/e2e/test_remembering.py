@@ -30,7 +30,7 @@ people:
 
 @pytest.fixture
 def hub(tmp_path: Path, openai_server: OpenAIServer) -> Iterator[HubProcess]:
-    models = MODELS.format(base_url=openai_server.base_url).replace(BY_WORD, f"{BY_WORD}, recall: {{timeout: 5}}")
+    models = MODELS.format(base_url=openai_server.base_url).replace(BY_WORD, f"{BY_WORD}, recall: {{timeout: 10}}")
     home = make_home(tmp_path / "home", models + PEOPLE)
     with HubProcess(home) as process:
         yield process

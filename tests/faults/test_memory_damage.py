@@ -7,11 +7,13 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.memories import Memories, at_server, corpus, paid_for
+from tests.e2e.talk import until
 from tests.lengths import LONG, rounds
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
@@ -51,7 +53,7 @@ def is_right(home: Memories, by: str = "vectors:exact") -> None:
     found = home.until_found(QUESTION, PLACE, by=by)
     index = home.until_whole()
     assert found["hits"][0]["path"] == PLACE
-    assert home.search(QUESTION)["degraded"] is None
+    home.until_complete(QUESTION)
     assert index["files"] == len(home.texts())
 
 
@@ -82,6 +84,11 @@ def delete(path: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
+def is_on_disk(home: Memories) -> bool:
+    """Whether the index in force has its files."""
+    return (home.index / "current").exists() and home.generation().is_dir()
+
+
 SPOILS: tuple[Callable[[Path], None], ...] = (flip, cut, empty)
 
 
@@ -99,16 +106,17 @@ def test_an_index_deleted_under_a_running_hub_is_searched_on_and_made_anew(home:
 
     home.until_found("zebrafish", NEW, by="vectors:exact")
     is_right(home)
-    assert home.generation().is_dir()
+    until(lambda: is_on_disk(home))
 
 
 def test_all_indexes_and_caches_deleted_under_a_running_hub_are_made_anew(home: Memories) -> None:
     delete(home.index.parent)
 
-    assert home.verified()["ok"] is False
+    # What the hub looks at by itself may have come first.
+    assert home.verified()["ok"] is False or is_on_disk(home)
 
     is_right(home)
-    assert home.generation().is_dir()
+    until(lambda: is_on_disk(home))
 
 
 def test_an_index_deleted_while_the_hub_is_down_is_made_anew_without_paying_again(
@@ -151,9 +159,8 @@ def test_files_of_an_index_spoilt_while_the_hub_is_down_are_replaced(
 def test_files_of_an_index_spoilt_under_a_running_hub_never_fail_a_search_and_are_replaced(home: Memories) -> None:
     for number, spoil in enumerate(SPOILS[: rounds(3, 1)]):
         for name in parts(home):
-            path = home.generation() / name
-            if path.exists():  # a search that met with damage may have begun to build another
-                spoil(path)
+            with suppress(FileNotFoundError):  # a search that met with damage may have begun to build another
+                spoil(home.generation() / name)
             home.search(QUESTION)
         home.write(NEW, f"# A day\n\n- The zebrafish likes number {number}\n")
 
@@ -195,10 +202,9 @@ def test_what_is_no_index_at_all_where_the_index_should_be_is_put_aside_or_told(
     home.index.write_text("I am a file")
 
     home.hub.start()
-    answer = home.search(QUESTION)
+    answer = home.until_told(QUESTION, str(home.index))
 
     assert answer["hits"][0]["path"] == PLACE
     assert answer["engines"] == ["grep"]
-    assert str(home.index) in answer["degraded"]
     home.index.unlink()
     is_right(home)

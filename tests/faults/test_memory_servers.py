@@ -35,9 +35,9 @@ def home(tmp_path: Path) -> Iterator[Memories]:
     assert "a-secret-key" not in log
 
 
-def by_word(home: Memories) -> Any:
-    """Wait until the words are indexed, and return an answer that was found by them alone."""
-    return until(lambda: (found := home.search(QUESTION))["engines"] == WORDS and found)
+def by_word(home: Memories, why: str) -> Any:
+    """Wait until the words are indexed and it is known why there are no vectors, and return what was found by them."""
+    return until(lambda: (found := home.until_told(QUESTION, why))["engines"] == WORDS and found)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_server_that_is_away_at_the_start_and_comes_later_is_used_then(home: M
     home.configure(embeddings=at_server(f"http://127.0.0.1:{port}/v1"))
     home.hub.start()
 
-    away = by_word(home)
+    away = by_word(home, "cannot be reached")
     told = until(home.repairs, 60)
     server = EmbeddingServer()
     server.start(port)
@@ -58,7 +58,6 @@ def test_a_server_that_is_away_at_the_start_and_comes_later_is_used_then(home: M
         server.stop()
 
     assert away["hits"][0]["path"] == PLACE
-    assert away["degraded"]
     assert "retried automatically" in told[0]
     assert back["degraded"] is None
 
@@ -69,7 +68,7 @@ def test_a_key_that_is_refused_is_told_and_a_better_one_is_used_at_once(
     server.set(key="the-right-key")
     home.configure(embeddings=at_server(server.base_url, api_key="a-secret-key"))
     home.hub.start()
-    refused = by_word(home)
+    refused = by_word(home, "key")
     told = until(home.repairs, 60)
 
     home.configure(embeddings=at_server(server.base_url, api_key="the-right-key"))
@@ -77,9 +76,8 @@ def test_a_key_that_is_refused_is_told_and_a_better_one_is_used_at_once(
     home.until_found(QUESTION, PLACE, by="vectors:exact")
     until(lambda: home.repairs() == [], 60)
     assert refused["hits"][0]["path"] == PLACE
-    assert "key" in refused["degraded"]
     assert "a-secret-key" not in refused["degraded"] + told[0] + str(home.status())
-    assert home.search(QUESTION)["degraded"] is None
+    home.until_complete(QUESTION)
 
 
 def test_a_server_that_is_busy_is_asked_again_until_it_is_not(home: Memories, server: EmbeddingServer) -> None:
@@ -102,12 +100,11 @@ def test_a_server_that_fails_while_it_is_searched_costs_the_meaning_of_that_sear
     home.until_whole()
     server.queue({"status": 401, "message": "no more credit", "always": True, "match": "piano"})
 
-    failed = home.search("piano number3")
+    failed = home.until_told("piano number3", "credit")
     other = home.search("bicycle number2")
 
     assert failed["engines"] == WORDS
     assert failed["hits"][0]["path"] == PLACE
-    assert "credit" in failed["degraded"]
     assert other["hits"][0]["path"] == PLACE
 
 
@@ -121,7 +118,7 @@ def test_a_server_that_hangs_holds_up_neither_searches_nor_the_hub(home: Memorie
 
     assert found["engines"] == WORDS
     assert found["degraded"]
-    assert home.hub.rpc("health", timeout_s=5)
+    assert home.hub.rpc("health")
     assert home.hub.stop() == 0
 
 
@@ -130,10 +127,9 @@ def test_strange_vectors_are_not_taken_and_told(home: Memories, server: Embeddin
     home.configure(embeddings=at_server(server.base_url))
     home.hub.start()
 
-    found = by_word(home)
+    found = by_word(home, "vectors cannot be asked")
 
     assert found["hits"][0]["path"] == PLACE
-    assert found["degraded"]
 
 
 @pytest.mark.slow
@@ -146,8 +142,8 @@ def test_a_chroma_server_that_goes_and_comes_is_done_without_meanwhile(
     home.configure(embeddings=at_server(server.base_url), vectors="chroma")
     home.hub.start()
     try:
-        told = until(home.repairs, 60)
-        away = by_word(home)
+        told = until(lambda: [each for each in home.repairs() if "Chroma" in each], 60)
+        away = by_word(home, "Chroma")
         chroma.start()
 
         back = home.until_found(QUESTION, PLACE, by="vectors:chroma")
@@ -156,6 +152,5 @@ def test_a_chroma_server_that_goes_and_comes_is_done_without_meanwhile(
     finally:
         chroma.stop()
     assert away["hits"][0]["path"] == PLACE
-    assert "Chroma" in away["degraded"]
-    assert "Chroma" in told[0]
+    assert told
     assert back["degraded"] is None

@@ -97,7 +97,7 @@ class ServerProcess:
     """A server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
 
     def __init__(self, module: str, port: int) -> None:
-        self._process = ForkedProcess(module, "--port", str(port), stdout=subprocess.PIPE)
+        self._process = ForkedProcess(module, "--port", str(port or free_port()), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self.addresses: dict[str, Any] = json.loads(self._process.stdout.readline())
         self.root_url = str(self.addresses["root_url"])
