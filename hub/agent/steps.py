@@ -41,6 +41,7 @@ from hub.models.contract import (
     ToolSpec,
 )
 from hub.models.failover import Attempt, stream_with_failover
+from hub.models.final_tags import with_final_tags
 from hub.models.resolved import Resolved
 from hub.models.vendors import OFFLINE
 from hub.security.redaction import RedactedPieces
@@ -470,6 +471,8 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
         extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
         on_sent=on_sent,
     )
+    if info.final_tags:
+        request = with_final_tags(request)
     return _for_program(run, request) if info.program else request
 
 

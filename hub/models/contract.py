@@ -170,6 +170,7 @@ class ModelRequest(Struct, frozen=True):
         said, context, session_id, run_id: For a program (`ModelInfo.program`), in a run of a kept conversation: the
             message to answer, whose words they are, the conversation until it is begun again, and the run.
         on_sent: Called by a provider with the bytes of each body that it sends over the network.
+        final_tags: Whether the answer is what stands between `<final>` and `</final>` alone.
     """
 
     model: str
@@ -189,6 +190,7 @@ class ModelRequest(Struct, frozen=True):
     session_id: str | None = None
     run_id: str | None = None
     on_sent: Callable[[int], object] | None = None
+    final_tags: bool = False
 
 
 class TextDelta(Struct, frozen=True):
@@ -272,6 +274,7 @@ class ModelInfo(Struct, frozen=True):
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
         cache_ttl_s: Seconds for which its provider keeps a conversation in its cache.
         tools, images, thinking: Its abilities.
+        final_tags: Whether its answer is what it writes between `<final>` and `</final>` alone.
         name: The name shown to people.
         program: Whether it acts by itself, outside the rules for tools; its output counts as words from outside.
     """
@@ -288,6 +291,7 @@ class ModelInfo(Struct, frozen=True):
     tools: bool = True
     images: bool = False
     thinking: bool = False
+    final_tags: bool = False
     name: str | None = None
     program: bool = False
 

@@ -146,8 +146,9 @@ async def stream_with_failover(
         if on_attempt is not None:
             on_attempt(Attempt(candidate, number, error, delay_s))
         begun = False
-        thinking = InlineThinking()
-        events = candidate.provider.stream(request_for(candidate))
+        request = request_for(candidate)
+        thinking = InlineThinking(final_tags=request.final_tags)
+        events = candidate.provider.stream(request)
         try:
             async for event in events:
                 begun = True

@@ -85,6 +85,7 @@ class ModelInfos:
         listing = self._listings.get(config.name)
         told = next((info for info in listing.infos if info.id == model_id), None) if listing else None
         facts = _told_facts(told) if told is not None else {}
+        facts["final_tags"] = config.final_tags
         if catalogued:
             facts.pop("context_window", None)  # what a vendor publishes is more than what a list says of it
         settings = config.settings(model_id)

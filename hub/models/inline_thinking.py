@@ -9,7 +9,8 @@ from hub.core.lazy_pattern import LazyPattern
 from hub.models.contract import ModelEvent, StopEvent, TextDelta, TextWasThinking, ThinkingDelta, ToolCallEvent
 
 _MARK = LazyPattern(
-    r"(?P<ticks>`+)|\n|<(?P<close>/?)(?:(?P<think>think|thinking|thought|antthinking)|final)(?:\s[^<>]{0,80})?>",
+    r"(?P<ticks>`+)|\n|<(?P<close>/?)(?:(?P<think>think|thinking|thought|antthinking)|(?P<final>final))"
+    r"(?:\s[^<>]{0,80})?>",
     re.IGNORECASE,
 )
 _UNFINISHED = LazyPattern(r"(?:`+|</?(?:[a-zA-Z]{1,11}(?:\s[^<>]{0,80})?)?)\Z")
@@ -23,17 +24,21 @@ class InlineThinking:
     `<final>` tags and closing tags without an opening one are removed, and so is white space after thinking. Some
     local models are made to begin with thinking, and write the closing tag alone. The first tag of a call that closes
     without one before, at the beginning of a line, makes thinking of all text before it: text is not held back for it.
+
+    Args:
+        final_tags: Whether the answer is what stands between `<final>` and `</final>` alone: all else is thinking.
     """
 
-    __slots__ = ("_bare", "_inside", "_last", "_pending", "_ticks", "_trim")
+    __slots__ = ("_bare", "_final_tags", "_inside", "_last", "_outside", "_pending", "_ticks", "_trim")
 
-    def __init__(self) -> None:
+    def __init__(self, *, final_tags: bool = False) -> None:
+        self._final_tags = self._outside = final_tags
         self._pending = ""
         self._inside = False
         self._ticks = 0
         """How many backticks opened the code that goes on; 0 outside of code."""
         self._trim = False
-        self._bare = True
+        self._bare = not final_tags
         """Whether a closing tag may still be one that ends thinking from the beginning on."""
         self._last = "\n"
         """The last character of the text so far."""
@@ -42,7 +47,8 @@ class InlineThinking:
         """Apply one event; return the events that are certain now."""
         if type(event) is TextDelta:
             text = event.text
-            if not self._pending and not self._inside and not self._trim and "<" not in text and "`" not in text:
+            hidden = self._inside or self._outside
+            if not self._pending and not hidden and not self._trim and "<" not in text and "`" not in text:
                 if self._ticks < _FENCE and "\n" in text:
                     self._ticks = 0
                 self._last = text[-1:] or self._last
@@ -70,7 +76,9 @@ class InlineThinking:
                 continue
             self._say(text[begin : mark.start()], found)
             begin = mark.end()
-            if mark["think"] is None:
+            if mark["final"] is not None:
+                if self._final_tags:
+                    self._outside, self._inside, self._trim = bool(mark["close"]), False, True
                 continue
             if self._inside is bool(mark["close"]):
                 self._inside = not self._inside
@@ -84,8 +92,9 @@ class InlineThinking:
 
     def _passes(self, mark: re.Match[str]) -> bool:
         """Follow code fences; return whether a mark is a tag to remove."""
+        opens_answer = self._final_tags and mark["final"] is not None and not mark["close"]
         if self._inside:
-            return mark["think"] is not None and bool(mark["close"])
+            return opens_answer or (mark["think"] is not None and bool(mark["close"]))
         if (ticks := mark["ticks"]) is not None:
             count = len(ticks)
             if not self._ticks:
@@ -97,6 +106,8 @@ class InlineThinking:
             if self._ticks < _FENCE:  # code in a line ends with it
                 self._ticks = 0
             return False
+        if opens_answer and self._outside and self._ticks >= _FENCE:  # a fence that a thought left open hides no answer
+            self._ticks = 0
         return not self._ticks
 
     def _say(self, text: str, found: list[ModelEvent]) -> None:
@@ -106,7 +117,7 @@ class InlineThinking:
             return
         self._trim = False
         self._last = text[-1]
-        kind = ThinkingDelta if self._inside else TextDelta
+        kind = ThinkingDelta if self._inside or self._outside else TextDelta
         if found and type(found[-1]) is kind:
             text = found.pop().text + text  # type: ignore[union-attr]
         found.append(kind(text))

@@ -73,6 +73,7 @@ class ProviderConfig(Struct, frozen=True):
         proxy: HTTP proxy.
         params: Sent with every call.
         cache_ttl: auto | 5m | 1h: how long Claude keeps a conversation in its cache.
+        final_tags: Whether its models answer between `<final>` and `</final>`, where they do not say.
         origin: Its origin.
         credentials: Further keys, in order.
         rotate: Whether sessions are spread over the keys, instead of using the first that works.
@@ -92,6 +93,7 @@ class ProviderConfig(Struct, frozen=True):
     proxy: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     cache_ttl: str = AUTO
+    final_tags: bool = False
     origin: KeyOrigin = KeyOrigin.CONFIGURATION
     credentials: tuple[ProviderKey, ...] = ()
     rotate: bool = False
@@ -241,6 +243,7 @@ def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, s
         proxy=given.get("proxy"),
         params=dict(given.get("params", {})),
         cache_ttl=given.get("cache_ttl", AUTO),
+        final_tags=bool(given.get("final_tags")),
         origin=KeyOrigin.CONFIGURATION,
         credentials=tuple(ProviderKey(each["id"], each["api_key"]) for each in given.get("credentials", ())),
         rotate=bool(given.get("rotate_credentials")),
@@ -278,7 +281,7 @@ def _environment_key(vendor: Vendor, environment: Mapping[str, str]) -> tuple[Se
 def _settings(given: Mapping[str, Any]) -> ModelSettings:
     facts = {
         key: given[key]
-        for key in ("name", "context_window", "max_output_tokens", "tools", "images", "thinking")
+        for key in ("name", "context_window", "max_output_tokens", "tools", "images", "thinking", "final_tags")
         if key in given
     }
     facts |= {f"{kind}_usd": price for kind, price in given.get("cost", {}).items()}

@@ -114,6 +114,7 @@ MODEL_SCHEMA = {
     Optional("tools", description="Whether it can call tools"): boolean,
     Optional("images", description="Whether it sees images"): boolean,
     Optional("thinking", description="Whether it can think before it answers"): boolean,
+    Optional("final_tags", description="In place of the provider's"): boolean,
     Optional("params", description="Further parameters, sent unchanged"): {string: object},
 }
 
@@ -159,6 +160,11 @@ PROVIDER_SCHEMA = {
         description="How long Claude keeps a conversation in its cache: 5m, or 1h, which costs twice the price of its "
         "input in place of 1.25 times; auto: 1h with an API key at Anthropic itself, 5m elsewhere",
     ): In([AUTO, *CACHE_TTLS]),
+    Optional(
+        "final_tags",
+        description="Whether its models are told to answer between <final> and </final>, and all else they write is "
+        "thinking; for servers that do not tell the two apart",
+    ): boolean,
     Optional("params", description="Further parameters of every call, sent unchanged"): {string: object},
 }
 

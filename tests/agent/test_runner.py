@@ -85,6 +85,33 @@ async def test_events_tell_the_run_in_order(house: AgentHouse, openai_server: Op
     assert run[-1][1]["status"] == "ok"
 
 
+async def test_a_model_with_final_tags_says_what_stands_between_them_alone_also_while_it_writes(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    server = {"api": "openai", "base_url": openai_server.base_url, "final_tags": True}
+    provider = {**server, "models": [{"id": "model", "context_window": 32_768}, {"id": "other", "final_tags": False}]}
+    thought = "They greet me. <final>Hello "
+    openai_server.queue([{"text": thought}, {"text": "there.</final> I am done."}], "No <final>tags</final>.", "Yes.")
+    models = {"providers": {"test": provider}}
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, models=models)) as house:
+        greeted = await house.runner.run(house.request("hi"))
+        shown = "".join(each["text"] for each in house.told("run_delta"))
+        other = await house.runner.run(house.request("and you?", model="test/other"))
+        none = await house.runner.run(house.request("sure?"))
+
+    first, second, third = (each["body"]["messages"] for each in openai_server.requests()[:3])
+    assert (greeted.reply, shown) == ("Hello there.", "Hello there.")
+    assert "Only what stands between <final> and </final> reaches anybody" in first[0]["content"]
+    assert (other.reply, second[2]["content"]) == ("No tags.", "Hello there.")
+    assert "<final>" not in second[0]["content"]
+    assert [each["content"] for each in third if each["role"] == "assistant"] == [
+        "<final>Hello there.</final>",
+        "<final>No tags.</final>",
+    ]
+    assert none.error is not None
+    assert none.error["code"] == "MODEL_EMPTY"
+
+
 async def test_a_tool_is_called_and_its_result_fed_back(house: AgentHouse, openai_server: OpenAIServer) -> None:
     house.tool("shout", lambda call: call.arguments["text"].upper(), parameters=TEXT)
     openai_server.queue(

@@ -34,9 +34,9 @@ PIECES = (
 )
 
 
-def told(*chunks: str) -> list[tuple[str, str]]:
+def told(*chunks: str, final_tags: bool = False) -> list[tuple[str, str]]:
     """Return what was thought and said, each run of it as one; what turned out to be thinking as such."""
-    thinking = InlineThinking()
+    thinking = InlineThinking(final_tags=final_tags)
     events = [event for chunk in chunks if chunk for event in thinking.add(TextDelta(chunk))] + [*thinking.end()]
     merged: list[tuple[str, str]] = []
     for event in events:
@@ -76,15 +76,33 @@ def test_tags_tell_thinking_from_text_but_not_in_code(answer: str, parts: list[t
     assert told(answer) == parts
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=30), st.lists(st.integers(1, 7), max_size=60))
-def test_it_is_the_same_however_the_stream_is_cut(pieces: list[str], sizes: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("answer", "parts"),
+    [
+        ("Hm. <final>Yes.</final> Done.", [("thought", "Hm. "), ("said", "Yes."), ("thought", "Done.")]),
+        ("<think>hm</think>\n<final>\nYes.", [("thought", "hm"), ("said", "Yes.")]),
+        ("<think>hm <final>Yes.</final>", [("thought", "hm "), ("said", "Yes.")]),
+        ("<final>Y</final>es <final>No</final>", [("said", "Y"), ("thought", "es "), ("said", "No")]),
+        ("Yes.", [("thought", "Yes.")]),
+        ("Write `<final>`.\n<final>Yes.</final>", [("thought", "Write `<final>`.\n"), ("said", "Yes.")]),
+        ("```\nhm\n<final>Yes.</final>", [("thought", "```\nhm\n"), ("said", "Yes.")]),
+        ("<final>```\n</final>\n```</final>", [("said", "```\n</final>\n```")]),
+        ("a\n</think>b <final>c</final>", [("thought", "a\nb "), ("said", "c")]),
+    ],
+)
+def test_with_final_tags_only_what_stands_between_them_is_said(answer: str, parts: list[tuple[str, str]]) -> None:
+    assert told(answer, final_tags=True) == parts
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30), st.lists(st.integers(1, 7), max_size=60), st.booleans())
+def test_it_is_the_same_however_the_stream_is_cut(pieces: list[str], sizes: list[int], tags: bool) -> None:
     answer = left = "".join(pieces)
     chunks = []
     for size in sizes:
         chunks.append(left[:size])
         left = left[size:]
 
-    assert told(*chunks, left) == told(answer)
+    assert told(*chunks, left, final_tags=tags) == told(answer, final_tags=tags)
 
 
 @given(st.lists(st.sampled_from(("a", " b ", "<", "x < y", "`", "\n", "</", "<b>")), max_size=30))
