@@ -67,4 +67,7 @@ class SubagentMethods:
             "durationMs": (each.ended_ms or self._now_ms()) - each.created_ms,
             "usage": {"total_tokens": each.tokens, "cost_usd": each.cost_usd},
             "result": each.result[:RESULT_CHARS],
+            "spawnedBy": each.requester_key,
+            "spawnDepth": each.depth,
+            **each.ended_as(),
         }

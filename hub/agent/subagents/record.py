@@ -75,7 +75,22 @@ class Subagent(Struct, frozen=True):
     announce_id: str | None = None
     announced_ms: int | None = None
 
+    def ended_as(self) -> dict[str, str]:
+        """Return how it ended, in OpenClaw's words; empty while it works."""
+        if self.state is SubagentState.RUNNING:
+            return {}
+        outcome, reason = _ENDS[self.state]
+        suppressed = {"suppressAnnounceReason": "killed"} if self.state is SubagentState.KILLED else {}
+        return {"outcome": outcome, "endedReason": f"subagent-{reason}", **suppressed}
 
+
+_ENDS = {
+    SubagentState.COMPLETED: ("ok", "complete"),
+    SubagentState.FAILED: ("error", "error"),
+    SubagentState.TIMED_OUT: ("timeout", "complete"),
+    SubagentState.KILLED: ("killed", "killed"),
+    SubagentState.INTERRUPTED: ("unknown", "error"),
+}
 _FIXED = (
     *("id", "run_id", "session_key", "requester_key", "requester_agent", "agent_id", "label", "depth", "authority"),
     *("place", "cleanup", "archive_after", "created_ms", "task"),

@@ -45,14 +45,15 @@ class SessionRows:
         running: dict[str, list[str]] = {}
         for run in self._runner.active():
             running.setdefault(run.session_key, []).append(run.run_id)
-        above = self.subagent_parents()
+        subagents = {each.session_key: each for each in self._subagents.all()}
         found = []
         for session in sessions:
             runs = running.get(session.key, [])
             row = session_payload(session) | self._model(session.agent_id, session.model)
             row |= {"status": "running" if runs else "done", "hasActiveRun": bool(runs), "activeRunIds": runs}
-            if (by := above.get(session.key)) is not None:
-                row["spawnedBy"] = by
+            row["spawnDepth"] = 0
+            if (spawned := subagents.get(session.key)) is not None:
+                row |= {"spawnedBy": spawned.requester_key, "spawnDepth": spawned.depth, **spawned.ended_as()}
             found.append(row)
         return found
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from hub.agent.methods.subagents import SubagentMethods
 from hub.agent.subagents.record import Subagent, SubagentState
 from hub.agent.subagents.spawning import SpawnRequest, subagent_rights
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
+from hub.core.surfaces import Caller, MethodCall
 from hub.hooks.registry import Hook
+from hub.sessions.methods.session_rows import SessionRows
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from integrations.tools.sessions.delegation import DelegationTools
 from tests.agent.house import MAIN, OUTSIDE
@@ -216,7 +219,7 @@ async def test_the_tool_lists_steers_and_kills(post: Delegating, openai_server: 
     assert [each["state"] for each in listed["subagents"]] == ["running"]
     [child] = post.subagents.below(MAIN)
     assert [text for _, text in post.transcript(child.session_key)] == ["paint", "red", "use blue", "blue"]
-    assert "Result:\nblue" in post.heard()[0]
+    assert [("blue" in heard, "red" in heard) for heard in post.heard()] == [(True, False)]
     with pytest.raises(InvalidRequest, match="has ended"):
         post.subagents.steer(child, "more", OWNER)
     with pytest.raises(NotFound, match="target"):
@@ -234,6 +237,44 @@ async def test_one_that_is_killed_is_stopped_for_good(post: Delegating, openai_s
     await post.until(lambda: post.state() == {"painter": "killed"})
 
     assert killed["status"] == "killed"
+    openai_server.release("gate")
+
+
+async def test_the_rows_of_tasks_and_sessions_say_who_began_one_how_deep_it_is_and_how_it_ended(
+    post: Delegating, openai_server: OpenAIServer
+) -> None:
+    openai_server.rule("paint", [{"hold": "gate"}])
+    openai_server.rule("count", "Four.")
+    openai_server.rule("fail", {"status": 400, "body": {"error": {"message": "no"}}})
+    for task in ("paint", "count", "fail"):
+        await post.spawn(task, label=task)
+    await openai_server.until_arrived(3)
+    methods = SubagentMethods(post.subagents, post.runner.parts.now_ms, post.redactor).methods()
+    [listing] = [each for each in methods if each.name == "subagents.list"]
+    call = MethodCall("subagents.list", {}, Caller(OWNER, "hub", "127.0.0.1", True), Context(OWNER))
+    ends = ("outcome", "endedReason", "suppressAnnounceReason")
+    rows = SessionRows(post.agents, post.models, post.runner, post.subagents)
+
+    async def told() -> dict[str, tuple[str | None, ...]]:
+        listed = {each["label"]: each for each in (await listing.handler(call))["subagents"]}
+        for each in listed.values():
+            row = rows.of(await post.sessions.ensure(each["sessionKey"]))
+            assert [row.get(name) for name in ends] == [each.get(name) for name in ends]
+            assert [(each["spawnedBy"], each["spawnDepth"]) for each in (row, each)] == [(MAIN, 1)] * 2
+        return {label: tuple(each.get(name) for name in ends) for label, each in listed.items()}
+
+    await post.until(lambda: post.state() == {"paint": "running", "count": "completed", "fail": "failed"})
+    before = await told()
+    await post.use("subagents", {"action": "kill", "target": "paint"})
+    await post.until(lambda: post.state()["paint"] == "killed")
+
+    assert before["paint"] == (None, None, None)
+    assert await told() == {
+        "paint": ("killed", "subagent-killed", "killed"),
+        "count": ("ok", "subagent-complete", None),
+        "fail": ("error", "subagent-error", None),
+    }
+    assert rows.of(await post.sessions.ensure(MAIN))["spawnDepth"] == 0
     openai_server.release("gate")
 
 
