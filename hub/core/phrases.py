@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Self
 
+PHRASE = "_phrase"
+"""Ends the key beside a text in stored data that says how to translate it: its template and values."""
+
 
 class Phrase(str):
     """A sentence in English; everything that takes text takes it.
@@ -47,6 +50,17 @@ def phrase_from_data(plain: str, data: object) -> str:
     if not isinstance(data, Mapping) or not isinstance(values := data.get("values"), Mapping):
         return plain
     return Phrase(plain, str(data.get("text")), {str(key): _restored(value) for key, value in values.items()})
+
+
+def stored_phrase(told: Mapping[str, Any], name: str) -> str:
+    """Return a text of stored data, as a phrase if one is kept beside it; empty when it is not there."""
+    return phrase_from_data(str(told.get(name) or ""), told.get(f"{name}{PHRASE}"))
+
+
+def beside_phrases(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is to be stored beside the texts of plain data, so that `stored_phrase` finds them again."""
+    found = ((key, each) for key, each in told.items() if isinstance(each, Phrase) and each.template)
+    return {f"{key}{PHRASE}": each.as_data() for key, each in found}
 
 
 def map_phrase(text: str, change: Callable[[str], str]) -> str:

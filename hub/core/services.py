@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, NotFound, TimedOut
 from hub.core.events import EventBus, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Schema, SchemaError, describe_error
 
 EVENT_SERVICE_CALLED = "service_called"
@@ -235,7 +236,10 @@ class ServiceRegistry:
         """
         service = self.get(domain, name)
         if service is None:
-            raise NotFound(f"there is no service {domain}.{name}", details={"service": f"{domain}.{name}"})
+            raise NotFound(
+                phrase("there is no service {service}", service=f"{domain}.{name}"),
+                details={"service": f"{domain}.{name}"},
+            )
         if wants_response and service.response is ResponseMode.NONE:
             raise InvalidRequest(f"service {service.id} returns no response")
         if not wants_response and service.response is ResponseMode.ONLY:
@@ -307,12 +311,18 @@ class ServiceRegistry:
             async with asyncio.timeout(timeout_s):
                 return await service.handler(call)
         except TimeoutError as error:
-            raise TimedOut(f"service {service.id} did not finish within {timeout_s:g} s") from error
+            raise TimedOut(
+                phrase(
+                    "service {service} did not finish within {limit_s} s", service=service.id, limit_s=f"{timeout_s:g}"
+                )
+            ) from error
 
 
 def _valid(service: Service, data: Mapping[str, Any] | None) -> Mapping[str, Any]:
     try:
         valid: Mapping[str, Any] = service.schema(dict(data or {}))
     except SchemaError as error:
-        raise InvalidRequest(f"service {service.id}: {describe_error(error)}") from error
+        raise InvalidRequest(
+            phrase("service {service}: {error}", service=service.id, error=describe_error(error))
+        ) from error
     return valid

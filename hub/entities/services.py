@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.events import Unsubscribe
-from hub.core.phrases import phrase
+from hub.core.phrases import in_series, phrase
 from hub.core.schema import Optional, Schema
 from hub.core.services import AgentRule, Handler, ServiceCall, ServiceRegistry
 from hub.core.states import EntityState
@@ -110,7 +110,7 @@ class EntityServices:
                 found = by_domain.setdefault(domain, TargetEntities([], []))
                 (found.named if each in target.named else found.meant).append(each)
         if not by_domain and call.data.get("entity_id") != "none":
-            raise InvalidRequest(f"none of the chosen entities can {call.service.replace('_', ' ')}")
+            raise InvalidRequest(phrase("none of the chosen entities can do this: {service}", service=call.service))
         for domain, found in by_domain.items():
             if domain in DOMAINS:
                 await self._run(call, domain, found)
@@ -124,7 +124,14 @@ class EntityServices:
         if domain is None:
             return found
         if wrong := [each for each in found.named if not each.startswith(f"{domain}.")]:
-            raise InvalidRequest(f"{service} is for {domain} entities, not for {', '.join(wrong)}")
+            raise InvalidRequest(
+                phrase(
+                    "{service} is for {domain} entities, not for {entities}",
+                    service=service,
+                    domain=domain,
+                    entities=wrong,
+                )
+            )
         return TargetEntities(found.named, [each for each in found.meant if each.startswith(f"{domain}.")])
 
     async def _run(self, call: ServiceCall, domain: str, target: TargetEntities) -> None:
@@ -156,7 +163,12 @@ class EntityServices:
                 )
             )
         if not ready and not errors and call.data.get("entity_id") != "none":
-            errors.append(NotFound(f"there is no {domain} entity in what {call.domain}.{call.service} is about"))
+            service = f"{call.domain}.{call.service}"
+            errors.append(
+                NotFound(
+                    phrase("there is no {domain} entity in what {service} is about", domain=domain, service=service)
+                )
+            )
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def one(handle: EntityHandle, state: EntityState) -> None:
@@ -169,24 +181,25 @@ class EntityServices:
             tasks = [group.create_task(_caught(handle.entity_id, one(handle, state))) for handle, state in ready]
         errors += [error for task in tasks if (error := task.result()) is not None]
         if errors:
-            told = "; ".join(each.message for each in errors)
+            told = in_series([each.message for each in errors])
             outside = any(each.outside for each in errors)
             raise errors[0] if len(errors) == 1 else type(errors[0])(told, outside=outside)
 
 
 def _absent(entity_id: str, state: EntityState | None) -> HubError:
     if state is None:
-        return NotFound(f"there is no entity {entity_id}")
-    return InvalidRequest(f"{entity_id} only has a state; it cannot be controlled")
+        return NotFound(phrase("there is no entity {entity}", entity=entity_id))
+    return InvalidRequest(phrase("{entity} only has a state; it cannot be controlled", entity=entity_id))
 
 
 async def _caught(entity_id: str, work: Any) -> HubError | None:
     try:
         await work
     except HubError as error:
-        return (
-            error if entity_id in error.message else type(error)(f"{entity_id}: {error.message}", outside=error.outside)
-        )
+        if entity_id in error.message:
+            return error
+        told = phrase("{entity}: {error}", entity=entity_id, error=error.message)
+        return type(error)(told, outside=error.outside)
     return None
 
 
@@ -200,15 +213,32 @@ def _command(
     """
     name, found = _derived(service, state, data, handle.commands)
     if name not in handle.commands:
-        raise InvalidRequest(f"{handle.entity_id} cannot {service.replace('_', ' ')}")
+        raise InvalidRequest(phrase("{entity} cannot do this: {service}", entity=handle.entity_id, service=service))
     domain, attributes = handle.entity_id.partition(".")[0], state.attributes
     for key, value in found.items():
         low, high = (attributes.get(each) for each in WITHIN.get((domain, key), ("", "")))
         if (isinstance(low, int | float) and value < low) or (isinstance(high, int | float) and value > high):
-            raise InvalidRequest(f"{handle.entity_id}: {key} is from {low} to {high}, not {value:g}")
+            raise InvalidRequest(
+                phrase(
+                    "{entity}: {key} is from {low} to {high}, not {value}",
+                    entity=handle.entity_id,
+                    key=key,
+                    low=low,
+                    high=high,
+                    value=f"{value:g}",
+                )
+            )
         choices = attributes.get(ONE_OF.get(key, ""))
         if isinstance(choices, list | tuple) and choices and value not in choices:
-            raise InvalidRequest(f"{handle.entity_id}: {key} is one of {', '.join(map(str, choices))}, not {value}")
+            raise InvalidRequest(
+                phrase(
+                    "{entity}: {key} is one of {choices}, not {value}",
+                    entity=handle.entity_id,
+                    key=key,
+                    choices=[*map(str, choices)],
+                    value=value,
+                )
+            )
     if domain == "light" and name == "turn_on":
         return _light(found, state, handle)
     return name, found

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from hub.core.events import Event, EventBus
-from hub.core.phrases import phrase
+from hub.core.phrases import beside_phrases, phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.services import EVENT_SERVICE_CALLED
 from hub.core.stages import Stage
@@ -111,6 +111,7 @@ class Recorder:
 
     def _event(self, event: Event) -> None:
         data = {key: event.data[key] for key in KEPT[event.type] if key in event.data}
+        data |= beside_phrases(data)
         context, parent_id = event.context, None
         if event.type in CAUSED:
             parent_id = context.parent_id

@@ -8,9 +8,8 @@ from typing import Any
 
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.definition.explain import explain_step
-from hub.automation.tracing.trace import PHRASE
 from hub.core.errors import HubError
-from hub.core.phrases import phrase, phrase_from_data
+from hub.core.phrases import PHRASE, phrase, stored_phrase
 from hub.timeline.detail import Condition, Detail, Lane, Step
 from hub.timeline.happening import Cause, Happening, Kind, Outcome
 
@@ -140,7 +139,7 @@ def _entries(steps: Mapping[str, Sequence[Plain]]) -> Iterator[tuple[str, Plain,
 
 
 def _step(path: str, entry: Plain, at_ms: float, config: Plain, effects: Sequence[Cause]) -> Step:
-    found, error = _found(config, path), entry.get("error")
+    found, error = _found(config, path), stored_phrase(entry, "error") or None
     result = entry.get("result") or {}
     holds = result.get("holds")
     is_test = isinstance(holds, bool)
@@ -148,7 +147,7 @@ def _step(path: str, entry: Plain, at_ms: float, config: Plain, effects: Sequenc
         round(at_ms),
         "condition" if is_test else "action",
         _explained(found, is_test=is_test) or path,
-        phrase_from_data(str(result["reason"]), result.get(f"reason{PHRASE}")) if result.get("reason") else error,
+        stored_phrase(result, "reason") or error,
         duration_ms=entry.get("duration_ms"),
         tone="bad" if error or holds is False else None,
         data={
@@ -168,11 +167,10 @@ def _conditions(steps: Mapping[str, Sequence[Plain]], config: Plain) -> Iterator
         if not _is_condition(path) or not entries:
             continue
         result: Plain = entries[-1].get("result") or {}
-        reason = str(result.get("reason") or "") or None
         yield Condition(
             path,
             result.get("holds"),
-            None if reason is None else phrase_from_data(reason, result.get(f"reason{PHRASE}")),
+            stored_phrase(result, "reason") or None,
             _explained(_found(config, path), is_test=True),
             {key: value for key, value in result.items() if key not in _NOT_VALUES},
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from hub.core.phrases import PHRASE, phrase_from_data
 from hub.core.sql import SqlConnection
 from hub.timeline.hub_sources import BESIDE_LIMIT, Span, data_of, rows_with
 
@@ -155,7 +156,9 @@ def add_automation_records(connection: SqlConnection, rows: Sequence[HubEvent], 
     ended = {str(data.get("run_id")): id for id, told in around.ends.items() for _, data in told if _is_bad(data)}
     for run_id, stored in rows_with(connection, "SELECT run_id, data FROM traces WHERE run_id IN ({marks})", ended):
         # The trace alone has the error without the secrets of its automation.
-        around.errors[ended[run_id]] = _PLACE.sub("", str(data_of(stored).get("error") or ""))
+        trace = data_of(stored)
+        plain = _PLACE.sub("", str(trace.get("error") or ""))
+        around.errors[ended[run_id]] = phrase_from_data(plain, trace.get(f"error{PHRASE}"))
     firsts = dict(
         rows_with(
             connection,

@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.automation.tracing.timeline_data import AUTOMATION
-from hub.automation.tracing.trace import PHRASE
-from hub.core.phrases import phrase, phrase_from_data
+from hub.core.phrases import PHRASE, phrase, stored_phrase
 from hub.messaging.access.access import NOT_LISTED
 from hub.timeline.happening import FELL_BACK, Cause, Happening, Kind, Outcome, first_line
 from hub.timeline.history_sources import TRIGGERED, BegunRun, Change, HubEvent, RelatedRecords, Skipped
@@ -197,14 +196,14 @@ def event_row(told: HubEvent, beside: RowContext) -> Happening | None:
     outcome = _EVENT_OUTCOMES.get(told.type, Outcome.FAILED)
     if told.type == "pairing_decided" and data.get("state") == "approved":
         outcome = Outcome.ALLOWED
-    reason = data.get("reason") or data.get("error")
+    reason = stored_phrase(data, "reason") or stored_phrase(data, "error")
     return Happening(
         id=f"event.{told.position}",
         at_ms=told.at_ms,
         kind=Kind.PERSON if told.type == "pairing_decided" else Kind.SYSTEM,
         title=event_title(told.type, data),
         outcome=outcome,
-        reason=str(reason) if reason else None,
+        reason=reason or None,
         reason_code=told.type,
         channel=data.get("channel"),
         agent_id=data.get("agent_id"),
@@ -225,7 +224,7 @@ def skipped_row(found: Skipped) -> Happening:
         kind=kind,
         title=title,
         outcome=Outcome.NOT_RUN,
-        reason=phrase_from_data(str(data.get("text") or ""), data.get(f"text{PHRASE}")) or None,
+        reason=stored_phrase(data, "text") or None,
         reason_code=found.reason,
         automation_id=found.automation_id,
         causes=causes,
@@ -304,7 +303,7 @@ def _automation_row(told: HubEvent, beside: RowContext) -> Happening:
     code = None if end is None else str(end.get("outcome"))
     if beat is not None and beat.get("status") in ("skipped", "failed"):
         outcome = Outcome.NOT_RUN if beat["status"] == "skipped" else Outcome.FAILED
-        reason, code = beat.get("reason"), "heartbeat"
+        reason, code = stored_phrase(beat, "reason"), "heartbeat"
     agents = {each.run_id: each for each in around.begun.values() if told.context_id in each.chain}
     runs = [beside.runs[id] for id in agents if id in beside.runs]
     made = _changes([told.context_id, *(each.context_id for each in agents.values())], around)
@@ -319,7 +318,7 @@ def _automation_row(told: HubEvent, beside: RowContext) -> Happening:
         kind=own.kind,
         title=own.title,
         outcome=outcome,
-        reason=str(reason) if reason else None,
+        reason=reason or None,
         reason_code=code,
         agent_id=runs[0].agent_id if runs else None,
         run_id=data.get("run_id"),

@@ -206,7 +206,7 @@ async def test_a_target_means_the_entities_of_its_service(home: TestHome, target
         ("light.turn_on", {"entity_id": "light.shed", "colour": "red"}, InvalidRequest, "colour"),
         ("light.turn_on", {"entity_id": "light.shed", "rgb_color": [1, 2]}, InvalidRequest, "3 numbers"),
         ("fan.turn_on", {"area_id": "kitchen"}, NotFound, "no fan entity"),
-        ("lock.open", {"entity_id": "lock.front_door"}, InvalidRequest, "lock.front_door cannot open"),
+        ("lock.open", {"entity_id": "lock.front_door"}, InvalidRequest, "lock.front_door cannot do this: open"),
         ("number.set_value", {"entity_id": "number.limit", "value": 10}, InvalidRequest, "from 1 to 9, not 10"),
         ("select.select_option", {"entity_id": "select.mode", "option": "x"}, InvalidRequest, "one of eco, fast"),
         ("switch.turn_on", {"entity_id": "switch.state_only"}, InvalidRequest, "only has a state"),
@@ -291,7 +291,7 @@ async def test_homeassistant_turn_off_does_what_each_domain_has(home: TestHome) 
         ("light.shed", "turn_off", {}),
         ("switch.desk_plug", "turn_off", {}),
     ]
-    with pytest.raises(InvalidRequest, match="can turn on"):
+    with pytest.raises(InvalidRequest, match="can do this: turn_on"):
         await home.call("homeassistant.turn_on", entity_id="lock.front_door")
 
 

@@ -215,7 +215,9 @@ def test_a_failed_run_says_why_and_where(hub: HubProcess) -> None:
     found = row(hub, "Broken", outcome="failed")
 
     assert found["reason"] == "there is no entity light.nowhere"  # without its place in the automation
-    assert any(each["tone"] == "bad" and each["kind"] == "action" for each in detail(hub, found["id"])["steps"])
+    phrase = {"text": "there is no entity {entity}", "values": {"entity": "light.nowhere"}}
+    (bad,) = (each for each in detail(hub, found["id"])["steps"] if (each["tone"], each["kind"]) == ("bad", "action"))
+    assert (found["reasonPhrase"], bad["detailPhrase"]) == (phrase, phrase)  # which pages say in the reader's language
 
 
 def test_an_automation_whose_condition_does_not_hold_shows_it_first(hub: HubProcess) -> None:

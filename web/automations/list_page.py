@@ -176,6 +176,7 @@ class AutomationsPage:
             "state_text": AUTOMATION_STATES.get(status.state, status.state),
             "tone": TONES.get(status.state, ""),
             "error": map_phrase(status.error, self._redact) if status.error else None,
+            "paused": self.names.with_names(map_phrase(status.paused, self._redact)) if status.paused else None,
             "place": f"{file}:{line}" if line else file,
             "fix_path": f"/settings/files?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
             "last": last,

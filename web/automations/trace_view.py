@@ -10,8 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
-from hub.automation.tracing.trace import PHRASE
-from hub.core.phrases import phrase_from_data
+from hub.core.phrases import PHRASE, phrase_from_data, stored_phrase
 from web.automations.entity_names import EntityNames
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
 from web.automations.trigger_texts import trigger_text
@@ -82,15 +81,16 @@ class TraceView:
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
             "trigger": self._names.with_names(trigger_text(trace.get("trigger"))),
             **outcome_chip(trace.get("outcome")),
-            "error": self.error(trace.get("error")),
+            "error": self.error(trace),
             **self.moment(started),
             "duration": None if duration is None else duration_text(duration),
             "imported": bool(trace.get("imported")),
         }
 
-    def error(self, text: Any) -> str:
-        """Return what went wrong in a run, with things by their names, without the place in its trace."""
-        return self._names.with_names(_PLACE.sub("", str(text or "")))
+    def error(self, told: Mapping[str, Any]) -> str:
+        """Return what went wrong in a run or a step, with things by their names, without the place in its trace."""
+        plain = _PLACE.sub("", str(told.get("error") or ""))
+        return self._names.with_names(phrase_from_data(plain, told.get(f"error{PHRASE}")))
 
     def not_run(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return a firing without a run as a row of a list."""
@@ -102,7 +102,7 @@ class TraceView:
             "trigger": self._names.with_names(trigger_text(entry.get("trigger"))),
             "reason": reason,
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
-            "text": self._names.with_names(phrase_from_data(str(entry.get("text") or ""), entry.get(f"text{PHRASE}"))),
+            "text": self._names.with_names(stored_phrase(entry, "text")),
             **self.moment(seconds_of(entry.get("time"))),
             "conditions": [
                 {"path": path, "holds": verdict_of(entries), "reason": self._names.with_names(_reason(entries))}
@@ -160,7 +160,7 @@ class TraceView:
             "reason": self._names.with_names(_reason([entry])),
             "result": pretty(entry["result"]) if entry.get("result") else None,
             "changed": pretty(entry["changed_variables"]) if entry.get("changed_variables") else None,
-            "error": self.error(entry.get("error")),
+            "error": self.error(entry),
             "skipped": entry.get("skipped") or 0,
             "child": _child(child),
         }
@@ -188,5 +188,5 @@ def _reason(entries: Sequence[Mapping[str, Any]]) -> str:
     for entry in reversed(entries):
         result = entry.get("result")
         if isinstance(result, Mapping) and result.get("reason"):
-            return phrase_from_data(str(result["reason"]), result.get(f"reason{PHRASE}"))
+            return stored_phrase(result, "reason")
     return ""

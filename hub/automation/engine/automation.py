@@ -146,7 +146,7 @@ class Automation:
             await self.stop_runs()
         self.show()
 
-    async def stop_runs(self, reason: str = "it was turned off") -> None:
+    async def stop_runs(self, reason: str = phrase("it was turned off")) -> None:
         """Stop all active and queued runs."""
         await self._runs.stop(reason)
 
@@ -253,7 +253,7 @@ class Automation:
             case ModeDecision.START:
                 return self._runs.go(self._run(firing, variables, verdict), firing)
             case ModeDecision.RESTART:
-                replaced = self._runs.cancel("it was set off again")
+                replaced = self._runs.cancel(phrase("it was set off again"))
                 return self._runs.go(self._run(firing, variables, verdict), firing, replaced)
             case ModeDecision.QUEUE:
                 return self._runs.queue(self._run(firing, variables, verdict), firing)

@@ -191,7 +191,7 @@ class AutomationRuns:
             if self._env.traces is not None:
                 self._env.traces.forget(run.id)
             return
-        run.trace.end(RunOutcome.INTERRUPTED, "the hub stopped")
+        run.trace.end(RunOutcome.INTERRUPTED, phrase("the hub stopped"))
         if self._env.traces is not None:
             self._env.traces.add(run.trace, self._config["trace"]["stored_traces"])
 

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.clock import Clock
+from hub.core.phrases import Phrase, phrase_from_data
 from hub.core.sql import SqlConnection, upsert
 from hub.core.tasks import TaskOwner
 from hub.storage.database import Database
@@ -79,7 +80,7 @@ class KeptStates:
                 None if enabled is None else bool(enabled),
                 None if last_ms is None else last_ms / 1000,
                 failures,
-                paused,
+                phrase_from_data(paused, kept.get("paused")) if paused else None,
                 _times(kept.get("armed")),
                 _times(kept.get("handled")),
             )
@@ -164,7 +165,7 @@ class KeptStates:
             None if kept.last_triggered is None else int(kept.last_triggered * 1000),
             kept.failures,
             kept.paused_reason,
-            json.dumps({"armed": kept.armed, "handled": kept.handled}),
+            json.dumps({"armed": kept.armed, "handled": kept.handled, "paused": _phrased(kept.paused_reason)}),
             int(self._clock.time() * 1000),
         )
 
@@ -172,6 +173,10 @@ class KeptStates:
 def as_moment(seconds: float | None) -> datetime | None:
     """Return a time as a datetime for templates; None for never."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _phrased(text: str | None) -> dict[str, Any] | None:
+    return text.as_data() if isinstance(text, Phrase) else None
 
 
 def _times(stored: Any) -> dict[str, float]:

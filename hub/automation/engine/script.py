@@ -21,6 +21,7 @@ from hub.automation.running.waiting import Waiting, WaitingRuns
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Context
 from hub.core.errors import Conflict, LimitExceeded
+from hub.core.phrases import phrase
 from hub.core.schema import ALLOW_EXTRA, Optional, Required, Schema
 from hub.template.contract import HUB_FUNCTIONS
 
@@ -97,7 +98,7 @@ class Script:
                 self._refused(variables)
                 return None
             case ModeDecision.RESTART:
-                before = self.cancel("it was called again")
+                before = self.cancel(phrase("it was called again"))
             case _:
                 before = []
         # An exposed script may be called for anyone: its templates see conversations and memory only for the owner.

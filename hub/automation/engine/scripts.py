@@ -24,6 +24,8 @@ SECTION = "script"
 EVENT_RELOADED = "script_reloaded"
 REPAIRS = "script"
 RESERVED = frozenset({"turn_on", "turn_off", "toggle", "reload"})
+OFF = phrase("it was turned off")
+"""Why its runs end when a script is turned off."""
 _BAD = frozenset({RunOutcome.FAILED, RunOutcome.TIMED_OUT, RunOutcome.INTERRUPTED})
 
 Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -143,7 +145,7 @@ class Scripts:
         try:
             await asyncio.wait((going.task,))
         except asyncio.CancelledError:
-            going.run.cancel("its caller was ended")
+            going.run.cancel(phrase("its caller was ended"))
             raise
         if going.run.context.authority.tainted:
             call.taint()  # what it read goes on in what it answers
@@ -219,7 +221,7 @@ class Scripts:
             remove()
         script = self._scripts.pop(key, None)
         if script is not None:
-            await script.stop("its definition was changed")
+            await script.stop(phrase("its definition was changed"))
 
     def _register_common(self) -> None:
         """Register `script.turn_on` (which does not wait), `turn_off`, `toggle`."""
@@ -239,12 +241,12 @@ class Scripts:
 
     async def _turn_off(self, call: ServiceCall) -> None:
         for script in self._named(call):
-            await script.stop("it was turned off")
+            await script.stop(OFF)
 
     async def _toggle(self, call: ServiceCall) -> None:
         for script in self._named(call):
             if script.current:
-                await script.stop("it was turned off")
+                await script.stop(OFF)
             else:
                 self._begin(script, call)
         await asyncio.sleep(0)
@@ -268,10 +270,13 @@ class Scripts:
 
 def _answer(key: str, ended: RunEnd) -> Mapping[str, Any]:
     if ended.outcome is RunOutcome.FAILED and ended.failure is None:
-        raise ScriptStopped(f"script.{key} failed: {ended.error}", details={"script": key})
+        raise ScriptStopped(
+            phrase("{script} failed: {error}", script=f"script.{key}", error=ended.error), details={"script": key}
+        )
     if ended.outcome in _BAD:
         raise ScriptFailed(
-            f"script.{key} failed: {ended.error}", details={"script": key, "outcome": ended.outcome.value}
+            phrase("{script} failed: {error}", script=f"script.{key}", error=ended.error),
+            details={"script": key, "outcome": ended.outcome.value},
         )
     if isinstance(ended.response, Mapping):
         return ended.response

@@ -28,7 +28,7 @@ from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import EventBus
-from hub.core.phrases import phrase
+from hub.core.phrases import Phrase, phrase
 from hub.core.slugs import object_id
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
@@ -191,13 +191,14 @@ class Heartbeats:
         agent = self._needs.agents.get(beat.agent_id)
         begun = self._needs.clock.monotonic()
         view = await self._look(agent, beat.checks)
-        state, reason = view.state, None
+        state = view.state
+        reason: Phrase | None = None
         if not view.events and not view.due and not view.checklist.notes:
-            reason = f"{FILE} is empty" if view.checklist.is_empty else "no check is due"
+            reason = phrase("{file} is empty", file=FILE) if view.checklist.is_empty else phrase("no check is due")
             state = replace(view.state, last=self._needs.clock.time(), result="skipped")
             await self._needs.db.write(lambda connection: store(connection, agent.id, state, self._now_ms()))
         elif beat.in_main and self._needs.runs.waits_in(main_key(agent.id), key):
-            reason = "another run waits in its conversation already"
+            reason = phrase("another run waits in its conversation already")
         if reason is not None:
             self._tell(agent.id, "skipped", state, context, begun, reason=reason)
             return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}

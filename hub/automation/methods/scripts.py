@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import READ, WRITE, Method, MethodCall
 from hub.gateway.calls.acting import call_context
@@ -78,7 +79,7 @@ class ScriptMethods:
 
     async def _stop(self, call: MethodCall) -> Mapping[str, Any]:
         script = self._engine.scripts.get(call.params["id"])
-        await script.stop("it was turned off")
+        await script.stop(phrase("it was turned off"))
         return _shown(script)
 
     def _clean(self, data: Any) -> Any:

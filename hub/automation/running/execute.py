@@ -14,6 +14,7 @@ from hub.automation.running.run import RunState
 from hub.automation.running.signals import Interrupted, StopRun, error_text, is_foreseen
 from hub.automation.running.waits import sleep_until
 from hub.core.errors import HubError, TimedOut
+from hub.core.phrases import Phrase, phrase
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ async def execute(run: RunState) -> RunEnd:
         await _absorb(run)
     except asyncio.CancelledError:
         if run.cancelled is None:
-            run.trace.end(RunOutcome.INTERRUPTED, "the hub stopped", run.variables)
+            run.trace.end(RunOutcome.INTERRUPTED, phrase("the hub stopped"), run.variables)
             raise
         if run.task is not None:
             run.task.uncancel()
@@ -101,7 +102,7 @@ async def _whole(run: RunState) -> RunEnd:
     except TimedOut as error:
         ended = RunEnd(RunOutcome.TIMED_OUT, error.message, failure=error)
     except HubError as error:
-        ended = RunEnd(RunOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
+        ended = RunEnd(RunOutcome.FAILED, phrase("it could not be kept: {error}", error=error.message), failure=error)
     if ended.outcome in BAD_OUTCOMES and not isinstance(run.plan.on_error, str):
         await _handle(run, ended)
     return RunEnd(ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.conversation_response)
@@ -117,7 +118,7 @@ async def _attempts(run: RunState) -> RunEnd:
         try:
             await run.frame.define(run.plan.variables_beside(run.variables))
         except HubError as error:
-            return RunEnd(RunOutcome.FAILED, f"variables: {error.message}", failure=error)
+            return RunEnd(RunOutcome.FAILED, phrase("variables: {error}", error=error.message), failure=error)
     retry = run.plan.retry
     if retry is not None and position.begun is None:
         position.begun = dict(run.variables)
@@ -149,20 +150,23 @@ async def _attempt(run: RunState) -> RunEnd:
         completed = await run.frame.sequence(run.plan.actions, run.plan.root)
     except StopRun as stop:
         if stop.error:
-            return RunEnd(RunOutcome.FAILED, stop.text or "it was stopped with an error")
+            return RunEnd(RunOutcome.FAILED, stop.text or phrase("it was stopped with an error"))
         return RunEnd(RunOutcome.STOPPED, response=stop.response, reason=stop.text)
     except Interrupted as error:
         return RunEnd(RunOutcome.INTERRUPTED, _told(run, error), failure=error)
     except Exception as error:  # `Frame.step` has told it in the trace; whoever runs this sees how it ended
         return RunEnd(RunOutcome.FAILED, _told(run, error), failure=error)
     if not completed:
-        return RunEnd(RunOutcome.STOPPED, reason="a condition among its actions does not hold")
+        return RunEnd(RunOutcome.STOPPED, reason=phrase("a condition among its actions does not hold"))
     return RunEnd(RunOutcome.FINISHED)
 
 
 def _told(run: RunState, error: Exception) -> str:
-    path = run.failed_path if run.failure is error else None
-    return f"{path}: {error_text(error)}" if path else error_text(error)
+    """Return what went wrong, behind the step's path; its translation is without, as pages have the step beside it."""
+    path, text = run.failed_path if run.failure is error else None, error_text(error)
+    if not path:
+        return text
+    return Phrase(f"{path}: {text}", text.template, text.values) if isinstance(text, Phrase) else f"{path}: {text}"
 
 
 async def _handle(run: RunState, ended: RunEnd) -> None:
@@ -172,7 +176,7 @@ async def _handle(run: RunState, ended: RunEnd) -> None:
         code = getattr(ended.failure, "code", "STOPPED" if ended.failure is None else "INTERNAL")
         position.begin_again()
         position.error = {
-            "message": ended.error,
+            "message": str(ended.error or "") or None,
             "code": code,
             "path": run.failed_path,
             "outcome": ended.outcome.value,
@@ -227,6 +231,6 @@ async def _limited(run: RunState, work: Callable[[RunState], Awaitable[T]]) -> T
         if not over or run.cancelled is not None:
             raise
         task.uncancel()
-        raise TimedOut(f"it took longer than {limit_s:g} s") from None
+        raise TimedOut(phrase("it took longer than {limit_s} s", limit_s=f"{limit_s:g}")) from None
     finally:
         watcher.cancel()

@@ -19,6 +19,7 @@ from hub.automation.tracing.trace import TraceWriter
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Authority, Context
 from hub.core.errors import LimitExceeded
+from hub.core.phrases import phrase
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 
@@ -92,8 +93,10 @@ class Waiting(Struct, frozen=True):
         if owner is not None and owner.plan.definition_hash == self.definition_hash:
             owner.take_up(self)
             return
-        meanwhile = "it is not there any more" if owner is None else "it was changed"
-        reason = f"the hub was restarted in the middle of it, and meanwhile {meanwhile}"
+        gone = phrase("the hub was restarted in the middle of it, and meanwhile it is not there any more")
+        reason = (
+            gone if owner is None else phrase("the hub was restarted in the middle of it, and meanwhile it was changed")
+        )
         if traces is not None:
             traces.add(self._interrupted(reason, parts))
         await self.keeper.forget(self.id)

@@ -15,7 +15,7 @@ from hub.automation.contract import ConditionVerdict, RunOutcome
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
-from hub.core.phrases import Phrase
+from hub.core.phrases import beside_phrases
 from hub.core.secret import MASK, Secret, SecretMask
 
 REPEATS_KEPT = 20
@@ -28,8 +28,6 @@ VALUES_LIMIT = 2_000
 DEPTH_LIMIT = 8
 NUMBER_LIMIT = 2**63
 """Whole numbers from here on, which no file of traces can hold, become text."""
-PHRASE = "_phrase"
-"""Ends the key beside a text that says how to translate it: its template and values."""
 _HEAD = REPEATS_KEPT // 2
 _NO_SECRETS = SecretMask()
 
@@ -109,7 +107,7 @@ class StepTrace:
         if self._changed is not None:
             shown["changed_variables"] = plain_value(self._changed, mask)
         if self._error is not None:
-            shown["error"] = _cut(mask.text(self._error))
+            shown |= _told({"error": self._error}, mask)
         if self._child:
             shown["child"] = self._child
         if self.skipped:
@@ -245,7 +243,7 @@ class TraceWriter:
             "started": iso_time(self.started, self._zone),
             "finished": None if self._finished is None else iso_time(self._finished + offset, self._zone),
             "outcome": None if self.outcome is None else self.outcome.value,
-            "error": None if self.error is None else _cut(mask.text(self.error)),
+            **_told({"error": self.error}, mask),
             "context": {"id": self.context.id, "parent_id": self.context.parent_id},
             "steps": {
                 path: [entry.as_dict(offset, self._zone, mask) for entry in entries]
@@ -257,6 +255,11 @@ class TraceWriter:
         if self.dropped:
             shown["dropped"] = self.dropped
         return shown
+
+
+def _told(texts: Mapping[str, str | None], mask: SecretMask) -> dict[str, Any]:
+    told: dict[str, Any] = plain_value({**texts, **beside_phrases(texts)}, mask)
+    return told
 
 
 def each_verdict(path: str, verdict: ConditionVerdict) -> Iterator[tuple[str, ConditionVerdict]]:
@@ -338,10 +341,8 @@ class _Shown:
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         shown = {_cut(str(key)): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}
-        phrases = [(key, each) for key, each in islice(value.items(), len(shown)) if isinstance(each, Phrase)]
-        for key, each in phrases:
-            if each.template:
-                shown[f"{key}{PHRASE}"] = self.of(each.as_data(), depth)
+        for key, each in beside_phrases(dict(islice(value.items(), len(shown)))).items():
+            shown[key] = self.of(each, depth)
         return shown if len(shown) >= len(value) else {**shown, "…": f"{len(value)} items"}
 
     def _room(self) -> int:

@@ -20,6 +20,7 @@ from hub.automation.contract import ConditionVerdict, NotRun, RunOutcome
 from hub.automation.tracing.trace import TraceWriter, iso_time, plain_value, verdict_steps
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
+from hub.core.phrases import PHRASE
 from hub.core.secret import Secret
 from hub.security.redaction import Redactor
 from hub.storage.history import HistoryStore
@@ -46,6 +47,7 @@ _BRIEF = (
     "finished",
     "outcome",
     "error",
+    f"error{PHRASE}",
     "context",
     "imported",
 )

@@ -105,6 +105,8 @@ SAID_BY = {
     "hub/gateway/access/ingress.py": {"Forbidden", "NotFound", "InvalidRequest", "TooLarge"},
     "hub/gateway/access/guard.py": {"LimitExceeded"},
     "hub/gateway/calls/dispatch.py": {"Forbidden"},
+    "hub/entities/services.py": {"InvalidRequest", "NotFound", "Unavailable"},
+    "hub/automation/running/execute.py": {"TimedOut"},
 }
 """Modules whose errors pages show, and what raises or makes them."""
 
