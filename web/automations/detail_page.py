@@ -21,7 +21,6 @@ from web.automations.form_kinds import ACTION
 from web.automations.form_texts import KIND_NAMES
 from web.automations.list_page import ID, PATH, AutomationsPage, back_to, rights_of
 from web.automations.trace_view import TraceView, automation_path, pretty, seconds_of
-from web.automations.trigger_texts import trigger_text
 from web.core.form import read_fields, read_lists
 from web.core.i18n import catalogue
 from web.core.live import Frame
@@ -201,7 +200,8 @@ class AutomationPage:
 
             config = SecretMask(self._automations.get(id).config).data
             with self._parts.kinds.in_use():
-                words = self._names.with_names(explain(config, catalogue(language).gettext))
+                told = explain(config, catalogue(language).gettext)
+            words = self._names.with_names(told.removeprefix(f"{status.alias}\n"))  # the page's heading
             triggers = [_trigger(each) for each in config["triggers"]]
         return {
             "automation": self._list_page.status(status),
@@ -256,7 +256,7 @@ class AutomationPage:
         reason = str(each.get("reason") or "")
         trigger = each.get("trigger")
         return self._view.moment(seconds) | {
-            "trigger": self._names.with_names(trigger_text(trigger)),
+            "trigger": self._view.fired(trigger, seconds),
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
             "text": each.get("text") or "",
         }

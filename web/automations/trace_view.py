@@ -13,8 +13,9 @@ from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.core.phrases import PHRASE, phrase_from_data, stored_phrase
 from web.automations.entity_names import EntityNames
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
-from web.automations.trigger_texts import trigger_text
+from web.automations.trigger_texts import fired_text, trigger_text
 from web.core.durations import duration_text
+from web.core.moments import time_of_day
 from web.core.render import Renderer
 from web.core.texts import NOT_RUN_REASONS, OUTCOMES
 
@@ -79,7 +80,7 @@ class TraceView:
             "automation_id": id,
             "alias": str(trace.get("alias") or id),
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
-            "trigger": self._names.with_names(trigger_text(trace.get("trigger"))),
+            "trigger": self.fired(trace.get("trigger"), started),
             **outcome_chip(trace.get("outcome")),
             "error": self.error(trace),
             **self.moment(started),
@@ -92,6 +93,13 @@ class TraceView:
         plain = _PLACE.sub("", str(told.get("error") or ""))
         return self._names.with_names(phrase_from_data(plain, told.get(f"error{PHRASE}")))
 
+    def fired(self, trigger: Any, seconds: float | None) -> str:
+        """Return what a trigger waited for, by the time at which it fired."""
+        if seconds is None:
+            return self._names.with_names(trigger_text(trigger))
+        at = time_of_day(self._renderer.local(seconds * 1000), twelve=self._renderer.has_twelve_hours())
+        return self._names.with_names(fired_text(trigger, at))
+
     def not_run(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return a firing without a run as a row of a list."""
         id, reason = str(entry.get("automation_id") or ""), str(entry.get("reason") or "")
@@ -99,7 +107,7 @@ class TraceView:
             "automation_id": id,
             "alias": str(entry.get("alias") or id),
             "path": automation_path(id, "/traces#not-run"),
-            "trigger": self._names.with_names(trigger_text(entry.get("trigger"))),
+            "trigger": self.fired(entry.get("trigger"), seconds_of(entry.get("time"))),
             "reason": reason,
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
             "text": self._names.with_names(stored_phrase(entry, "text")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.phrases import Phrase
+from hub.core.phrases import Phrase, phrase
 from hub.timeline.words import MOTION, OPENINGS
 
 TRIGGER_TEXTS: Mapping[str, str] = {
@@ -34,6 +34,8 @@ TRIGGER_TEXTS: Mapping[str, str] = {
     "time_pattern": "Time pattern",
     "webhook": "Webhook",
 }
+
+_BY_THE_CLOCK = frozenset({"at", "cron", "time", "time_pattern"})
 
 TURNED_TEXTS: Mapping[str, str] = {
     "on": "{entity_id} turned on",
@@ -71,6 +73,13 @@ def trigger_text(trigger: Any) -> str:
         return Phrase(template.format_map(texts), template, texts)
     except KeyError:  # kept by an earlier version, which said less of it
         return plain
+
+
+def fired_text(trigger: Any, time: str) -> str:
+    """Return what a trigger waited for as a sentence; of a clock, which time of day it was."""
+    if isinstance(trigger, Mapping) and trigger.get("platform") in _BY_THE_CLOCK:
+        return phrase("It was {time}", time=time)
+    return trigger_text(trigger)
 
 
 def _reached(trigger: Mapping[str, Any]) -> tuple[str, str]:

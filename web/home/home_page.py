@@ -40,6 +40,8 @@ SESSIONS = 12
 SHARED = ("title", "text", "url")
 """What another app hands over, when it shares with the dashboard as an app."""
 PREVIEW = {"limit": 40, "maxChars": 160}
+HEIGHTS = {"approvals": 4, "pairing": 6, "repairs": 3}
+"""What may need the viewer, in this order, and how high each is on the page beside the others."""
 MOVE = Schema({Required("card"): In(CARDS), Required("move"): In(MOVES), Optional("back", default=CUSTOMISE): string})
 ORDER = Schema({Required("left"): All(string, Length(max=200)), Required("right"): All(string, Length(max=200))})
 REMINDER = Schema({Required("id"): All(string, Length(min=1, max=128)), Required("do"): In(["done", "later"])})
@@ -123,6 +125,7 @@ class HomePage:
         }
         if not self._sources.recovery:
             data |= await self._cards(call, texts) | {"box": await self._box(call)}
+        data["needs"] = _side_by_side(data)
         return await self._renderer.respond(call, RenderedPage("home", "Home", data | self._greeting(call, texts), "/"))
 
     async def customise(self, call: HttpCall) -> web.StreamResponse:
@@ -317,6 +320,21 @@ class HomePage:
             return await self._client.ask(call, method, params)
         except HubError:
             return None
+
+
+def _side_by_side(data: Mapping[str, Any]) -> list[list[tuple[str, int]]]:
+    """Return what needs the viewer in two columns of about one height, each by its list and its place in that."""
+    columns: list[list[tuple[str, int]]] = [[], []]
+    heights = [0, 0]
+    for name, height in HEIGHTS.items():
+        count = len(data[name])
+        # Those who ask to write are one part of the page, which is shown anew as one.
+        parts = [(0, height * count)] if name == "pairing" and count else [(at, height) for at in range(count)]
+        for at, of in parts:
+            side = heights.index(min(heights))
+            columns[side].append((name, at))
+            heights[side] += of
+    return columns
 
 
 def _person(call: HttpCall) -> str:

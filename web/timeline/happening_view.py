@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hub.core.phrases import Phrase, phrase, phrase_from_data
 from web.automations.entity_names import EntityNames
-from web.automations.trigger_texts import trigger_text
+from web.automations.trigger_texts import fired_text
 from web.core.durations import duration_text
 from web.core.formats import model_name, money
 from web.core.moments import time_of_day, title
@@ -47,7 +47,6 @@ CHIPS = {
 }
 """How outcomes are painted: tone and icon; a device's change needs no chip, its title says it."""
 GOING_ON = ("running", "waiting")
-_BY_THE_CLOCK = frozenset({"at", "cron", "time", "time_pattern"})
 
 Plain = Mapping[str, Any]
 
@@ -130,9 +129,7 @@ class HappeningView(Struct, frozen=True):
 
     def fired(self, trigger: Plain, at_ms: float) -> str:
         """Return what a trigger waited for as a sentence."""
-        if trigger.get("platform") in _BY_THE_CLOCK:
-            return phrase("It was {time}", time=self.moment(at_ms, seconds=False)["time"])
-        return self.names.with_names(trigger_text(trigger))
+        return self.names.with_names(fired_text(trigger, self.moment(at_ms, seconds=False)["time"]))
 
     def words(self, told: Plain, name: str) -> str:
         """Return a text of the answer: translated if the hub wrote it, with names in place of ids."""

@@ -56,7 +56,7 @@ def trace(**values: Any) -> dict[str, Any]:
 def test_a_run_is_a_row_with_its_time_its_length_and_its_page(view: TraceView) -> None:
     row = view.run(trace())
 
-    assert (row["when"], row["duration"], row["trigger"]) == ("1:00:00", "2.5 s", "At 23:00")
+    assert (row["when"], row["duration"], row["trigger"]) == ("1:00:00", "2.5 s", "It was 1:00")
     assert (row["outcome_text"], row["tone"]) == ("Done", "good")
     assert row["path"] == "/automations/good%20night/traces?run=r%2F1"
 
