@@ -24,6 +24,7 @@ from hub.core.schema import (
     slug,
 )
 from hub.models.schema import model_ref
+from hub.security.people import identity
 from hub.tools.profiles import GROUP_ALIASES, PROFILES, TOOL_ALIASES
 
 MEDIA_LIMIT_BYTES = 8 * 1024 * 1024
@@ -95,6 +96,10 @@ TOOLS_SCHEMA = Schema(
             default=True,
             description="Whether an owner may let commands of a conversation run on the hub's machine by /elevated.",
         ): boolean,
+        Optional(
+            "elevated_from",
+            description="Identities of owners that may do so in chat apps, such as telegram:user:123; without it all.",
+        ): All(ensure_list(identity), Length(max=100)),
         Optional("timeout", description="Upper bound on one call of any tool, over the tool's own."): positive_seconds,
         Optional("output_limit", description="Upper bound on the characters of one result, over the tool's own."): All(
             integer, Range(min=500, max=1_000_000)

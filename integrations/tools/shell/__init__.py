@@ -45,7 +45,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     running = RunningCommands(TaskOwner(host.domain), host.clock)
     host.on_unload(running.close)
 
-    elevated = Elevated(lambda: bool(host.config.or_default("tools")["elevated"]), lambda: host.language)
+    elevated = Elevated(lambda: host.config.or_default("tools"), lambda: host.language)
 
     def rules(call: ToolCall) -> ExecRules:
         found = ExecRules.from_config(host.config.or_default("exec"), host.agents.get(call.agent_id).exec)

@@ -86,7 +86,8 @@ class ShellBench:
         self.allowed = AllowedCommands(JsonStorage(folder / "allowed.json"), self.hub.clock.time)
         self.running = RunningCommands(TaskOwner("shell"), self.hub.clock)
         self.nodes = make_nodes(self.hub.bus, self.hub.clock.time, self.hub.tasks)
-        self.elevated = Elevated(lambda: True, lambda: "en")
+        self.tools_section: dict[str, Any] = {"elevated": True}
+        self.elevated = Elevated(lambda: self.tools_section, lambda: "en")
         self.hub.commands.add(self.elevated.command())
         needs = ExecNeeds(
             agents=self.hub.agents,

@@ -6,6 +6,7 @@ import asyncio
 import os
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
@@ -397,6 +398,25 @@ async def test_an_owner_lets_a_conversation_run_on_the_hub_and_no_words_from_out
     assert lifted.output == str(bench.workspace)
     assert "needs a sandbox" in tainted.output
     assert "needs a sandbox" in after.output
+
+
+async def test_only_the_named_identities_of_owners_lift_it_in_chat_apps(bench: ShellBench) -> None:
+    other = "agent:main:telegram:direct:1"
+    bench.sandboxed.add(other)
+    owner, bench.tools_section = bench.hub.owner, {"elevated": True, "elevated_from": ["telegram:user:1"]}
+    named, unnamed = (replace(owner, principal=f"peer:{each}:user:1") for each in ("telegram", "discord"))
+
+    refused = await bench.hub.command("/elevated on", session=other, authority=unnamed)
+    before = await bench.hub.call("exec", {"command": "pwd"}, session=other, authority=unnamed)
+    await bench.hub.command("/elevated on", session=other, authority=named)
+    ran = [
+        (await bench.hub.call("exec", {"command": "pwd"}, session=other, authority=each)).output == str(bench.workspace)
+        for each in (named, unnamed, owner)
+    ]
+
+    assert "tools.elevated_from does not name" in refused.text
+    assert "needs a sandbox" in before.output
+    assert ran == [True, False, True]
 
 
 async def test_a_sandbox_with_a_network_asks_when_another_than_the_owner_alone_could_carry_something_out(
