@@ -74,7 +74,7 @@ def results_of(hub: HubProcess, key: str) -> list[dict[str, Any]]:
 
 def query(hub: HubProcess, sql: str, *values: Any) -> list[Any]:
     """Read the hub's database beside it."""
-    with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True) as connection:
+    with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True, timeout=60) as connection:
         return connection.execute(sql, values).fetchall()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.automating import add, call_webhook, run_json, seeded_home, status, traces, write
+from tests.e2e.automating import add, call_webhook, not_run, run_json, seeded_home, status, traces, write
 from tests.e2e.talk import chat, until
 from tests.servers.hub_process import HubProcess
 
@@ -105,6 +105,7 @@ def test_an_event_that_is_fired_by_hand_sets_it_off(hub: HubProcess) -> None:
     )
 
     fired = hub.cli("event", "fire", "parcel", "--data", '{"who": "Anna"}')
+    traces(hub, "on_event")
     shown = run_json(hub, "automation", "trace", "on_event")
 
     assert fired.returncode == 0, fired.stderr
@@ -125,6 +126,7 @@ def test_a_state_that_is_set_by_hand_sets_it_off_and_what_does_not_match_says_wh
     )
     for entity, state in (("input.alarm", "off"), ("input.door", "closed"), ("input.door", "open")):
         assert hub.cli("state", "set", entity, state).returncode == 0
+    not_run(hub, "on_state")
     why = run_json(hub, "automation", "trace", "on_state", "--not-run")
 
     for entity, state in (("input.alarm", "armed"), ("input.door", "closed"), ("input.door", "open")):
@@ -219,6 +221,7 @@ def test_intervals_patterns_and_instants_set_it_off(hub: HubProcess) -> None:
         """
         - id: on_time
           mode: queued
+          trace: {stored_traces: 100}
           triggers:
             - {trigger: every, every: "1s", id: every}
             - {trigger: time_pattern, seconds: "/1", id: pattern}

@@ -59,7 +59,7 @@ def test_a_broken_automation_is_unavailable_with_its_line_and_stops_nothing_else
     until(lambda: status(hub, "broken")["state"] == "on")
     assert hub.cli("check").returncode == 0
     (hub.home / "automations.yaml").write_text(before)
-    until(lambda: status(hub, "broken") == {})
+    until(lambda: status(hub, "broken") == {} and not hub.rpc("status")["repairs"])
 
 
 def test_a_file_that_cannot_be_read_changes_nothing_until_it_is_mended(hub: HubProcess) -> None:
@@ -145,7 +145,7 @@ def test_a_mode_and_a_rate_limit_say_why_nothing_ran(hub: HubProcess) -> None:
 
     assert not_run(hub, "seldom")[0]["reason"] == "rate_limit"
     assert not_run(hub, "busy")[0]["reason"] == "mode"
-    hub.rpc("event.fire", {"type": "free"})
+    until(lambda: hub.rpc("event.fire", {"type": "free"}) and status(hub, "busy")["current"] == 0)
     assert traces(hub, "busy")[0]["outcome"] == "finished"
 
 

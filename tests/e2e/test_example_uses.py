@@ -108,10 +108,16 @@ class Household:
         ]
 
     async def until_next_run(self, automation: str) -> None:
-        """Put the clock forward to when an automation is due."""
-        listed = json.loads(await self.command("automation", "list", "--json"))
-        (next_run,) = [each["next_run"] for each in listed if automation in (each["id"], each["alias"])]
+        """Put the clock forward to when an automation is due that is there and does not run."""
+        async with asyncio.timeout(60):
+            while not (next_run := await self._next_run(automation)):
+                pass
         self.clock.put_forward(datetime.fromisoformat(next_run).timestamp() - self.clock.time() + 1)
+
+    async def _next_run(self, automation: str) -> str | None:
+        listed = json.loads(await self.command("automation", "list", "--json"))
+        found = [each for each in listed if automation in (each["id"], each["alias"]) and not each["current"]]
+        return found[0]["next_run"] if found else None
 
 
 @pytest.fixture

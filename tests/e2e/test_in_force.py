@@ -13,11 +13,17 @@ from hub.hub import Hub
 from hub.storage.homedir import Home
 
 
+def without_watch(hub: Hub) -> Hub:
+    """Return a hub that meets a change only when it is told to."""
+    hub.components = tuple(each for each in hub.components if each.name != "config watch")
+    return hub
+
+
 async def test_a_reload_waits_for_the_one_that_met_the_change_first(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create()
     seed(home)
-    hub = Hub(home, port=0)
+    hub = without_watch(Hub(home, port=0))
     try:
         await hub.start()
         (home.path / "automations.yaml").write_text("- {id: new, triggers: [], actions: [{delay: 1}]}\n")
@@ -51,7 +57,7 @@ async def test_what_a_restart_puts_into_force_is_not_applied_before_it(
     home.create()
     root = home.path / "configuration.yaml"
     root.write_text(f"hub: {{reload: {mode}}}\n")
-    hub, asked = Hub(home, port=0), []
+    hub, asked = without_watch(Hub(home, port=0)), []
     applied: list[frozenset[str]] = []
     hub.components = (*hub.components, _Applied(applied))
     try:

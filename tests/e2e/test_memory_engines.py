@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from integrations.memory.notes.memory import SEARCH_LIMIT_S
 from tests.e2e.memories import WORDS_ALONE, Memories, at_server, corpus, paid_for
 from tests.e2e.talk import until
 from tests.integrations.memory.engines.conftest import ChromaServer
@@ -16,6 +17,7 @@ from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
 
 LATER = "memory/2026-01-01.md"
+LATE = f"the index did not answer within {SEARCH_LIMIT_S:.0f} s"
 
 
 @pytest.fixture
@@ -80,7 +82,8 @@ def test_engines_are_changed_while_the_hub_runs_and_search_goes_on(home: Memorie
         home.until_found("zebrafish", LATER, by=f"keywords:{keywords}", saying=f"{vectors} and {keywords}")
 
     assert all(answer["hits"][0]["text"].startswith("The boiler number77") for answer in answers)
-    assert [answer["degraded"] for answer in answers if "grep" in answer["engines"]] == []
+    # To load Chroma may take longer than a search waits; the files are read then.
+    assert {answer["degraded"] for answer in answers if "grep" in answer["engines"]} <= {LATE}
     assert paid_for(server) == paid
 
 
@@ -97,11 +100,10 @@ def test_vectors_can_be_kept_by_a_chroma_server(home: Memories, tmp_path: Path) 
 
         chroma.stop()
         away = home.search("boiler number7")
-        answering = home.search("boiler number7")
+        answering = home.until_told("boiler number7", "Chroma")
 
         assert away["hits"][0]["path"] == answering["hits"][0]["path"] == "memory/2015-01-01.md"
         assert answering["engines"] == ["keywords:fts5"]
-        assert "Chroma" in answering["degraded"]
     finally:
         chroma.stop()
 
@@ -112,7 +114,7 @@ def test_another_provider_is_asked_at_its_address_with_its_key(
 ) -> None:
     server.set(key="the-right-key")
     address = {"gemini": server.gemini_url, "voyage": server.voyage_url}[provider]
-    home.configure(embeddings={"provider": provider, "base_url": address, "api_key": "the-right-key", "timeout": 5})
+    home.configure(embeddings={"provider": provider, "base_url": address, "api_key": "the-right-key", "timeout": 60})
     fill(home, 2, 5)
     home.hub.start()
 
@@ -138,8 +140,8 @@ def test_another_model_makes_other_vectors_while_the_old_ones_are_searched(
 
     def is_new() -> bool:
         answers.append(home.search("boiler number7"))
-        embedder = home.status()["index"]["embedder"]
-        return bool(embedder["model"] == "others" and answers[-1]["engines"][0] == "vectors:exact")
+        index = home.status()["index"]
+        return bool(index and index["embedder"]["model"] == "others" and answers[-1]["engines"][0] == "vectors:exact")
 
     until(is_new, 60)
     assert home.until_whole()["chunks"] == 30
@@ -154,13 +156,11 @@ def test_vectors_can_be_switched_off_and_on(home: Memories, server: EmbeddingSer
     home.until_whole()
 
     home.configure(embeddings=WORDS_ALONE)
-    until(lambda: home.engines() == ["keywords:fts5"])
+    off = until(lambda: (found := home.until_complete("boiler number7"))["engines"] == ["keywords:fts5"] and found)
     paid = paid_for(server)
-    off = home.search("boiler number7")
     home.configure(embeddings=at_server(server.base_url))
     until(lambda: home.engines() == ["vectors:exact", "keywords:fts5"])
 
-    assert off["degraded"] is None
     assert off["hits"][0]["path"] == "memory/2015-01-01.md"
     assert paid_for(server) == paid
 
@@ -172,5 +172,5 @@ def test_passages_of_another_length_make_another_index(home: Memories) -> None:
 
     home.configure(chunks={"tokens": 80, "overlap": 10})
 
-    assert until(lambda: home.status()["index"]["chunks"] > 2 * before)
+    until(lambda: home.until_whole()["chunks"] > 2 * before)
     assert home.until_whole()["files"] == 1

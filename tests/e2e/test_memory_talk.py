@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.memories import Memories, talking
-from tests.e2e.talk import ask, chat
+from tests.e2e.talk import ask, chat, query, until
 from tests.servers.openai_server import OpenAIServer
 
 BOILER = "Kessler serviced the boiler and replaced the pump"
 ANNA = "Anna is allergic to peanuts"
 LATER = "memory/2025-05-12.md"
+FLUSHES = "SELECT wanted_ms, plan FROM memory_flushes"
 ASKED = "Take notes of this conversation"
 NOTES = {"slug": "garden", "title": "Garden", "points": ["The zebrafish pond needs a filter"]}
 
@@ -49,7 +49,14 @@ def let_days_pass(home: Memories) -> None:
         file.unlink()
         home.write(LATER, text.replace(file.stem, LATER[7:-3]))
     home.hub.start()
+    begin_anew(home)
+
+
+def begin_anew(home: Memories) -> None:
+    """Let a conversation be over, and what was said in it be kept: its notes are asked of the model too."""
+    known = len(query(home.hub, FLUSHES))
     home.hub.rpc("sessions.reset", {"key": "main"})
+    until(lambda: (rows := query(home.hub, FLUSHES)) and len(rows) > known and set(rows) == {(None, None)})
 
 
 def test_what_is_remembered_is_recalled_before_a_turn_of_a_later_day(
@@ -99,7 +106,7 @@ def test_what_is_forgotten_in_a_conversation_is_found_and_recalled_no_more(
     home.until_found("boiler", LATER, by="vectors:exact")
 
     forgotten = json.loads(tool(home, openai_server, "forget", query="boiler pump"))
-    home.hub.rpc("sessions.reset", {"key": "main"})
+    begin_anew(home)
     ask(home.hub, "Who was it that serviced the boiler?")
 
     assert forgotten["count"] == 1
@@ -116,7 +123,7 @@ def test_a_conversation_that_begins_anew_leaves_notes_that_are_found(
 
     chat(home.hub, "/new")
 
-    path = f"memory/{datetime.now(UTC).date().isoformat()}-garden.md"
+    [path] = until(lambda: [name for name in home.texts() if name.endswith("-garden.md")])
     found = home.until_found("zebrafish filter", path, by="vectors:exact")
     assert found["hits"][0]["text"].startswith(("The zebrafish", "- The zebrafish"))
     assert home.until_whole()["files"] == len(home.texts())

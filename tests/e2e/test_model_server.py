@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.compaction.test_compaction import SUMMARY
 from tests.e2e.homes import make_home
-from tests.e2e.talk import ask, chat, connected, messages_of, results_of, say, shown, until
+from tests.e2e.talk import ask, chat, connected, messages_of, query, results_of, say, shown, until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
@@ -296,8 +296,10 @@ def test_the_slash_command_stops_what_runs_and_new_begins_afresh(hub: HubProcess
     until(lambda: len(server.requests()) == 1)
 
     stop = chat(hub, "/stop", "--session", "slash")
-    server.queue("Hello, what is it?")
+    server.rule("Take notes of this conversation", "{}")  # of what was said before the new beginning
+    server.set_default("Hello, what is it?")
     fresh = chat(hub, "/new", "--session", "slash")
+    until(lambda: set(query(hub, "SELECT wanted_ms, plan FROM memory_flushes")) == {(None, None)})
     chat(hub, "hello", "--session", "slash")
 
     assert (stop["reply"], stop["usage"]) == ("Stopped.", None)

@@ -115,7 +115,7 @@ def test_what_the_owner_does_not_approve_is_told_in_the_language_of_the_wish(
 
     [waiting] = until(lambda: hub.rpc("approval.list")["approvals"])
     hub.rpc("approval.resolve", {"id": waiting["id"], "kind": "exec", "decision": "deny"})
-    hub.rpc("agent.wait", {"runId": "wish", "timeoutMs": 20_000})
+    hub.rpc("agent.wait", {"runId": "wish", "timeoutMs": 60_000})
 
     assert "from outside" in told
     assert words in shown(messages_of(hub)[-1])

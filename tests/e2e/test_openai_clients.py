@@ -39,7 +39,7 @@ def nothing_scripted(server: OpenAIServerProcess) -> None:
 
 @pytest.fixture
 def api(hub: HubProcess) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{hub.url}/v1", api_key=hub.token, max_retries=0, timeout=20) as api:
+    with openai.OpenAI(base_url=f"{hub.url}/v1", api_key=hub.token, max_retries=0, timeout=60) as api:
         yield api
 
 

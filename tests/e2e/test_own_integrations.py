@@ -93,6 +93,7 @@ def edited(hub: HubProcess, old: str, new: str) -> Iterator[None]:
         yield
     finally:
         path.write_text(text)
+        hub.rpc("service.call", {"service": "hub.reload"})  # returns when it is in force
         until(lambda: integration(hub, "doorbell")["state"] == "set_up" and PLACE in place(hub))
 
 
@@ -140,7 +141,7 @@ def test_a_service_that_asks_is_called_when_the_owner_says_so(
     hub.rpc(
         "approval.resolve", {"id": waiting["code"], "kind": "exec", "decision": "allow-once" if approved else "deny"}
     )
-    hub.rpc("agent.wait", {"runId": session, "timeoutMs": 20_000})
+    hub.rpc("agent.wait", {"runId": session, "timeoutMs": 60_000})
 
     assert waiting["details"] == {"service": "doorbell.unlock", "data": {}}
     (result,) = results_of(hub, session)
@@ -236,7 +237,7 @@ def test_what_its_channel_could_not_send_is_sent_after_a_restart(hub: HubProcess
     away.touch()
     before = len(answers(hub, "8"))
     receipt = said(hub, id="late", who="8", text="are you there?")
-    hub.rpc("agent.wait", {"runId": receipt["run_id"], "timeoutMs": 20_000})
+    hub.rpc("agent.wait", {"runId": receipt["run_id"], "timeoutMs": 60_000})
     until(lambda: query(hub, "SELECT attempts FROM outbox WHERE run_id = ? AND attempts > 0", receipt["run_id"]))
 
     hub.kill()
@@ -249,10 +250,11 @@ def test_what_its_channel_could_not_send_is_sent_after_a_restart(hub: HubProcess
 
 
 def test_those_that_break_say_why_and_where_and_stop_no_other(hub: HubProcess) -> None:
+    broken = ("crooked", "throws", "needy", "leaning", "no_setup")
+    until(lambda: all(integration(hub, domain)["state"] == "failed" for domain in broken))
     states = {each["domain"]: each for each in hub.rpc("status")["integrations"]}
 
-    for domain in ("crooked", "throws", "needy", "leaning", "no_setup"):
-        assert states[domain]["state"] == "failed"
+    for domain in broken:
         assert states[domain]["reason"] in repair_of(hub, domain)["text"]
     assert "SyntaxError" in states["crooked"]["reason"]
     assert states["throws"]["reason"] == "ZeroDivisionError: division by zero (__init__.py, line 2)"
@@ -291,7 +293,7 @@ def test_a_set_up_that_fails_takes_back_what_it_brought_and_a_mended_one_brings_
         assert "ring_doorbell" not in tools(hub)
 
     assert "ring_doorbell" in tools(hub)
-    assert [each for each in hub.rpc("status")["repairs"] if each["id"] == "doorbell"] == []
+    until(lambda: [each for each in hub.rpc("status")["repairs"] if each["id"] == "doorbell"] == [])
 
 
 def test_one_that_is_not_ready_is_tried_until_it_is(hub: HubProcess) -> None:
@@ -309,7 +311,7 @@ def test_a_broken_section_changes_nothing_and_is_told_with_its_line(hub: HubProc
 
         line = 1 + (hub.home / "configuration.yaml").read_text().splitlines().index(f"  plaze: {PLACE}")
         assert told[0]["location"]["line"] == line
-        assert integration(hub, "doorbell")["state"] == "set_up"
+        until(lambda: integration(hub, "doorbell")["state"] == "set_up")
         checked = json.loads(hub.cli("check", "--json").stdout)
         assert line in {error["line"] for error in checked["errors"]}
 
@@ -321,8 +323,7 @@ def test_a_removed_section_takes_the_integration_away(hub: HubProcess) -> None:
     with edited(hub, section, ""):
         until(lambda: integration(hub, "doorbell")["state"] == "absent")
 
-        assert "ring_doorbell" not in tools(hub)
-        assert hub.post("/doorbell", OWNER)[0] == 404
+        until(lambda: "ring_doorbell" not in tools(hub) and hub.post("/doorbell", OWNER)[0] == 404)
 
 
 def test_the_check_agrees_with_the_hub_about_what_is_valid(hub: HubProcess) -> None:

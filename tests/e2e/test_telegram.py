@@ -80,4 +80,4 @@ def test_a_refused_token_is_a_repair_and_stops_no_other_bot(hub: HubProcess) -> 
         return {each["accountId"]: each["state"] for each in found}
 
     until(lambda: states() == {"asking": "connected", "hook": "connected", "refused": "failed"})
-    assert "telegram:refused" in [repair["id"] for repair in hub.rpc("status")["repairs"]]
+    until(lambda: "telegram:refused" in [repair["id"] for repair in hub.rpc("status")["repairs"]])

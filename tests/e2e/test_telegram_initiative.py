@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,12 +59,19 @@ def arrives(bot: TelegramThread, text: str, times: int = 1) -> None:
         raise AssertionError(f"{text!r} did not come {times} times: {shown(bot)}") from None
 
 
+def until_sent(hub: HubProcess) -> None:
+    """Wait until the hub knows what was seen there already."""
+    sent = [("telegram", "default", "sent")]
+    until(lambda: query(hub, "SELECT DISTINCT channel, account, state FROM outbox") == sent)
+
+
 def test_what_a_hub_says_by_itself_arrives_also_after_a_restart(hub: HubProcess, bot: TelegramThread) -> None:
     bot.says("hello")
     until(lambda: len(shown(bot)) == 1)
 
     for times in (1, 2):
         if times == 2:
+            until_sent(hub)
             hub.stop()
             hub.start()
         assert hub.cli("automation", "trigger", "good_morning").returncode == 0
@@ -78,24 +84,25 @@ def test_what_a_hub_says_by_itself_arrives_also_after_a_restart(hub: HubProcess,
         assert added.returncode == 0
         arrives(bot, f"Door {times} is open")
 
-    sent = [("telegram", "default", "sent")]
-    until(lambda: query(hub, "SELECT DISTINCT channel, account, state FROM outbox") == sent)  # after it was seen there
+    until_sent(hub)
     assert query(hub, "SELECT DISTINCT account, account_id FROM inbox") == [("default", "4242")]
 
 
 def test_a_reminder_that_was_written_with_the_id_of_its_account_arrives(hub: HubProcess, bot: TelegramThread) -> None:
     bot.says("hello")
     until(lambda: len(shown(bot)) == 1)
-    bot.says("remind me in 2 seconds to take the cake out")
+    bot.says("remind me in 2 hours to take the cake out")
     until(lambda: len(shown(bot)) == 2)
+    until_sent(hub)
     hub.kill()
     automations = hub.home / "automations.yaml"
     text = automations.read_text()
     assert "account" not in text
     automations.write_text(text.replace("channel: telegram", 'channel: telegram\n        account: "4242"'))
-    time.sleep(2)
 
     hub.start()
+    [reminder] = [each["id"] for each in hub.rpc("automation.list")["automations"] if "cake" in each["id"]]
+    assert hub.cli("automation", "trigger", reminder).returncode == 0
 
     arrives(bot, "take the cake out", times=2)  # with the promise
 

@@ -10,6 +10,8 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 from tests.servers.telegram_server import TelegramThread
 
+WAITING = "I am waiting for your answer to"
+
 
 def test_what_a_turn_waits_for_is_said_to_who_writes_meanwhile(tmp_path: Path) -> None:
     with OpenAIServerProcess() as models, TelegramThread(1) as bot:
@@ -25,7 +27,7 @@ def test_what_a_turn_waits_for_is_said_to_who_writes_meanwhile(tmp_path: Path) -
             bot.says("please touch it")
             until(lambda: any("needs your approval" in text for text in bot.server.chats.shown(7)))
             bot.says("are you there?")
-            until(lambda: any(text.startswith("I am waiting for your answer to") for text in bot.server.chats.shown(7)))
-            code = bot.server.chats.shown(7)[-1].partition("/deny ")[2][:6]
+            told = until(lambda: [text for text in bot.server.chats.shown(7) if text.startswith(WAITING)])
+            code = told[0].partition("/deny ")[2][:6]
             bot.says(f"/deny {code}")
             until(lambda: "Done." in bot.server.chats.shown(7))

@@ -75,6 +75,7 @@ OPEN = (
     " + (SELECT count(*) FROM runs WHERE state IN ('queued', 'running'))"
     " + (SELECT count(*) FROM outbox WHERE state IN ('queued', 'pending', 'sending')), (SELECT count(*) FROM inbox)"
 )
+HEARTBEATS = "SELECT count(*) FROM runs WHERE session_key = 'agent:main:cron:heartbeat'"
 _PAGES = ("/", "/chat", "/timeline", "/automations", "/devices", "/memory", "/settings")
 
 
@@ -111,6 +112,9 @@ class Household:
             if step % 60 == 59:
                 tell({"holds": self._holds()})
         await self._pass(1.0)  # what is due at the end begins with it
+        await until(lambda: self._fired[COUNTED[0]] >= self._hours * 4)
+        while (await self._row(HEARTBEATS))[0] < self._hours * 2:
+            await self._pass(1.0)
         tell({"fired": dict(self._fired), "backups": len(list((hub.home.path / "backups").glob("homarus-*.gz")))})
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -164,8 +168,12 @@ class Household:
                 await asyncio.sleep(0.002)
 
     async def _is_quiet(self) -> bool:
-        ((open, heard),) = await self._hub.db.read(lambda connection: connection.execute(OPEN).fetchall())
+        open, heard = await self._row(OPEN)
         return bool(open == 0 and heard >= self._said)
+
+    async def _row(self, sql: str) -> tuple[int, ...]:
+        (row,) = await self._hub.db.read(lambda connection: connection.execute(sql).fetchall())
+        return tuple(row)
 
     def _holds(self) -> dict[str, int]:
         process = psutil.Process()
