@@ -98,6 +98,11 @@ class MqttConnection:
         """Whether there is a connection."""
         return self._client is not None
 
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a connection on which all filters are subscribed; what others publish now comes."""
+        return self._up.is_set()
+
     def subscribe(self, topic_filter: str, qos: int = AT_LEAST_ONCE) -> None:
         """Subscribe to a filter; its retained messages come again even if others have subscribed."""
         if qos > AT_LEAST_ONCE:

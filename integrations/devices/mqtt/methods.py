@@ -56,8 +56,8 @@ def status_of(bridge: MqttBridge, broker: EmbeddedBroker | None) -> dict[str, An
     """Return how the connection is, and on which port the embedded broker listens."""
     return {
         "listening": broker.port if broker is not None else None,
-        "connected": bridge.connected,
-        "reason": "" if bridge.connected else bridge.reason,
+        "connected": bridge.connection.is_up,
+        "reason": "" if bridge.connection.is_up else bridge.reason,
         "received": bridge.received,
         "dropped": bridge.dropped,
         "subscriptions": len(bridge.connection.subscriptions.active),

@@ -30,7 +30,7 @@ from tests.automation.triggers.bench import Bench
 from tests.hosting import host_on
 from tests.nodes.making import make_nodes
 
-LIMIT_S = 20.0
+LIMIT_S = 30.0
 
 
 class MqttKit(Bench):
@@ -108,7 +108,8 @@ class Device:
     """Something at the broker; `heard` is what came on the topics that it reads."""
 
     def __init__(self, port: int, name: str | None = None, **options: Any) -> None:
-        self.client = aiomqtt.Client("127.0.0.1", port, identifier=name, socket_options=AT_ONCE, **options)
+        made: dict[str, Any] = {"identifier": name, "socket_options": AT_ONCE, "timeout": LIMIT_S, **options}
+        self.client = aiomqtt.Client("127.0.0.1", port, **made)
         self.heard: list[tuple[str, str]] = []
 
     async def __aenter__(self) -> Self:

@@ -152,10 +152,10 @@ async def test_people_see_what_comes(kit: MqttKit, mosquitto: Mosquitto) -> None
     await connected(kit, mosquitto.port)
     async with Device(mosquitto.port) as device:
         await device.say(f"{top}/kept", "old", retain=True)
-        looking = asyncio.create_task(kit.ask("mqtt.messages", topic=f"{top}/#", wait=10))
+        looking = asyncio.create_task(kit.ask("mqtt.messages", topic=f"{top}/#", wait=30))
         first = await looking
         await device.say(f"{top}/now", b"\xff")
-        then = await kit.ask("mqtt.messages", topic=f"{top}/#", after=first["last"], wait=10)
+        then = await kit.ask("mqtt.messages", topic=f"{top}/#", after=first["last"], wait=30)
 
     assert [(each["topic"], each["payload"], each["retain"]) for each in first["messages"]] == [
         (f"{top}/kept", "old", True)

@@ -37,7 +37,7 @@ class Home(MqttKit):
         """Wait until all that was said is handled: filters are subscribed in order, and this one is the last."""
         topic = f"settled/{new_id()}"
         await self.device.say(topic, "x", retain=True)
-        assert (await self.ask("mqtt.messages", topic=topic, wait=10))["messages"]
+        assert (await self.ask("mqtt.messages", topic=topic, wait=30))["messages"]
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ async def test_what_is_retained_survives_a_restart_of_the_hub(tmp_path: Path) ->
 
     await second.set_up(config)
     await second.until_connected()
-    seen = await second.ask("mqtt.messages", topic="lamp/#", wait=10)
+    seen = await second.ask("mqtt.messages", topic="lamp/#", wait=30)
     await second.tear_down()
 
     assert [(each["payload"], each["retain"]) for each in seen["messages"]] == [("on", True)]
@@ -204,7 +204,7 @@ async def test_a_client_that_does_not_read_is_disconnected_and_nobody_else() -> 
             await owner.say(f"flood/{number}", b"x" * 200_000)
         await until(lambda: len(other.heard) == count)
         got = 0
-        with suppress(ConnectionResetError):
+        with suppress(ConnectionError):
             while data := await reader.read(1_000_000):
                 got += len(data)
         writer.close()

@@ -34,7 +34,7 @@ async def test_a_button_of_a_device_is_a_trigger_until_it_is_taken_away(kit: Mqt
     await device.say("remote/action", "single", retain=True)  # pressed long ago
     await device.say(TOPIC, PRESS, retain=True)
     await until(lambda: bool(kit.registry.devices))
-    await kit.ask("mqtt.messages", topic="remote/action", wait=10)
+    await kit.ask("mqtt.messages", topic="remote/action", wait=30)
     trigger = (await kit.ask("mqtt.discovered"))["triggers"][0]
     heard = kit.arm({"trigger": "device", "domain": "mqtt", **trigger})
 
@@ -43,7 +43,7 @@ async def test_a_button_of_a_device_is_a_trigger_until_it_is_taken_away(kit: Mqt
     await until(lambda: bool(heard.fired))
     await device.say(TOPIC, retain=True)
     await kit.ask("mqtt.publish", topic="after", payload="x", qos=1, retain=True)
-    assert (await kit.ask("mqtt.messages", topic="after", wait=10))["messages"]
+    assert (await kit.ask("mqtt.messages", topic="after", wait=30))["messages"]
 
     assert [(each.trigger["type"], each.trigger["data"], each.tainted) for each in heard.fired] == [
         ("button_short_press", {"payload": "single"}, True)
@@ -54,7 +54,7 @@ async def test_a_button_of_a_device_is_a_trigger_until_it_is_taken_away(kit: Mqt
 async def test_a_device_trigger_without_its_names_is_refused(kit: MqttKit, device: Device) -> None:
     await device.say(TOPIC, '{"atype": "trigger", "t": "x", "type": "press"}', retain=True)
     await kit.ask("mqtt.publish", topic="after", payload="x", qos=1, retain=True)
-    assert (await kit.ask("mqtt.messages", topic="after", wait=10))["messages"]
+    assert (await kit.ask("mqtt.messages", topic="after", wait=30))["messages"]
 
     refused = (await kit.ask("mqtt.discovered"))["refused"]
 
