@@ -76,13 +76,23 @@ async def test_it_says_how_far_it_is(hub: HubFixture) -> None:
     assert seen[-1] == {"working": None}
 
 
-async def test_two_at_once_are_refused(hub: HubFixture) -> None:
+async def begin_a_long_one(hub: HubFixture) -> None:
+    with (hub.home.workspace / "large").open("wb") as file:
+        file.truncate(4_000_000_000)
     await asked(hub, "backup.create")
+
+
+async def cut_off(hub: HubFixture) -> None:
+    assert await hub.tasks.cancel_all(timeout_s=WORK_LIMIT_S) == []
+
+
+async def test_two_at_once_are_refused(hub: HubFixture) -> None:
+    await begin_a_long_one(hub)
 
     answer = await rpc(hub, "backup.verify", {"source": "homarus-home-20261129T033000Z.tar.gz"})
 
     assert answer["error"]["code"] == "CONFLICT"
-    await hub_idle(hub)
+    await cut_off(hub)
 
 
 async def test_only_an_owner_may(hub: HubFixture) -> None:
@@ -215,12 +225,10 @@ async def test_what_a_platform_delivers_again_after_a_restore_is_not_answered(tm
 
 
 async def test_one_that_is_cut_off_by_the_end_of_the_hub_leaves_nothing(hub: HubFixture) -> None:
-    with (hub.home.workspace / "large").open("wb") as file:
-        file.truncate(4_000_000_000)
-    await asked(hub, "backup.create")
+    await begin_a_long_one(hub)
     await until(lambda: list((hub.home.path / "backups").glob(".homarus-*")), WORK_LIMIT_S)
 
-    await hub.tasks.cancel_all()
+    await cut_off(hub)
 
     assert list((hub.home.path / "backups").iterdir()) == []
     assert not (hub.home.storage / "backup").exists()

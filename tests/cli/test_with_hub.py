@@ -233,7 +233,7 @@ def test_a_reminder_appears_in_an_open_conversation_and_what_is_typed_stays(hub:
     person.wait_for("Tea is ready")
     person.wait_for("> what is 2")
     person.press(b" * 3?\r")
-    person.wait_for("6")
+    person.wait_for("= 6")
     person.press(b"/quit\r")
     assert person.leave() == 0
     hub.rpc("cron.remove", {"id": job["id"]})
@@ -524,7 +524,7 @@ def test_start_tells_scripts_where_it_listens_and_stops_when_told(tmp_path: Path
         assert started.stdout is not None
         told = json.loads(started.stdout.readline())
         started.terminate()
-        code = started.wait(15)
+        code = started.wait(30)
 
     assert told["state"] == "running"
     assert told["url"].startswith(told["address"])

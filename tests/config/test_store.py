@@ -242,7 +242,9 @@ async def test_a_changed_file_is_noticed_and_applied(loaded: Kit) -> None:
 
     async def write_until_seen() -> ReloadResult:
         for number in range(100):
-            loaded.write("routines.yaml", f"- id: r{number}\n  triggers: [{{type: time, at: x}}]\n")
+            # Whole at once: whoever reads a file that is being written may find half of it.
+            loaded.write("routines.new", f"- id: r{number}\n  triggers: [{{type: time, at: x}}]\n")
+            (loaded.home / "routines.new").rename(loaded.home / "routines.yaml")
             try:
                 return await asyncio.wait_for(results.get(), 0.5)
             except TimeoutError:

@@ -50,7 +50,7 @@ async def test_a_task_that_dies_is_named_and_its_owner_is_told(caplog: pytest.Lo
 
     with caplog.at_level(logging.ERROR):
         tasks.spawn(die(), name="toast")
-        await tasks.drain(timeout_s=5)
+        await tasks.drain(timeout_s=30)
 
     assert deaths == ["toast: burnt"]
     assert "kitchen: task toast died" in caplog.text

@@ -175,7 +175,7 @@ async def test_it_is_due_only_when_there_is_something_to_do(desk: Desk, openai_s
 
     openai_server.queue("Hello!")
     await desk.post.said("hello")
-    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    await desk.post.all_answered()
     assert (await moments.why())[0] is True
 
     desk.write_checks("- look at the door (every 4h)")

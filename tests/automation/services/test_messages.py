@@ -90,7 +90,7 @@ async def test_a_thread_is_known_when_the_words_in_it_are_gone(desk: Desk) -> No
     wrote = Address("test", "family", chat_type=ChatType.GROUP, thread="77", topic=True)
     assert desk.pigeons.receive is not None
     await desk.pigeons.receive(InboundMessage(wrote, "m1", "test:user:8", "hello", mentioned=True))
-    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    await desk.post.all_answered()
     ((key,),) = await desk.post.rows("SELECT session_key FROM inbox")
     await desk.post.db.write(lambda connection: prune(connection, before_ms=2**53))
 
@@ -103,7 +103,7 @@ async def test_a_thread_is_known_when_the_words_in_it_are_gone(desk: Desk) -> No
 
 async def test_nothing_goes_to_an_account_that_is_gone(desk: Desk) -> None:
     await desk.post.said("hello", who="8")
-    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    await desk.post.all_answered()
     await desk.post.channels.remove("test")
 
     with pytest.raises(NotFound, match="Anna has not written yet"):
@@ -113,7 +113,7 @@ async def test_nothing_goes_to_an_account_that_is_gone(desk: Desk) -> None:
 async def test_an_account_with_another_name_keeps_its_conversations_and_what_waits(desk: Desk) -> None:
     AccountNames(desk.post.db, desk.post.outbox, desk.post.bus, desk.post.tasks)
     await desk.post.said("hello", who="8")
-    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    await desk.post.all_answered()
     await desk.post.channels.remove("test")
     renamed = Pigeons(account="other")
     await desk.post.outbox.send(Address("test", "8"), "it waited", Context(AUTOMATION))

@@ -31,7 +31,7 @@ def begun(authority: Authority = SYSTEM) -> SessionStart:
 async def call(hooks: Hooks, *payloads: HookPayload) -> None:
     for payload in payloads:
         hooks.observe(payload)
-    await hooks.drain(5)
+    await hooks.drain(30)
 
 
 @pytest.mark.parametrize("name", ["nothing", "before_tool_call", "message_sending", "tool_result_persist", []])

@@ -54,7 +54,7 @@ async def test_let_go_it_is_the_real_clock_and_its_other_one_does_not_jump_back(
 
     clock.release()
 
-    assert abs(clock.time() - time.time()) < 5
+    assert time.time() <= clock.time() <= time.time()
     assert clock.monotonic() >= before
 
 
