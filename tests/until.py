@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hub.core.clock import ManualClock
+from hub.core.clock import Clock, ManualClock
 
 LIMIT_S = 30.0
 """Longer than any machine needs."""
@@ -21,6 +22,38 @@ async def until(find: Callable[[], Found], limit_s: float = LIMIT_S) -> Found:
         while not (found := find()):  # noqa: ASYNC110  no event tells of it
             await asyncio.sleep(LOOK_S)
     return found
+
+
+def skip_time(seconds: float) -> None:
+    """Let so much time pass at once on the event loop's clock, as for a process that was suspended.
+
+    A limit that is to be met can then be long, so that whatever comes before it comes in time on any machine.
+    """
+    loop = asyncio.get_running_loop()
+    shown = loop.time
+    loop.time = lambda: shown() + seconds  # type: ignore[method-assign]
+
+
+class ShiftedClock(Clock):
+    """The real clock, but that it shows another time.
+
+    Args:
+        start: What it shows at first, seconds since the epoch; the real time without it.
+    """
+
+    def __init__(self, start: float | None = None) -> None:
+        self._ahead_s = 0.0 if start is None else start - time.time()
+        self._passed_s = 0.0
+
+    def time(self) -> float:
+        return time.time() + self._ahead_s + self._passed_s
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._passed_s
+
+    def skip(self, seconds: float) -> None:
+        """Let so much time pass at once; who sleeps meanwhile sleeps on."""
+        self._passed_s += seconds
 
 
 async def as_time_passes(clock: ManualClock, seconds: float, find: Callable[[], Found]) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +12,9 @@ from hub.agent.run_request import RunResult
 from hub.sessions.repair import pending_calls
 from tests.agent.house import TEXT, AgentHouse
 from tests.servers.openai_script import Answer
+from tests.until import skip_time, until
 
+PATIENCE_S = 60.0
 KEYS = [{"id": "spare", "api_key": "sk-test-not-the-first"}]
 CALL = {"tool_call": {"name": "look", "arguments": {"text": "it"}}}
 CUT_OFF = {"tool_call": {"name": "look", "arguments": '{"text": "i'}}
@@ -35,6 +38,11 @@ class BadDay(Struct, frozen=True):
     fallback: bool = True
     always: bool = False
 
+    @property
+    def stalls(self) -> bool:
+        """Whether the answer stops before its end."""
+        return isinstance(self.answers[0], list) and {"hold": "never"} in self.answers[0]
+
 
 class ScriptedServer(Protocol):
     """A double of a provider."""
@@ -48,14 +56,15 @@ class ScriptedServer(Protocol):
 
     def reset(self) -> None: ...
 
+    def requests(self, path: str | None = ...) -> list[dict[str, Any]]: ...
+
 
 class Kind(Struct, frozen=True):
-    """A provider as it is configured: its name, its `api`, a model that it has, and how long a stall may last."""
+    """A provider as it is configured: its name, its `api`, and a model that it has."""
 
     name: str = "test"
     api: str = "openai"
     model: str = "model"
-    patience_s: float = 1.0
 
 
 def refused(status: int, message: str) -> dict[str, Any]:
@@ -89,7 +98,7 @@ DAYS = {
 }
 
 
-def section(kind: Kind, base_url: str, *, patience_s: float = 60.0, spare: bool = False) -> dict[str, Any]:
+def section(kind: Kind, base_url: str, *, spare: bool = False) -> dict[str, Any]:
     """Return the section `models:` with one provider, and another that is used only as a fallback."""
     provider: dict[str, Any] = {
         "api": kind.api,
@@ -101,15 +110,14 @@ def section(kind: Kind, base_url: str, *, patience_s: float = 60.0, spare: bool 
     other = {**provider, "models": ["other"]}
     return {
         "default": f"{kind.name}/{kind.model}",
-        "providers": {kind.name: {**provider, **more, "timeout_s": patience_s}, "another": other},
+        "providers": {kind.name: {**provider, **more, "timeout_s": PATIENCE_S}, "another": other},
         "retry": {"attempts": 1},
     }
 
 
-def house_for(folder: Path, kind: Kind, base_url: str, name: str, *, spare: bool = False, **models: Any) -> AgentHouse:
-    """Return an agent that has a tool, and little patience where the day needs it."""
-    patience_s = kind.patience_s if "stall" in name else 60.0
-    configured = {**section(kind, base_url, patience_s=patience_s, spare=spare), **models}
+def house_for(folder: Path, kind: Kind, base_url: str, *, spare: bool = False, **models: Any) -> AgentHouse:
+    """Return an agent that has a tool."""
+    configured = {**section(kind, base_url, spare=spare), **models}
     house = AgentHouse(folder / "home", base_url, models=configured)
     house.tool("look", lambda call: "seen", parameters=TEXT)
     return house
@@ -121,13 +129,22 @@ def play(server: ScriptedServer, day: BadDay) -> None:
     server.set_default(day.answers[-1] if day.always else "all is well")
 
 
+async def run_on(house: AgentHouse, server: ScriptedServer, day: BadDay, text: str = "hello") -> RunResult:
+    """Say something; where the answer stalls, the time is over that it may take."""
+    running = asyncio.ensure_future(house.runner.run(house.request(text)))
+    if day.stalls:
+        await until(lambda: house.told("run_delta") if day.kept else server.requests(None))
+        skip_time(PATIENCE_S)
+    return await running
+
+
 async def live_through(
     house: AgentHouse, kind: Kind, server: ScriptedServer, day: BadDay
 ) -> tuple[RunResult, RunResult]:
     """Say something on a bad day, and something more on the next; check that nothing was spoilt."""
     play(server, day)
 
-    result = await house.runner.run(house.request("look at it"))
+    result = await run_on(house, server, day, "look at it")
     server.reset()
     house.models.configure(section(kind, server.base_url))
     again = await house.runner.run(house.request("and now?"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.bad_days import DAYS, Kind, house_for, live_through, play
+from tests.agent.bad_days import DAYS, Kind, house_for, live_through, play, run_on
 from tests.agent.house import standing
 from tests.servers.openai_server import OpenAIServer
 
@@ -17,7 +17,7 @@ KIND = Kind()
 async def test_it_has_its_outcome_and_the_next_message_works(
     tmp_path: Path, openai_server: OpenAIServer, name: str
 ) -> None:
-    async with standing(house_for(tmp_path, KIND, openai_server.base_url, name)) as house:
+    async with standing(house_for(tmp_path, KIND, openai_server.base_url)) as house:
         await live_through(house, KIND, openai_server, DAYS[name])
 
     sent = openai_server.requests()[-1]["body"]["messages"]
@@ -29,7 +29,7 @@ async def test_it_has_its_outcome_and_the_next_message_works(
 async def test_the_second_key_answers_what_the_first_cannot(
     tmp_path: Path, openai_server: OpenAIServer, name: str
 ) -> None:
-    async with standing(house_for(tmp_path, KIND, openai_server.base_url, name, spare=True)) as house:
+    async with standing(house_for(tmp_path, KIND, openai_server.base_url, spare=True)) as house:
         play(openai_server, DAYS[name])
 
         results = [await house.runner.run(house.request()) for _ in range(2)]
@@ -46,10 +46,10 @@ async def test_the_fallback_answers_and_the_person_reads_that(
     tmp_path: Path, openai_server: OpenAIServer, name: str
 ) -> None:
     fallbacks = ["another/other"]
-    async with standing(house_for(tmp_path, KIND, openai_server.base_url, name, fallbacks=fallbacks)) as house:
+    async with standing(house_for(tmp_path, KIND, openai_server.base_url, fallbacks=fallbacks)) as house:
         play(openai_server, DAYS[name])
 
-        result = await house.runner.run(house.request())
+        result = await run_on(house, openai_server, DAYS[name])
 
     assert (result.reply, result.model) == ("all is well", "another/other")
     assert [each["kind"] for each in result.notices] == ["failover"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,12 @@ from hub.agent.run_request import RunResult, RunStatus
 from hub.models.contract import Usage
 from tests.agent.house import AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
+from tests.until import skip_time
 
 CALL = {"tool_call": {"name": "look", "arguments": {}, "id": "a"}}
 
 
-async def run_with(
-    folder: Path, server: OpenAIServer, limits: Mapping[str, Any], **fields: Any
-) -> tuple[RunResult, AgentHouse]:
+def house_with(folder: Path, server: OpenAIServer, limits: Mapping[str, Any]) -> AgentHouse:
     models = None
     if "cost_usd" in limits:
         provider = {"api": "openai", "base_url": server.base_url, "api_key": "sk-test-not-a-secret"}
@@ -28,7 +28,13 @@ async def run_with(
         models = {"providers": {"test": {**provider, "models": [priced]}}}
     house = AgentHouse(folder / "home", server.base_url, [{"id": "main", "limits": dict(limits)}], models)
     house.tool("look", lambda _: "seen")
-    async with standing(house):
+    return house
+
+
+async def run_with(
+    folder: Path, server: OpenAIServer, limits: Mapping[str, Any], **fields: Any
+) -> tuple[RunResult, AgentHouse]:
+    async with standing(house_with(folder, server, limits)) as house:
         return await house.runner.run(house.request(run_id="r1", **fields)), house
 
 
@@ -67,7 +73,11 @@ async def test_tokens_are_estimated_when_the_provider_tells_none(tmp_path: Path,
 async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"text": "I am "}, {"hold": "never"}])
 
-    result, house = await run_with(tmp_path, openai_server, {"seconds": 0.3})
+    async with standing(house_with(tmp_path, openai_server, {"seconds": 100})) as house:
+        running = asyncio.ensure_future(house.runner.run(house.request()))
+        await house.until(lambda: house.told("run_delta"))
+        skip_time(100)
+        result = await running
 
     assert result.status is RunStatus.TIMEOUT
     assert result.reply == "I am"

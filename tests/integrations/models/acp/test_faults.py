@@ -11,6 +11,7 @@ import pytest
 from hub.agent.run_request import RunStatus
 from tests.agent.house import AgentHouse, standing
 from tests.integrations.models.acp.acp_house import DOUBLE, AcpHouse
+from tests.until import skip_time
 
 
 @pytest.mark.parametrize(
@@ -71,13 +72,17 @@ async def test_it_signs_in_as_configured(house: AcpHouse) -> None:
         ("garbage", "'Segmentation fault'"),
         ("line", "a line of over"),
         ("flood", "more than 1000000 characters"),
-        ("hang", "said nothing for 0.3 s and was stopped (acp.agents.double.timeout_s)"),
+        ("hang", "said nothing for 60 s and was stopped (acp.agents.double.timeout_s)"),
     ],
 )
 async def test_a_program_that_fails_is_not_asked_twice(house: AcpHouse, text: str, words: str) -> None:
-    await house.offer(timeout_s=0.3 if text == "hang" else 60)
+    await house.offer(timeout_s=60)
 
-    result = await house.ask(text)
+    running = asyncio.ensure_future(house.ask(text))
+    if text == "hang":
+        await house.until(lambda: house.told("run_delta"))
+        skip_time(60)
+    result = await running
 
     assert words in (result.error or {})["message"]
     assert (result.error or {})["code"] == "MODEL_PROGRAM"

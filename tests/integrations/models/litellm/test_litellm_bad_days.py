@@ -14,14 +14,12 @@ from integrations.models.litellm.library import LitellmLibrary
 from integrations.models.litellm.model import LitellmProvider
 from tests.agent.bad_days import DAYS, Kind, ScriptedServer, house_for, live_through
 from tests.agent.house import AgentHouse, standing
-from tests.lengths import LONG, some
+from tests.lengths import some
 from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.openai_server import OpenAIServer
 
-OPENAI = Kind("openai", LITELLM_API, "gpt-4o-mini", patience_s=5.0)
-ANTHROPIC = Kind("anthropic", LITELLM_API, "claude-opus-4-6", patience_s=5.0)
-# litellm needs a second for a first call, so a stall that is none must last some more; each of these takes as long.
-WITHOUT_STALLS = [name for name in DAYS if LONG or "stall" not in name]
+OPENAI = Kind("openai", LITELLM_API, "gpt-4o-mini")
+ANTHROPIC = Kind("anthropic", LITELLM_API, "claude-opus-4-6")
 
 
 @pytest.fixture
@@ -35,13 +33,13 @@ async def library() -> AsyncIterator[LitellmLibrary]:
 async def lived_through(
     folder: Path, library: LitellmLibrary, kind: Kind, server: ScriptedServer, name: str
 ) -> AgentHouse:
-    async with standing(house_for(folder, kind, server.base_url, name)) as house:
+    async with standing(house_for(folder, kind, server.base_url)) as house:
         house.models.register_api(LITELLM_API, lambda name, config: LitellmProvider(name, config, library, Clock()))
         await live_through(house, kind, server, DAYS[name])
     return house
 
 
-@pytest.mark.parametrize("name", some(WITHOUT_STALLS))
+@pytest.mark.parametrize("name", some(tuple(DAYS)))
 async def test_what_a_vendor_of_openais_form_answers_has_its_outcome(
     tmp_path: Path, library: LitellmLibrary, openai_server: OpenAIServer, name: str
 ) -> None:
@@ -52,7 +50,7 @@ async def test_what_a_vendor_of_openais_form_answers_has_its_outcome(
     assert asked == [message["tool_call_id"] for message in sent if message["role"] == "tool"]
 
 
-@pytest.mark.parametrize("name", WITHOUT_STALLS)
+@pytest.mark.parametrize("name", DAYS)
 async def test_what_anthropic_answers_has_its_outcome(tmp_path: Path, library: LitellmLibrary, name: str) -> None:
     async with AnthropicServer() as server:
         await lived_through(tmp_path, library, ANTHROPIC, server, name)
