@@ -22,9 +22,9 @@ from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
 from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.hub_fixture import HubFixture
+from tests.until import until
 
 MAIN = main_key("main")
-LIMIT_S = 20.0
 READ_ONLY = Annotations(
     read_only=True, destructive=False, open_world=False, owner_only=False, parallel_safe=True, egress=False
 )
@@ -157,9 +157,7 @@ class AgentHouse(HubFixture):
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until something is so."""
-        async with asyncio.timeout(LIMIT_S):
-            while not holds():  # noqa: ASYNC110  there is no event for what a test may wait for
-                await asyncio.sleep(0.005)
+        await until(holds)
 
     def _hear(self, event: Event) -> None:
         self.events.append((event.type, event.data))

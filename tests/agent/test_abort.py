@@ -34,7 +34,7 @@ async def test_in_the_middle_of_an_answer(house: AgentHouse, openai_server: Open
     assert (await house.row("r1"))["state"] == "aborted"
     shown = openai_server.requests()[1]["body"]["messages"]
     assert shown[2]["content"] == "It is \n[stopped here by the user]"
-    assert openai_server.requests()[0]["ended"] == "disconnected"
+    assert await openai_server.until_ended(0) == "disconnected"
 
 
 async def test_before_the_model_said_anything(house: AgentHouse, openai_server: OpenAIServer) -> None:

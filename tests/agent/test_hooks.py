@@ -9,6 +9,7 @@ from hub.hooks.tool_calls import ToolCallHooks
 from tests.agent.house import MAIN, TEXT, AgentHouse
 from tests.hosting import host_on
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 
 async def test_an_integration_adds_to_the_prompt_until_it_is_unloaded(
@@ -44,7 +45,7 @@ async def test_a_hook_refuses_a_tool_and_another_sees_the_end(house: AgentHouse,
     host.hooks.add("after_tool_call", told.append)
     host.hooks.add("agent_end", ended.append)
     await house.runner.run(house.request("say hi"))
-    await house.hooks.drain(5)
+    await house.hooks.drain(LIMIT_S)
 
     assert house.transcript()[2] == ("toolResult", "error: echo was not done: echo is for the day")
     assert [(each.name, each.is_error) for each in told] == [("echo", True)]
@@ -63,7 +64,7 @@ async def test_a_hook_chooses_the_model_and_the_prompt_and_sees_what_is_said(
         host.hooks.add(name, told.append)
 
     await house.runner.run(house.request("how are you?"))
-    await house.hooks.drain(5)
+    await house.hooks.drain(LIMIT_S)
 
     asked = openai_server.requests()[0]["body"]
     assert (asked["model"], asked["messages"][0]["content"]) == ("other", "Be brief, test/other.")
@@ -164,7 +165,7 @@ async def test_the_two_sides_of_a_reset_and_of_a_compaction_are_observed(house: 
     house.bus.fire("compaction_finished", {**facts, "tokens_after": 3, "messages": 2})
     house.bus.fire("compaction_finished", {**facts, "error": "it was stopped"})
     house.bus.fire("hub_started", {"version": "1", "recovery": False})
-    await house.hooks.drain(5)
+    await house.hooks.drain(LIMIT_S)
 
     assert sorted((each.hook, each.reason) for each in told if each.hook.startswith("session")) == [
         ("session_end", "reset"),

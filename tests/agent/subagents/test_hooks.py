@@ -12,6 +12,7 @@ from hub.hooks.contract import SubagentSpawning
 from hub.hooks.registry import Hook
 from tests.agent.subagents.test_subagents import Delegating
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 
 def on(post: Delegating, name: str, handler: Callable[[Any], Any]) -> None:
@@ -30,7 +31,7 @@ async def test_a_hook_chooses_how_a_subagent_works_and_others_see_its_life(
 
     await post.spawn("count the cats", label="cats")
     await post.until(lambda: bool(post.heard()))
-    await post.hooks.drain(5)
+    await post.hooks.drain(LIMIT_S)
 
     assert openai_server.requests()[0]["body"]["model"] == "other"
     assert seen == [("subagent_spawned", "counter", ""), ("subagent_ended", "counter", "completed")]

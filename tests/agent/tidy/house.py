@@ -17,10 +17,13 @@ from hub.security.root import Root
 from integrations.memory.notes.job import Job
 from integrations.memory.notes.memory import NotesMemory
 from tests.agent.house import AgentHouse
+from tests.until import ShiftedClock
 
 OWNER = MemoryScope("me", private=True, shared=True)
 ANNA = MemoryScope("anna", private=False, shared=True)
 ANNAS = Authority("peer:x", person="anna")
+NOON = datetime(2026, 5, 12, 12, tzinfo=UTC)
+"""When each test begins, so that no day ends in one."""
 SECTIONS = {"memory": {"recall": {"direct": False, "groups": False}}, "session": {"dm_scope": "auto"}}
 
 
@@ -52,7 +55,9 @@ class TidyHouse(AgentHouse):
     """A house with the owner, Anna, and whoever talks in groups."""
 
     def __init__(self, folder: Path, base_url: str, *, meaning: Meaning | None = None) -> None:
-        super().__init__(folder, base_url, sections=SECTIONS, further=("remembering",))
+        super().__init__(
+            folder, base_url, clock=ShiftedClock(NOON.timestamp()), sections=SECTIONS, further=("remembering",)
+        )
         self.workspace = self.agents.get("main").workspace
         self.workspace.mkdir(parents=True, exist_ok=True)
         if meaning is not None:
@@ -95,7 +100,7 @@ class TidyHouse(AgentHouse):
 
 def day(ago: int) -> date:
     """Return the day so many days before today."""
-    return datetime.now(UTC).date() - timedelta(days=ago)
+    return NOON.date() - timedelta(days=ago)
 
 
 def entry(text: str, ago: int, kind: MemoryKind = MemoryKind.FACT, *, person: str = "me", trusted: bool = True) -> str:
