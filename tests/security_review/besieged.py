@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.stages import Stage
@@ -37,7 +39,7 @@ from hub.storage.homedir import Home
 from tests.servers.openai_server import OpenAIServer
 from web.dashboard import Dashboard
 
-WAIT_LIMIT_S = 20.0
+WAIT_LIMIT_S = 60.0
 SECRET = "a-secret-of-this-home-0123456789"
 ANNAS = "Anna hides a present in the attic"
 SESSION = "agent:main:main"
@@ -203,18 +205,33 @@ class Besieged:
                 shown = ", ".join(each for each in columns if not each.startswith("last_used"))
                 rows = map(repr, connection.execute(f"SELECT {shown} FROM {table}"))
                 kept[table] = sorted(row for row in rows if not row.startswith("('audit_head'"))
-        for file in self.hub.home.path.rglob("*"):
-            places = (self.hub.home.storage / "memory", self.hub.home.storage / "audit")
+        places = (self.hub.home.storage / "memory", self.hub.home.storage / "audit")
+        for file, data in files_in(self.hub.home.path):
             disposable = any(map(file.is_relative_to, places))  # the index is made again from the files
             others = ("hub.db", "history.db", "conversations.db", "hub.lock")  # the third: from transcripts
-            if file.is_file() and not disposable and not file.name.startswith(others):
-                kept[str(file)] = file.read_bytes()
+            if not disposable and not file.name.startswith(others):
+                kept[str(file)] = data
         return kept
+
+
+def files_in(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files below a folder with what is in them; those that go meanwhile are not kept."""
+    for root, _, names in os.walk(folder):
+        for file in map(Path(root).joinpath, sorted(names)):
+            with suppress(FileNotFoundError):
+                if file.is_file():
+                    yield file, file.read_bytes()
 
 
 @asynccontextmanager
 async def besieged(
-    path: Path, server: OpenAIServer, more: str = "", context_window: int = 100_000, *, remembers: bool = False
+    path: Path,
+    server: OpenAIServer,
+    more: str = "",
+    context_window: int = 100_000,
+    *,
+    remembers: bool = False,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Besieged]:
     """Start a hub, with more in its configuration, and stop it again.
 
@@ -226,7 +243,7 @@ async def besieged(
     home = _furnished(path, CONFIGURATION.format(base_url=server.base_url, context_window=context_window) + more)
     if remembers:
         remember_annas(path / "workspace")
-    hub = Hub(home, redactor=redactor, port=0, log=LogTail(redactor))
+    hub = Hub(home, redactor=redactor, port=0, clock=clock, log=LogTail(redactor))
     dashboards: list[Dashboard] = []
 
     async def open_dashboard() -> None:

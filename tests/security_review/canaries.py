@@ -21,7 +21,7 @@ MEMORY = """\
 memory:
   transcripts: true
   embeddings: {provider: none}
-  recall: {direct: true, groups: true, min_score: 0, timeout: 5}
+  recall: {direct: true, groups: true, min_score: 0, timeout: 10}
   extra_paths:
     - {path: notes_of_others, name: others}
     - {path: notes_for_all, name: house, trusted: true, area: shared}

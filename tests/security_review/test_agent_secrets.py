@@ -15,10 +15,11 @@ from hub.core.schema import Required, Schema, string
 from hub.tools.agent_secrets import FILE
 from hub.tools.contract import Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged
+from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged, files_in
 from tests.security_review.test_laundering import tool_call
 from tests.security_review.test_tools import call
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 VALUE = "a bicycle/lock+opens"
 FORMS = {VALUE, quote(VALUE), quote(VALUE, safe=""), b64encode(VALUE.encode()).decode()}
@@ -37,6 +38,7 @@ async def frames(house: Besieged) -> AsyncIterator[list[str]]:
                 seen.append(str(message.data))
 
         task = asyncio.create_task(read())
+        await until(lambda: all(f'"id":"{id}"' in str(seen) for id in ("events", "run-state")))  # it watches by now
         yield seen
         task.cancel()
 
@@ -85,11 +87,11 @@ async def test_a_secret_is_in_no_transcript_trace_log_file_frame_or_request_to_a
         )
     ]
     assert "It is [redacted]" in "".join(said)
+    await until(lambda: any("BIKE_KEY" in each for each in frames))
     sinks = ["".join(said), str(entries), str(openai_server.requests()), *shown, *frames]
-    assert any("BIKE_KEY" in each for each in frames)
     assert [each[:200] for each in sinks for form in FORMS if form in each] == []
-    files = [each for each in house.hub.home.path.rglob("*") if each.is_file() and each.name != FILE]
-    assert [str(each) for each in files for form in FORMS if form.encode() in each.read_bytes()] == []
+    files = [(path, data) for path, data in files_in(house.hub.home.path) if path.name != FILE]
+    assert [str(path) for path, data in files for form in FORMS if form.encode() in data] == []
 
 
 async def test_a_command_that_names_a_secret_has_it_and_its_output_hides_it(house: Besieged) -> None:

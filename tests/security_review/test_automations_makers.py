@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.surfaces import ADMIN, WRITE
 from tests.security_review.automating import add
-from tests.security_review.besieged import Besieged
+from tests.security_review.besieged import WAIT_LIMIT_S, Besieged, besieged
 from tests.security_review.test_laundering import tool_call
 from tests.servers.openai_server import OpenAIServer
-from tests.until import until
+from tests.until import ShiftedClock, until
 
 YAML = "id: {id}\nalias: {id}\ntriggers: []\nactions: [{{event: x}}]\n"
 JOB = {
@@ -80,13 +81,16 @@ async def test_what_a_token_of_a_token_made_ends_with_the_first(house: Besieged)
     await until(lambda: not is_on(house, id))
 
 
-async def test_it_ends_when_the_token_expires(house: Besieged) -> None:
-    _, headers = await house.token(ADMIN, expires=2)
-    id = await make(house, "automation.save", headers)
+async def test_it_ends_when_the_token_expires(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    clock = ShiftedClock()
+    async with besieged(tmp_path / "home", openai_server, clock=clock) as house:
+        _, headers = await house.token(ADMIN, expires=600)
+        id = await make(house, "automation.save", headers)
 
-    await until(lambda: repairs(house) == [f"{id}:maker"])
+        clock.skip(600)
+        await until(lambda: repairs(house) == [f"{id}:maker"])
 
-    assert not is_on(house, id)
+        assert not is_on(house, id)
 
 
 async def test_the_owner_turns_it_on_again_and_it_stays(house: Besieged) -> None:
@@ -124,7 +128,7 @@ async def test_what_an_agent_scheduled_for_a_token_ends_with_it(house: Besieged,
     openai_server.queue(tool_call("schedule", action="add", text="water the gnome", every="6h"), "done")
     sent = {"sessionKey": "agent:main:direct:gnome", "message": "please", "idempotencyKey": "ask"}
     await house.rpc("chat.send", sent, headers)
-    await house.rpc("agent.wait", {"runId": "ask", "timeoutMs": 20_000})
+    await house.rpc("agent.wait", {"runId": "ask", "timeoutMs": int(WAIT_LIMIT_S * 1000)})
     (id,) = [each.id for each in house.hub.automation.automations.all()]
 
     await house.rpc("token.revoke", {"id": token, "idempotencyKey": "end"})

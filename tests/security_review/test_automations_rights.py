@@ -249,7 +249,7 @@ async def test_text_that_an_agent_schedules_is_never_a_template(house: Besieged,
 
     said = [entry.message.text for entry in await house.entries(SESSION) if entry.message is not None]
     sent = [message.text for message in house.platform.sent]
-    assert text in (*said, *sent)
+    assert text in (*said, *sent), (said, sent)
 
 
 async def test_a_stranger_neither_sees_nor_touches_what_is_scheduled_for_the_owner(

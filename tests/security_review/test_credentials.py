@@ -11,6 +11,7 @@ import pytest
 from hub.core.surfaces import READ, WRITE
 from tests.gateway.rig import Client, Device
 from tests.security_review.besieged import Besieged
+from tests.until import until
 
 CLOSED_LIMIT_S = 30.0
 
@@ -87,7 +88,7 @@ async def test_revoking_closes_the_dashboards_socket_and_an_answer_under_way(hou
         with contextlib.suppress(aiohttp.ClientError):
             await stream.content.read()
 
-    assert house.hub.gateway.guard.sockets_of(f"token:{id}") == []
+    await until(lambda: house.hub.gateway.guard.sockets_of(f"token:{id}") == [])
 
 
 async def test_signing_out_closes_the_dashboards_socket(house: Besieged) -> None:

@@ -19,14 +19,14 @@ from hub.memory.scope import MemoryProvenance
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
 from tests.lengths import LONG
-from tests.security_review.besieged import SESSION, Besieged, besieged
+from tests.security_review.besieged import SESSION, Besieged, besieged, files_in
 from tests.security_review.canaries import house_memory
 from tests.security_review.test_laundering import tool_call
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.openai_server import OpenAIServer
 
 SECRET_WORD = "zanzibarquok"
-CAUGHT_UP_S = 20.0
+CAUGHT_UP_S = 60.0
 STAYS = "The kettle whistles at noon"
 
 
@@ -40,10 +40,9 @@ def holding(home: Path, word: str) -> list[str]:
     word = word[3:]
     wanted = [word.encode(), word.encode("utf-16-le")]
     found = []
-    for file in sorted(home.rglob("*")):
-        if not file.is_file() or file.is_symlink():
+    for file, data in files_in(home):
+        if file.is_symlink():
             continue
-        data = file.read_bytes()
         if any(each in data or each in data.lower() for each in wanted) or word.encode() in _unpacked(data):
             found.append(str(file.relative_to(home)))
     return found

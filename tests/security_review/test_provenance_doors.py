@@ -17,7 +17,7 @@ from hub.sessions.entry import Provenance, TranscriptEntry
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.security_review.automating import add, ended, webhook
-from tests.security_review.besieged import SESSION, Besieged
+from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged
 from tests.security_review.test_laundering import tool_call
 from tests.servers.openai_server import OpenAIServer
 
@@ -47,7 +47,7 @@ class Door(NamedTuple):
 
 async def stored(house: Besieged) -> Entries:
     """Wait until the words are in the conversation; return its entries."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(WAIT_LIMIT_S):
         while not (house.hub.sessions.get(SESSION) and said(await house.entries(SESSION))):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return await house.entries(SESSION)
@@ -59,7 +59,7 @@ def method(name: str, params: Mapping[str, Any], *scopes: str) -> Enter:
         answer = await house.rpc(name, params, headers)
         assert "error" not in answer, answer
         if "runId" in answer:
-            await house.rpc("agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000})
+            await house.rpc("agent.wait", {"runId": answer["runId"], "timeoutMs": int(WAIT_LIMIT_S * 1000)})
             return await stored(house)
         return await house.run("go on")
 
@@ -110,7 +110,7 @@ def pressed(*, derived: bool) -> Enter:
         offered = NewMessage(WORDS, buttons=((Button("ok", "ok"),),), derived=derived)
         address, outbox = Address("platform", "1"), house.hub.outbox
         (id,) = await outbox.send(address, offered, Context(SYSTEM), source=RowSource.TOOL)
-        await outbox.outcome([id], 20.0)
+        await outbox.outcome([id], WAIT_LIMIT_S)
         assert house.platform.receive is not None
         await house.platform.receive(ButtonPressed(address, "e", "platform:user:1", message_id=id, value="ok"))
         return await stored(house)

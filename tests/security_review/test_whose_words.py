@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.security_review.besieged import SESSION, Besieged
+from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged
 from tests.security_review.test_laundering import last_result, tool_call
 from tests.servers.openai_server import OpenAIServer
 
@@ -95,7 +95,7 @@ async def plant(house: Besieged, door: str, token: Mapping[str, str]) -> None:
         answer = await house.rpc(door, METHODS[door], token)
         assert "error" not in answer, answer
         if "idempotencyKey" in METHODS[door]:
-            await house.rpc("agent.wait", {"runId": "planted", "timeoutMs": 20_000})
+            await house.rpc("agent.wait", {"runId": "planted", "timeoutMs": int(WAIT_LIMIT_S * 1000)})
         return
     headers = {**token, "x-homarus-session": SESSION}
     async with house.http.post(
