@@ -56,11 +56,3 @@ class AcpHouse(AgentHouse):
         """Return the parameters of what the program was sent."""
         lines = self.heard.read_text().splitlines() if self.heard.exists() else []
         return [each["params"] for each in map(json.loads, lines) if each.get("method") == method]
-
-
-def runs(pid: int) -> bool:
-    """Whether a process runs: one that has ended and waits for its parent does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False

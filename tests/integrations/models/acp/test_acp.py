@@ -14,7 +14,9 @@ from hub.sessions.keys import direct_key
 from integrations.models.acp.provider import RUNNING_LIMIT
 from tests.agent.house import MAIN
 from tests.agent.scripted_model import ScriptedModel
-from tests.integrations.models.acp.acp_house import AcpHouse, runs
+from tests.integrations.models.acp.acp_house import AcpHouse
+from tests.processes import runs
+from tests.until import as_time_passes
 
 
 async def test_what_a_program_says_is_the_answer_and_what_it_does_is_shown_as_thinking(house: AcpHouse) -> None:
@@ -118,9 +120,7 @@ async def test_a_program_that_nobody_asks_ends_with_all_that_it_started(house: A
     await house.clock.advance(14 * 60)
     assert all(runs(pid) for pid in pids)
 
-    await house.clock.advance(2 * 60)
-
-    await house.until(lambda: not any(runs(pid) for pid in pids))
+    await as_time_passes(house.clock, 2 * 60, lambda: not any(runs(pid) for pid in pids))
 
 
 async def test_the_hub_ends_its_programs_when_it_stops(house: AcpHouse) -> None:

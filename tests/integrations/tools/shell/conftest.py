@@ -36,14 +36,6 @@ from tests.nodes.making import make_nodes
 from tests.until import until
 
 
-def runs(pid: int) -> bool:
-    """Whether a process runs; one that is dead and not yet reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 class LocalSandbox:
     """A sandbox as far as a tool sees one: it notes what it starts."""
 
@@ -160,4 +152,4 @@ async def bench(tmp_path: Path) -> AsyncIterator[ShellBench]:
     await made.close()
 
 
-__all__ = ["MAIN", "LocalSandbox", "ShellBench", "runs", "until"]
+__all__ = ["MAIN", "LocalSandbox", "ShellBench", "until"]

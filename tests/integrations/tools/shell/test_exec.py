@@ -16,7 +16,8 @@ from hub.tools.contract import Confinement
 from hub.tools.exec_rules import ExecRules
 from hub.tools.policy import ToolRules
 from integrations.models.openai_compatible.model import OpenAIProvider
-from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs
+from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench
+from tests.processes import runs
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 

@@ -13,7 +13,8 @@ from hub.tools.contract import ToolResult
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.local_process import kill_leftovers
 from integrations.tools.shell.running import OUTPUT_LIMIT_BYTES, RUNNING_PER_SESSION, RunningCommand
-from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs
+from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench
+from tests.processes import runs
 from tests.until import until
 
 

@@ -15,6 +15,7 @@ from hub.core.clock import Clock, ManualClock
 from hub.core.schema import Invalid
 from integrations.tools.shell.command_process import LINE_CHARS, LINES_PER_SECOND
 from tests.automation.triggers.bench import Bench, explained, valid
+from tests.processes import runs
 from tests.until import until
 
 
@@ -28,14 +29,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 def python(program: str, **config: Any) -> dict[str, Any]:
     """Return a trigger on a Python program."""
     return {"trigger": "command", "command": [sys.executable, "-c", program], **config}
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize(
@@ -121,7 +114,7 @@ async def test_disarming_ends_it_with_all_it_started(bench: Bench, tmp_path: Pat
 
     bench.disarm()
 
-    await until(lambda: not any(is_alive(pid) for pid in pids))
+    await until(lambda: not any(runs(pid) for pid in pids))
     await until(lambda: not [name for name in bench.tasks.names() if name.startswith("command")])
 
 
@@ -132,7 +125,7 @@ async def test_what_it_leaves_behind_ends_with_it(bench: Bench) -> None:
     await until(lambda: bool(site.fired))
 
     pid = int(site.fired[0].trigger["line"])
-    await until(lambda: not is_alive(pid))
+    await until(lambda: not runs(pid))
 
 
 async def test_lines_are_bounded_in_length_and_number(bench: Bench) -> None:
