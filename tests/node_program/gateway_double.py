@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from hub.gateway.access.device_identity import DeviceProof, verify
 from hub.gateway.connection.connect_request import CONNECT_SCHEMA, signed_client
+from tests.until import LIMIT_S
 
 NOW_MS = 1_795_364_812_131
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -57,7 +58,7 @@ class GatewayDouble:
 
     async def invoke(self, command: str, params: Any = None, **more: Any) -> dict[str, Any]:
         """Ask the node, and return the parameters of its `node.invoke.result`."""
-        return await asyncio.wait_for(self.begin(command, params, **more)[1], 20)
+        return await asyncio.wait_for(self.begin(command, params, **more)[1], LIMIT_S)
 
     def begin(self, command: str, params: Any = None, **more: Any) -> tuple[str, asyncio.Future[dict[str, Any]]]:
         self._count += 1
@@ -100,11 +101,12 @@ class GatewayDouble:
         verify(proof, signed_client(params, params.get("auth") or {}), nonce, NOW_MS)
         self.connects.append(params)
         answer = (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])(params)
+        if answer["ok"]:
+            self.socket = ws  # before the node knows that it is in
         await ws.send_json({"type": "res", "id": first["id"], **answer})
         if not answer["ok"]:
             await ws.close(code=1008)
             return ws
-        self.socket = ws
         async for message in ws:
             frame = json.loads(message.data)
             if frame["method"] == "node.invoke.result":

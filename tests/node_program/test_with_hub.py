@@ -64,10 +64,10 @@ async def test_it_is_paired_by_a_setup_code_and_runs_what_was_approved(house: Ho
             refused = await invoke("system.run", command=command)
             plan = (await invoke("system.run.prepare", command=command))["payload"]["payload"]["plan"]
             bound = {"command": plan["argv"], "cwd": plan["cwd"], "approved": True, "systemRunPlan": plan}
-            done = await house.hub.nodes.invoke(id, "system.run", bound, timeout_s=20)
+            done = await house.hub.nodes.invoke(id, "system.run", bound, timeout_s=60)
             script.write_text("echo evil\n")
             with pytest.raises(HubError, match="systemRunPlan differs"):
-                await house.hub.nodes.invoke(id, "system.run", bound, timeout_s=20)
+                await house.hub.nodes.invoke(id, "system.run", bound, timeout_s=60)
 
     assert (listed["displayName"], listed["approvalState"]) == ("Laptop", "approved")
     assert "system.run" in listed["commands"]
