@@ -65,10 +65,12 @@ def radio(kit: Kit, machine: Machine) -> Kit:
     return kit
 
 
-async def test_what_is_missing_is_installed_and_those_that_wait_follow(radio: Kit) -> None:
+async def test_what_is_missing_is_installed_and_those_that_wait_follow(radio: Kit, machine: Machine) -> None:
+    (machine.folder / "hold").touch()
     await radio.start(CONFIG + "alarm: {}\nclock: {}\n")
     assert radio.states() == {"radio": "installing", "alarm": "retrying", "clock": "set_up"}
 
+    (machine.folder / "hold").unlink()
     await until(lambda: set(radio.states().values()) == {"set_up"})
 
     await until(lambda: radio.done("setup") == ["clock", "radio", "alarm", "clock"])

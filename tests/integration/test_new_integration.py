@@ -71,7 +71,7 @@ def test_all_tests_of_one_with_everything_pass_as_they_are_run_by_hand(tmp_path:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         check=False,
     )
 
