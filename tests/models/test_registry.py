@@ -28,7 +28,7 @@ from hub.models.registry import EVENT_MODELS_CHANGED, ModelRegistry
 from hub.models.resolved import Resolved
 from tests.models.conftest import World
 from tests.servers.openai_server import OpenAIServer
-from tests.until import LIMIT_S, LOOK_S
+from tests.until import LIMIT_S, LOOK_S, until
 
 MINE = {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "models": [{"id": "qwen3", "context_window": 32_768}]}
 
@@ -317,8 +317,7 @@ async def test_changing_a_provider_replaces_it_and_lets_its_calls_end(world: Wor
     assert after.provider is not before.provider
     assert (await registry.resolve("other")).provider is untouched.provider
     assert [event async for event in events] == [StopEvent(StopReason.END)]
-    await asyncio.sleep(0)
-    assert old.closed
+    await until(lambda: old.closed)
 
 
 async def test_removing_an_api_closes_its_providers(world: World) -> None:
@@ -326,9 +325,8 @@ async def test_removing_an_api_closes_its_providers(world: World) -> None:
     await registry.resolve("mine")
 
     registry.unregister_api("openai")
-    await asyncio.sleep(0)
 
-    assert world.made["mine"].closed
+    await until(lambda: world.made["mine"].closed)
     with pytest.raises(Unavailable, match="openai_compatible"):
         await registry.resolve("mine")
 

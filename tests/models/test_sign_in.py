@@ -26,6 +26,7 @@ from tests.models.conftest import World
 from tests.servers.oauth_server import OAuthServer, oauth_server
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.ports import free_port
+from tests.until import LIMIT_S
 
 
 class SignInRig:
@@ -54,7 +55,7 @@ class SignInRig:
         begun = await self.accounts.login("mine", "sign-in")
         async with aiohttp.ClientSession() as browser, browser.get(begun["url"], **options) as page:
             assert page.status == 200
-        assert await self.accounts.wait(begun["state"], 5) is True
+        assert await self.accounts.wait(begun["state"], LIMIT_S) is True
 
     async def call(self, ref: str = "mine@sign-in") -> None:
         model = await self.models.resolve(ref)
@@ -152,7 +153,7 @@ async def test_a_stranger_at_the_way_back_completes_nothing(rig: SignInRig) -> N
 
 async def test_a_sign_in_that_nobody_completes_ends(rig: SignInRig) -> None:
     begun = await rig.accounts.login("mine", "sign-in")
-    waiting = asyncio.create_task(rig.accounts.wait(begun["state"], 5))
+    waiting = asyncio.create_task(rig.accounts.wait(begun["state"], LIMIT_S))
     await asyncio.sleep(0)
 
     await rig.world.clock.advance(601)

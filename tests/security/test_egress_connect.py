@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +10,7 @@ from hub.core.errors import InvalidRequest
 from hub.security.egress import Egress, EgressRefused
 from hub.security.egress_dial import source_of
 from tests.security.web_servers import WebServer, started
+from tests.servers.ports import free_port
 
 HOSTS = [
     *("127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0.0.0.0", "0"),
@@ -104,8 +104,7 @@ async def test_what_is_not_a_place_is_refused_and_not_looked_up(place: str) -> N
 
 
 async def test_a_place_that_does_not_answer_is_an_error() -> None:
-    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as listener:
-        port = listener.sockets[0].getsockname()[1]
+    port = free_port()
 
     with pytest.raises(ConnectionError):
         await Egress(lambda: {f"127.0.0.1:{port}"}).connect(f"127.0.0.1:{port}", private=True)

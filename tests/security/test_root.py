@@ -418,7 +418,7 @@ def test_descriptors_are_given_back(place: Path) -> None:
             except (HubError, OSError):
                 continue
 
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before, "others may give back theirs meanwhile"
 
 
 NAMES = st.sampled_from(

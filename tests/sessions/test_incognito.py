@@ -23,6 +23,7 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.tools.kept_results import KeptResults
+from tests.until import LIMIT_S
 
 MAIN = main_key("main")
 SECRET = incognito_key("main", "1", "webchat")
@@ -62,7 +63,7 @@ class Rig:
 
     async def left(self) -> set[str]:
         """Return which words are left, in any file of the home or any row of the database."""
-        assert await self.tasks.drain(timeout_s=10)
+        assert await self.tasks.drain(timeout_s=LIMIT_S)
         dump = await self.db.read(lambda connection: "\n".join(connection.iterdump()))  # type: ignore[attr-defined]
         files = [path.read_bytes() for path in self.home.path.rglob("*") if path.is_file() and ".db" not in path.name]
         words = {"platypus", "quagga", "boiler"}

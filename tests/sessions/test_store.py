@@ -23,6 +23,7 @@ from hub.sessions.store import IN_THREAD_BYTES, SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.until import LIMIT_S
 
 MAIN = main_key("main")
 
@@ -144,10 +145,9 @@ async def test_what_is_noted_of_a_session_within_a_moment_is_written_once(world:
 
     await world.db.write(count)
     await store.hear(MAIN)
-    await world.db.write(lambda connection: None)  # whatever was given to the database by now is written
     store.add_usage(MAIN, Usage(10, 5))
     rows: list[tuple[str]] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         while not rows:
             rows = await world.db.read(lambda connection: connection.execute("SELECT data FROM written").fetchall())
 

@@ -52,7 +52,7 @@ async def test_a_skill_is_off_until_it_is_enabled_and_again_when_it_changed(tmp_
     await home.skills.refresh(force=True)
     assert await home.states() == {"home/tea": "ready"}
 
-    (folder / "notes.txt").write_text("black")
+    (folder / "notes.txt").write_text("chamomile")
     assert await home.states() == {"home/tea": "changed"}
     (folder / "notes.txt").write_text("green")
     assert await home.states() == {"home/tea": "ready"}

@@ -57,7 +57,7 @@ async def home(openai_server: OpenAIServer) -> AsyncIterator[Any]:
 
 
 def asking(resolved: Resolved) -> ModelRequest:
-    return ModelRequest(resolved.info.id, "", (user_message("hi"),), timeout_s=20)
+    return ModelRequest(resolved.info.id, "", (user_message("hi"),), timeout_s=60)
 
 
 async def test_a_call_goes_through_registry_failover_and_client(home: Any, openai_server: OpenAIServer) -> None:

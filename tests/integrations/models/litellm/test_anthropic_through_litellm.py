@@ -107,7 +107,7 @@ async def provider(vendor: Vendor) -> AsyncIterator[LitellmProvider]:
 
 
 def request(*messages: Message) -> ModelRequest:
-    return ModelRequest("claude-opus-4-6", "be brief", messages, tools=(LOOK,), timeout_s=20, max_output_tokens=500)
+    return ModelRequest("claude-opus-4-6", "be brief", messages, tools=(LOOK,), timeout_s=120, max_output_tokens=500)
 
 
 async def test_thinking_text_tools_and_cached_usage_come_back(provider: LitellmProvider) -> None:

@@ -56,7 +56,7 @@ async def provider(openai_server: OpenAIServer, library: LitellmLibrary) -> Asyn
 
 
 def asks(text: str = "hello", **more: Any) -> ModelRequest:
-    return ModelRequest("gpt-4o-mini", "be brief", (user_message(text),), timeout_s=more.pop("timeout_s", 20), **more)
+    return ModelRequest("gpt-4o-mini", "be brief", (user_message(text),), timeout_s=more.pop("timeout_s", 120), **more)
 
 
 async def collected(provider: LitellmProvider, request: ModelRequest) -> list[ModelEvent]:

@@ -32,7 +32,7 @@ async def provider(openai_server: OpenAIServer) -> AsyncIterator[OpenAIProvider]
 @pytest.fixture
 def ask(provider: OpenAIProvider) -> Ask:
     async def collected(text: str = "hello", **more: Any) -> list[ModelEvent]:
-        more.setdefault("timeout_s", 10.0)
+        more.setdefault("timeout_s", 60.0)
         more.setdefault("messages", (user_message(text),))
         request = ModelRequest(model=more.pop("model", "m"), system=more.pop("system", "be brief"), **more)
         return [event async for event in provider.stream(request)]

@@ -279,7 +279,7 @@ async def test_a_server_that_came_back_is_reached_over_a_new_connection() -> Non
     port = free_port()
     config = ProviderConfig("mine", "openai", f"http://127.0.0.1:{port}/v1")
     provider = OpenAIProvider("mine", config, Clock())
-    request = ModelRequest("m", "", (user_message("x"),), timeout_s=10)
+    request = ModelRequest("m", "", (user_message("x"),), timeout_s=60)
     try:
         for _ in range(2):
             server = OpenAIServer()
