@@ -67,6 +67,7 @@ async def test_a_message_that_waited_is_said_to_have(post: Post, waited_ms: int,
 
     post.bus.fire("run_started", {"run_id": "waited"})
     await post.runs.drain(timeout_s=LIMIT_S)
+    await post.all_answered()
 
     assert [re.sub(r"\d+", "N", text) for text in post.pigeons.texts()] == ["[queued for N ms]"] * lines
 

@@ -27,6 +27,7 @@ from tests.lengths import examples
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import ONE_BY_ONE, OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 FULL_AT_ONE = replace(ONE_BY_ONE, policy=replace(ONE_BY_ONE.policy, cap=1, drop=DropPolicy.NEW))
 
@@ -444,7 +445,7 @@ async def _each_once(
         receipts = await asyncio.gather(*told) if at_once else [await each for each in told]
         firsts = [receipt for receipt in receipts if not receipt.duplicate]
         await post.until(lambda: len(post.pigeons.sent) >= len(firsts))
-        await post.runs.drain(timeout_s=10)
+        await post.runs.drain(timeout_s=LIMIT_S)
 
         expected = {(who, f"m{id}") for who, id, _ in deliveries}
         assert len(firsts) == len(expected) == len(post.pigeons.sent)

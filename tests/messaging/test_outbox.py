@@ -26,7 +26,7 @@ from hub.messaging.outbox.outbox_repairs import STUCK_S
 from hub.messaging.outbox.sending import EVENT_MESSAGE_DEAD
 from hub.storage.readers import THREADS
 from tests.messaging.outbox_bench import DELIVERED, Bench, Connected, Platform
-from tests.until import LIMIT_S
+from tests.until import LIMIT_S, until
 
 
 async def test_a_long_text_is_sent_in_pieces_in_order_and_marked_sent(bench: Bench) -> None:
@@ -54,7 +54,7 @@ async def test_what_is_written_while_a_channel_is_away_is_sent_when_it_comes(ben
 async def test_what_was_written_as_begun_is_sent_when_its_channel_comes_back(bench: Bench) -> None:
     platform, address = Platform(), Address("test", "1")
     await bench.channels.add(platform)
-    await bench.tasks.drain(timeout_s=10)
+    await bench.tasks.drain(timeout_s=LIMIT_S)
     await bench.db.write(lambda connection: bench.outbox.insert(connection, address, "hello", caused_by=None))
     begun = await bench.states()
     await bench.channels.remove("test")
@@ -69,7 +69,7 @@ async def test_what_was_written_as_begun_is_sent_when_its_channel_comes_back(ben
 
 async def test_what_was_written_as_begun_and_not_sent_before_a_stop_is_queued(bench: Bench) -> None:
     await bench.channels.add(Platform())
-    await bench.tasks.drain(timeout_s=10)
+    await bench.tasks.drain(timeout_s=LIMIT_S)
     await bench.db.write(lambda connection: bench.outbox.insert(connection, Address("test", "1"), "hi", caused_by=None))
 
     await bench.outbox.close()
@@ -348,7 +348,7 @@ async def test_a_message_that_is_queued_again_while_its_worker_ends_is_sent(benc
 async def test_what_is_announced_before_a_begun_message_was_looked_at_is_sent_after_it(bench: Bench) -> None:
     platform, address = Platform(), Address("test", "1")
     await bench.channels.add(platform)
-    await bench.tasks.drain(timeout_s=10)
+    await bench.tasks.drain(timeout_s=LIMIT_S)
     first = await bench.db.write(lambda connection: bench.outbox.insert(connection, address, "one", caused_by=None))
     second = await bench.db.write(lambda connection: bench.outbox.insert(connection, address, "two", caused_by=None))
 
@@ -387,9 +387,8 @@ async def test_five_thousand_messages_to_a_hundred_chats_drain_in_order_past_one
 
     await bench.db.write(fill)
     await bench.channels.add(platform)
-    states = await bench.until(lambda states: states.get("sent") == 4_950)
+    await bench.until(lambda states: states == {"sent": 4_950, "queued": 50})
 
-    assert states == {"sent": 4_950, "queued": 50}
     for peer in range(1, 100):
         mine = [int(message.text) for message in platform.sent if message.address.peer == str(peer)]
         assert mine == list(range(peer, 5_000, 100))
@@ -464,7 +463,8 @@ async def test_what_waits_for_a_channel_that_is_cut_off_is_told_and_no_repair(be
     platform.receive.disconnected("no route to the platform")
     bench.clock.stopped_from = 0.5
     await bench.outbox.send(Address("test", "7"), "hello", system_context())
-    await bench.until(lambda states: states == {"queued": 1} and len(platform.sent) == 1)
+    await until(lambda: platform.sent)
+    await bench.until(lambda states: states == {"queued": 1})
 
     await look(bench, STUCK_S + 1)
     (waiting,) = await bench.outbox.waiting()

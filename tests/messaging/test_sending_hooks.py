@@ -15,6 +15,7 @@ from hub.messaging.contract import Address, Delivery, DeliveryState, OutboundMes
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outbox_rows import NewMessage, NewReaction, OutboxRow
 from tests.messaging.outbox_bench import Bench, Fast, Platform
+from tests.until import LIMIT_S
 
 HERE = Address("test", "1")
 
@@ -35,7 +36,7 @@ class Archive(Platform):
 
 async def send(bench: Bench, content: str | NewMessage | NewReaction) -> OutboxRow:
     [id] = await bench.outbox.send(HERE, content, system_context())
-    [row] = await bench.outbox.outcome([id], 10)
+    [row] = await bench.outbox.outcome([id], LIMIT_S)
     return row
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from hub.messaging.texts import say
 from tests.channels.kit import HurriedClock
 from tests.messaging.post import Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 TOLD, RESEND = say("unsure.told"), say("unsure.resend")
 Start = Callable[["Losing"], Awaitable[Post]]
@@ -68,6 +70,8 @@ async def start(tmp_path: Path, openai_server: OpenAIServer, clock: HurriedClock
         await started[-1].open()
         assert platform.receive is not None
         platform.receive.connected("id")
+        # What the connection makes it tell is read before anything else happens.
+        await until(lambda: "tell of unsure answers" not in {task.get_name() for task in asyncio.all_tasks()})
         return started[-1]
 
     yield start
