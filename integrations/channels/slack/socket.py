@@ -69,15 +69,22 @@ class SlackSocket:
                 if hello["type"] != "hello":
                     return f"Slack said {hello['type']} in place of hello"
                 greeting = asyncio.create_task(self._intake.handle_hello(missed))
+                waking = asyncio.create_task(self._wake(socket, greeting))
                 try:
                     return await self._read(socket, greeting)
                 finally:
-                    greeting.cancel()
-                    await asyncio.gather(greeting, return_exceptions=True)
+                    for task in (greeting, waking):
+                        task.cancel()
+                    await asyncio.gather(greeting, waking, return_exceptions=True)
         except PlatformError as error:
             if error.reason in REFUSALS:
                 raise AccountRefused(REFUSALS[error.reason]) from error
             raise
+
+    async def _wake(self, socket: aiohttp.ClientWebSocketResponse, greeting: asyncio.Task[None]) -> None:
+        """Have Slack answer when the greeting is over: what was held meanwhile must not wait for another event."""
+        await asyncio.wait([greeting])
+        await socket.ping()
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse, greeting: asyncio.Task[None]) -> str | None:
         """Read frames, and take them in order once what was missed before is read, which can take minutes."""

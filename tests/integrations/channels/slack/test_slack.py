@@ -55,7 +55,7 @@ async def channel(rig: Rig, slack: SlackServer) -> SlackChannel:
 
 
 def app(rig: Rig, slack: SlackServer, bot_token: str = BOT_TOKEN, app_token: str = APP_TOKEN) -> SlackChannel:
-    return SlackChannel("default", Secret(bot_token), Secret(app_token), slack.root, rig.clock, ping_s=0.2)
+    return SlackChannel("default", Secret(bot_token), Secret(app_token), slack.root, rig.clock, ping_s=1_000.0)
 
 
 def out(text: str = "hello", address: Address = IN_ROOM, **more: Any) -> OutboundMessage:
