@@ -14,7 +14,7 @@ from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, Di
 
 PEOPLE = {ADA: PERSON, EVE: "666"}
 ROOMS = {ADA: DM, EVE: "1666"}
-HEARTBEAT_MS = 400
+HEARTBEAT_MS = 3_000
 POST = r"POST /channels/\d+/messages$"
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "body": {"message": "slow down", "retry_after": 0.5}},

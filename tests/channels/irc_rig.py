@@ -15,7 +15,7 @@ from tests.servers.ngircd import IrcPerson, free_nick
 from tests.servers.tcp_proxy import TcpProxy
 from tests.until import until
 
-TIMING = IrcTiming(connect_s=5.0, silence_s=5.0, answer_s=1.0)
+TIMING = IrcTiming(connect_s=20.0, silence_s=20.0, answer_s=20.0)
 
 
 class IrcRig(Rig):

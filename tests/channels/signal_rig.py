@@ -33,10 +33,10 @@ class SignalRig(DoubleRig[SignalServer]):
     def __init__(self) -> None:
         super().__init__(SignalServer(), SignalServer())
         for server in self.servers.values():
-            server.keep_alive_s = 0.1
+            server.keep_alive_s = 0.5
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return SignalChannel(account, self.servers[account].url, NUMBER, clock, silence_s=0.6)
+        return SignalChannel(account, self.servers[account].url, NUMBER, clock, silence_s=5.0)
 
     def identity(self, who: str) -> str:
         return f"signal:user:{PEOPLE[who]}"

@@ -15,7 +15,7 @@ from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM,
 
 PEOPLE = {ADA: ADAS_ID, EVE: "U666"}
 ROOMS = {ADA: DM, EVE: "D666"}
-PING_S = 0.4
+PING_S = 3.0
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "retry_after": 1},
     Trouble.REFUSED_FOR_NOW: {"status": 200, "body": {"ok": False, "error": "service_unavailable"}},

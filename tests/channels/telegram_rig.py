@@ -27,7 +27,7 @@ from tests.servers.telegram_server import (
 
 PEOPLE = {ADA: 7, EVE: 666}
 GROUP_ID = -1001
-TIMING = PollTiming(poll_s=1, answer_s=0.5)
+TIMING = PollTiming(poll_s=1, answer_s=5.0)
 SENDS = ("sendmessage", "sendphoto", "senddocument", "sendpoll")
 FAULTS = {
     Trouble.RATE_LIMITED: RATE_LIMITED,

@@ -109,6 +109,7 @@ async def test_a_visitor_has_a_few_pages_open(rig: WebchatPageRig) -> None:
 
     one_more = await opened(rig, first.token)
 
+    await until(lambda: bool(one_more.closed_because))
     assert one_more.closed_because[0] == 1008
 
 
@@ -120,6 +121,7 @@ async def test_an_address_makes_a_few_visitors_an_hour(rig: WebchatPageRig) -> N
 
     one_more = await opened(rig)
 
+    await until(lambda: bool(one_more.closed_because))
     assert one_more.closed_because[0] == 1008
 
 

@@ -25,6 +25,8 @@ from tests.servers.ngircd import IrcPerson, Ngircd, free_nick
 from tests.servers.tcp_proxy import TcpProxy
 from tests.until import until
 
+PATIENT = IrcTiming(connect_s=20.0, silence_s=20.0, answer_s=20.0)
+
 
 @dataclass
 class IrcRig:
@@ -37,10 +39,9 @@ class IrcRig:
     hub: Collected = field(default_factory=Collected)
     channel: IrcChannel | None = None
 
-    async def start(self, clock: Clock | None = None, **more: object) -> IrcChannel:
+    async def start(self, clock: Clock | None = None, timing: IrcTiming = PATIENT, **more: object) -> IrcChannel:
         fixed = {"name": "default", "host": "127.0.0.1", "nick": self.nick, "port": self.proxy.port, "tls": False}
         account = IrcAccount(**(fixed | {"channels": (self.room,), "lines_per_second": 100.0} | more))  # type: ignore[arg-type]
-        timing = IrcTiming(connect_s=5.0, silence_s=0.3, answer_s=0.3)
         self.channel = IrcChannel(account, clock or HastyClock(), timing)
         await self.channel.start(self.hub)
         await self.connected()
@@ -190,15 +191,16 @@ async def test_a_message_that_was_written_before_a_cut_is_unknown_and_one_after_
     rig.proxy.cut_after = lambda line: line.startswith(b"PRIVMSG")
     cut = await rig.send("once")
     later = await rig.send("later")
-    await rig.ada.settle()
 
     assert cut.state is DeliveryState.UNKNOWN
     assert later.state is DeliveryState.TRANSIENT
+    await until(lambda: rig.ada.said(rig.nick))
+    await rig.ada.settle()
     assert rig.ada.said(rig.nick) == ["once"]
 
 
 async def test_it_connects_again_after_a_cut_and_after_a_silence(rig: IrcRig) -> None:
-    await rig.start()
+    await rig.start(timing=IrcTiming(connect_s=20.0, silence_s=0.3, answer_s=3.0))
     for count, failure in enumerate((rig.proxy.cut, rig.proxy.go_deaf), 1):
         errors = len(rig.hub.errors)
         failure()

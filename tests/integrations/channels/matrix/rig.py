@@ -28,7 +28,7 @@ class MatrixRig:
     bot: MatrixUser
     ada: MatrixUser
     hub: Collected
-    waits: Waits = field(default_factory=lambda: Waits(poll_s=0.5, grace_s=0.5, first_s=3.0))
+    waits: Waits = field(default_factory=lambda: Waits(poll_s=0.5, grace_s=20.0, first_s=20.0))
     encryption: bool = False
     channel: MatrixChannel | None = None
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hub.messaging.contract import Address, DeliveryState
+from integrations.channels.matrix.listening import Waits
 from tests.integrations.channels.matrix.rig import MatrixRig, matrix_rig
 from tests.servers.synapse import Synapse
 from tests.until import until
@@ -81,6 +82,7 @@ READING_FAILS: tuple[dict[str, Any], ...] = (
 
 
 async def test_reading_goes_on_where_it_was_after_the_homeserver_failed(rig: MatrixRig) -> None:
+    rig.waits = Waits(poll_s=0.5, grace_s=1.0, first_s=3.0)  # it hangs as long
     room = await rig.ada.room_with(rig.bot)
     await rig.start()
     await rig.heard(await rig.ada.say(room, "One"))
