@@ -94,7 +94,7 @@ class Neighbour:
         await end.wait()
         for name in self.heard:
             info = AsyncServiceInfo(name.partition(".")[2], name)
-            await info.async_request(zeroconf.zeroconf, 3_000)
+            await info.async_request(zeroconf.zeroconf, 30_000)
             self.heard[name] = info
         await browser.async_cancel()
         await zeroconf.async_close()
@@ -135,19 +135,20 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         ignored = {each["name"]: each["state"] for each in found(client)}
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:1") == 409
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:{neighbour.port}") == 303
-        laptop = discover(cable.second, hub.parent / "none", "--json")
-        shown = discover(cable.second, hub.parent / "none")
+        # It looks for seconds only, in which a busy machine may hear of one hub.
+        laptop = until(lambda: with_both(discover(cable.second, hub.parent / "none", "--json").stdout))
+        shown = until(lambda: with_both(discover(cable.second, hub.parent / "none").stdout))
         refused = discover(cable.second, hub.parent / "none", "--ignore", chosen["id"])
 
-    assert json.loads(laptop.stdout) == {
+    assert json.loads(laptop) == {
         "hubs": [
             {"name": "<b>Our place</b>", "address": OTHERS, "port": neighbour.port, "tls": True}
             | {"url": f"https://{OTHERS}:{neighbour.port}"},
             {"name": "Our place", "address": HUBS, "port": 18789, "tls": False, "url": f"http://{HUBS}:18789"},
         ]
     }
-    assert f"homarus --url wss://{OTHERS}:{neighbour.port} --token TOKEN status" in shown.stdout
-    assert "docs/remote.md" in shown.stdout
+    assert f"homarus --url wss://{OTHERS}:{neighbour.port} --token TOKEN status" in shown
+    assert "docs/remote.md" in shown
     assert refused.returncode == 4
     assert "No hub runs on" in refused.stderr
     assert [(each["kind"], each["name"], each["address"], each["state"]) for each in seen] == [
@@ -231,6 +232,11 @@ def discover(namespace: str, home: Path, *options: str) -> subprocess.CompletedP
     """Run `homarus discover` on a machine without a hub."""
     command = (sys.executable, "-m", "hub", "discover", "--config", str(home), *options)
     return subprocess.run(("ip", "netns", "exec", namespace, *command), capture_output=True, text=True, check=False)
+
+
+def with_both(said: str) -> str:
+    """Return what was said if it names two hubs."""
+    return said if said.count("Our place") == 2 else ""
 
 
 def answers(home: Path) -> bool:

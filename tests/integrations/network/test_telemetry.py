@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from hub.core.events import Event
 from hub.core.schema import Schema
 from hub.integration.in_use import in_use
 from hub.messaging.access.access import AccessPolicy, DmPolicy
+from hub.messaging.outbox.sending import EVENT_MESSAGE_SENT
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.hub_fixture import HubFixture
@@ -45,9 +47,13 @@ async def talk(folder: Path, server: OpenAIServer, telemetry: dict[str, Any]) ->
         hub.tools.register(Tool("look", "Look.", from_schema(Schema({})), look, "home", READS_HOME))
         platform = Platform()
         await hub.channels.add(platform, AccessPolicy(dm=DmPolicy.OPEN))
+        sent: list[Event] = []
+        hub.bus.listen(EVENT_MESSAGE_SENT, sent.append)
         server.queue([{"tool_call": {"name": "look", "arguments": {}, "id": "c1"}}], ANSWER)
         await platform.say("platform:user:4711", QUESTION)
-        await until(lambda: any(each.text == ANSWER for each in platform.sent))
+        # The platform sees the answer before the hub has recorded it, and only then the span of the sending ends.
+        await until(lambda: sent)
+    assert [each.text for each in platform.sent] == [ANSWER]
 
 
 async def test_a_message_is_one_trace_to_its_model_tool_and_reply(
