@@ -119,6 +119,7 @@ class InboundMessage(Struct, frozen=True):
         roles: The platform's ids of the sender's roles in the address's space.
         group_name: Name of the room, for people.
         album: The common id of an album's messages.
+        platform_id: The platform's id of the message, where `message_id` is the hub's own; empty for none.
     """
 
     address: Address
@@ -137,6 +138,12 @@ class InboundMessage(Struct, frozen=True):
     roles: tuple[str, ...] = ()
     group_name: str | None = None
     album: str | None = None
+    platform_id: str | None = None
+
+    @property
+    def answerable_id(self) -> str | None:
+        """The platform's id of the message, for replies and reactions to it."""
+        return self.message_id if self.platform_id is None else self.platform_id or None
 
 
 class ClientMessage(InboundMessage, frozen=True):

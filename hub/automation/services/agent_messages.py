@@ -175,4 +175,4 @@ def _answered_by(connection: SqlConnection, run_id: str) -> RunPlace | None:
     if row is None or row[0] in (None, "{}"):
         return None
     message = load_message(row[0])
-    return RunPlace(message.address, message.message_id)
+    return RunPlace(message.address, message.answerable_id)

@@ -42,7 +42,7 @@ class Feedback(Struct, frozen=True):
         A button counts once for each person, however often it is pressed: the message is known by its id.
         """
         event = self.event
-        did, about = event.event_id, None
+        did, about = event.event_id, ""
         if isinstance(event, ButtonPressed):
             did, about = f"{event.message_id} pressed {event.value} {event.sender}+", event.message_id
         message = InboundMessage(
@@ -52,7 +52,8 @@ class Feedback(Struct, frozen=True):
             self.words or "",
             sender_name=event.sender_name,
             mentioned=True,
-            reply_to=about,
+            reply_to=about or None,
+            platform_id=about,
         )
         return message, context.tainted() if self.derived else context
 

@@ -177,7 +177,7 @@ class Inbox:
         reply = await self._commands.run(call)
         if reply.message is None:
             return await self._answer(call, opened, reply)
-        rest = replace(call.message, text=reply.message, message_id=f"{call.message.message_id}+")
+        rest = replace(_further(call.message), text=reply.message)
         receipt = await self.receive(with_options(rest, {BY_HUB: True}) if reply.by_hub else rest, context)
         if reply.by_hub:  # nothing that a person writes is answered together with it
             self._queue.flush(call.session_key, rest.address, rest.sender)
@@ -192,8 +192,7 @@ class Inbox:
         reply = await answer()
         if reply is not None:
             return await self._answer(accepted, opened, CommandReply(reply))
-        rest = replace(accepted.message, message_id=f"{accepted.message.message_id}+")
-        receipt = await self._queue_for_all(replace(accepted, message=rest))
+        receipt = await self._queue_for_all(replace(accepted, message=_further(accepted.message)))
         await self._db.write(lambda connection: inbox_rows.close(connection, opened.inbox_id, "command"))
         return receipt
 
@@ -354,6 +353,11 @@ class Inbox:
         del facts["address"]
         self._bus.fire(str(type(event).__struct_config__.tag), facts, context)
         self._db.post(lambda connection: inbox_rows.close(connection, inbox_id, "noted"))
+
+
+def _further(message: InboundMessage) -> InboundMessage:
+    """Return a message that has been received, to be received again as another."""
+    return replace(message, message_id=f"{message.message_id}+", platform_id=message.answerable_id)
 
 
 def _without_words(inbound: Inbound) -> Inbound:

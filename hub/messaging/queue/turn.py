@@ -126,7 +126,7 @@ class TurnRequests:
         group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
         due_ms = turn.first.received_ms + gap_ms
-        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.message_id)
+        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.answerable_id)
         self._live.watch(turn.run_id, target, options, due_ms)
 
         async def load() -> Message:
@@ -322,7 +322,8 @@ def parts_of(text: str, count: int) -> list[str]:
 
 def _who(message: InboundMessage) -> str:
     name = harmless_name(message.sender_name)
-    return f"from {name}, message_id: {message.message_id}" if name else f"message_id: {message.message_id}"
+    id = f"message_id: {message.answerable_id}"
+    return f"from {name}, {id}" if name else id
 
 
 def _bullet(message: InboundMessage) -> str:

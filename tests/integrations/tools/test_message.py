@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_messages import AgentMessages
 from hub.core.context import Authority
 from hub.messaging.access.access import AccessPolicy, DmPolicy
-from hub.messaging.contract import Address, ChannelLimits, Delivery, DeliveryState, MediaKind
+from hub.messaging.contract import Address, ButtonPressed, ChannelLimits, Delivery, DeliveryState, MediaKind
 from integrations.tools.message.tool import message_tool, why_ask
 from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
@@ -100,6 +101,32 @@ async def test_what_cannot_be_done_is_refused_with_the_reason(
 
     assert told in result
     assert parrots.pigeons.sent == []
+
+
+async def test_what_answers_a_pressed_button_or_the_rest_of_a_command_is_about_the_message_itself(
+    parrots: Post, openai_server: OpenAIServer
+) -> None:
+    assert isinstance(parrots.pigeons, Parrots)
+    about = [{"action": "react", "emoji": "👍"}, {"action": "reply", "text": "Yes."}]
+    await results(parrots, openai_server, {"action": "send", "text": "Tea?", "buttons": ["Tea"]})
+    sent = parrots.pigeons.sent[0]
+    value = sent.buttons[0][0].value
+
+    def asked(times: int) -> bool:
+        return len(openai_server.requests()) == times
+
+    for number, word in enumerate(("press", "/new"), 1):
+        openai_server.queue(*({"tool_call": {"name": "message", "arguments": each}} for each in about), "NO_REPLY")
+        assert parrots.pigeons.receive is not None
+        if word == "press":
+            await parrots.pigeons.receive(ButtonPressed(sent.address, "e1", "test:user:7", message_id="1", value=value))
+        else:
+            await parrots.said("/new hello", "m2")
+        await parrots.until(partial(asked, 2 + 3 * number))
+        await parrots.all_answered()
+
+    assert parrots.pigeons.done == [("react", "1", "👍"), ("react", "m2", "👍")]
+    assert [each.reply_to for each in parrots.pigeons.sent if each.text == "Yes."] == ["1", "m2"]
 
 
 async def test_an_owner_may_send_to_another_chat(parrots: Post, openai_server: OpenAIServer) -> None:
