@@ -129,7 +129,7 @@ async def test_a_channel_of_a_set_up_that_was_not_ready_is_gone_before_the_retry
     await hub.start()
     status = hub.integrations.status("everything")
     assert status is not None
-    await until(lambda: status.attempts > 2)
+    await until(lambda: status.attempts > 2 and status.state.value == "retrying")
     retrying = status.state.value, status.reason
 
     (hub.home.path / "ready").touch()

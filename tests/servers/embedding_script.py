@@ -37,6 +37,8 @@ class Manner:
     models: list[str] = field(default_factory=lambda: ["text-embedding-3-small"])
     any_model: bool = True
     delay_s: float = 0.0
+    together: int = 0
+    """The first requests wait until so many are under way."""
     inputs_limit: int = 2_048
     tokens_limit: int = 300_000
     text_tokens_limit: int = 8_192

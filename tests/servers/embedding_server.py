@@ -68,6 +68,8 @@ class _Handlers:
             manner = self._script.manner
             fault = self._script.next_fault(texts) or {}
             await asyncio.sleep(manner.delay_s + fault.get("delay_s", 0.0))
+            while self._script.busiest < manner.together:  # noqa: ASYNC110  other requests change it
+                await asyncio.sleep(0.005)
             if api == "openai" and manner.v1 and not request.path.startswith("/v1/"):
                 return web.Response(status=404, text="404 page not found")
             if manner.key is not None and key != manner.key:

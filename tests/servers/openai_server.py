@@ -51,18 +51,22 @@ class _Handlers:
         return application
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        raw = await request.read()
-        record = self._recorded(request, raw)
-        if self._refused(request):
+        record = self._record_of(request, await request.read())
+        refused = self._refused(request)
+        valid = isinstance(record.body, dict) and isinstance(record.body.get("messages"), list)
+        # Taken before the request is seen: whoever has seen it may script what comes next.
+        steps = self._script.answer_for(record.body) if valid and not refused else []
+        self._script.record(record)
+        if refused:
             record.ended = "answered"
             return _error(401, {"message": "Incorrect API key provided.", "code": "invalid_api_key"})
-        if not isinstance(record.body, dict) or not isinstance(record.body.get("messages"), list):
+        if not valid:
             record.ended = "answered"
             return _error(400, {"message": "messages is required", "type": "invalid_request_error"})
         self._count += 1
         answering = _Answering(request, record.body, self._script, self._count)
         try:
-            response = await answering.run(self._script.answer_for(record.body))
+            response = await answering.run(steps)
         except (asyncio.CancelledError, ConnectionError):
             record.ended = "disconnected"
             raise
@@ -149,15 +153,18 @@ class _Handlers:
         return web.json_response({"queued": self._script.queued()})
 
     def _recorded(self, request: web.Request, raw: bytes) -> Recorded:
+        record = self._record_of(request, raw)
+        self._script.record(record)
+        return record
+
+    def _record_of(self, request: web.Request, raw: bytes) -> Recorded:
         try:
             body = orjson.loads(raw) if raw else None
         except ValueError:
             body = None
         headers = {name.lower(): value for name, value in request.headers.items()}
         peer = request.transport.get_extra_info("peername") if request.transport is not None else None
-        record = Recorded(request.path, headers, body, len(raw), time.monotonic_ns(), peer[1] if peer else 0)
-        self._script.record(record)
-        return record
+        return Recorded(request.path, headers, body, len(raw), time.monotonic_ns(), peer[1] if peer else 0)
 
     def _refused(self, request: web.Request) -> bool:
         key = self._script.key

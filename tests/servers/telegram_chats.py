@@ -146,7 +146,7 @@ class TelegramChats:
 
     def shown(self, chat: int, thread: int | None = None) -> list[str]:
         """Return the texts that a chat, or one topic of it, shows of the bot."""
-        found = self.messages.get(chat, {}).values()
+        found = list(self.messages.get(chat, {}).values())  # at once: the bot may write in another thread
         mine = [each for each in found if each.get("from", {}).get("id") == self.bot["id"]]
         return [_text_of(each) for each in mine if thread is None or each.get("message_thread_id") == thread]
 

@@ -155,7 +155,8 @@ class Talking:
         """Return what a search finds, once the index has all that was said."""
         await self.memory.sync(agent_id="main")
         answer = await self.memory.search(query, agent_id="main", scope=scope, limit=50)
-        assert "grep" not in answer.engines
+        while "grep" in answer.engines:  # the index was late
+            answer = await self.memory.search(query, agent_id="main", scope=scope, limit=50)
         return "\n".join(hit.text for hit in answer.hits)
 
     async def read(self, path: str, scope: MemoryScope = OWNER) -> str:

@@ -83,7 +83,8 @@ async def test_an_index_that_starts_is_not_waited_for_when_the_files_have_told()
 @pytest.mark.parametrize("awake", [True, False])
 async def test_an_index_that_is_sooner_than_the_files_is_answered(awake: bool) -> None:
     slow, files = index(), Files(at_once=False)
-    asking = asyncio.ensure_future(within_deadline(slow, files.look, 2.0, awake=awake))
+    within_s = 10.0 if awake else LONG_S  # a quarter of it goes by before the files are read
+    asking = asyncio.ensure_future(within_deadline(slow, files.look, within_s, awake=awake))
     await files.begun.wait()
 
     slow.set_result((INDEX, None))

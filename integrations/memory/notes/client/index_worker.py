@@ -208,7 +208,7 @@ class IndexWorker:
         async with self._telling.setdefault(job.agent_id, asyncio.Lock()):
             if self._told.get(job.agent_id) == job:
                 return
-            await process.call({"op": "job", "args": job.as_plain()}, SEARCH_S)
+            await process.call({"op": "job", "args": job.as_plain()}, STATUS_S)  # it may be starting
             if process is self._process:
                 self._told[job.agent_id] = job
 

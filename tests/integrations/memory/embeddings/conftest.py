@@ -39,7 +39,7 @@ async def make(server: EmbeddingServer, cache_path: Path) -> AsyncIterator[Make]
 
     async def one(**settings: Any) -> CachingEmbedder:
         given: dict[str, Any] = {"provider": "openai", "base_url": server.base_url, "model": "words"}
-        given |= {"timeout_s": 5.0, "engines": ENGINES, **settings}
+        given |= {"timeout_s": 60.0, "engines": ENGINES, **settings}
         embedder, notes = await choose(EmbeddingSettings(**given), cache_path, retries=QUICK)
         assert isinstance(embedder, CachingEmbedder), notes
         made.append(embedder)

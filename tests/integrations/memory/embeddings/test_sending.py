@@ -14,7 +14,7 @@ CHUNKS = [f"passage number {number} " + "about the garden and the house " * 50 f
 
 
 async def test_many_texts_go_in_few_requests_a_few_at_a_time(server: EmbeddingServer, make: Make) -> None:
-    server.set(delay_s=0.01)
+    server.set(together=3)
     embedder = await make(parallel=3)
     before = server.requests
 

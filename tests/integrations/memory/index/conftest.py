@@ -119,7 +119,7 @@ async def notes(tmp_path: Path, server: EmbeddingServer, tasks: TaskOwner) -> As
     workspace = tmp_path / "workspace"
     (workspace / "memory").mkdir(parents=True)
     index = tmp_path / "index"
-    embeddings = {"provider": "openai", "base_url": server.base_url, "model": "words", "timeout": 5}
+    embeddings = {"provider": "openai", "base_url": server.base_url, "model": "words", "timeout": 60}
     job = Job("main", str(index / "main"), (Source("", str(workspace)),), {"embeddings": embeddings})
     worker = IndexWorker(index, Clock(), tasks)
     yield Notes(workspace, job, worker)

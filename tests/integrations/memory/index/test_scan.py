@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.index.passages import Present, Stamp
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp
 from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
@@ -104,14 +104,20 @@ def test_a_file_that_is_gone_meanwhile_is_nothing(workspace: Path) -> None:
 
 def test_a_file_written_just_now_is_looked_at_again_next_time(workspace: Path) -> None:
     path = workspace / "memory" / "a.md"
-    path.write_text("x", encoding="utf-8")
-    young = read(only(workspace), sources(workspace), SETTINGS)
+
+    def written_and_read() -> ReadFile | None:
+        path.write_text("x", encoding="utf-8")
+        return read(only(workspace), sources(workspace), SETTINGS)
+
+    # Again if this process was held up between the two.
+    young = next(
+        (found for found in (written_and_read() for _ in range(20)) if found and found.present.stamp.racy), None
+    )
     long_ago = time.time() - 60
     os.utime(path, (long_ago, long_ago))
     old = read(only(workspace), sources(workspace), SETTINGS)
 
     assert young is not None
-    assert young.present.stamp.racy
     assert old is not None
     assert old.present.stamp == only(workspace).stamp
 
