@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ import ruamel.yaml
 
 import hub
 from tests.import_law import FOLDERS, our_tree
+from tests.web.plain_browser import signed_in_with
 
 CHECKOUT = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
@@ -271,15 +274,30 @@ def test_an_installed_wheel_writes_an_integration_from_its_examples(installed: P
     assert "ring_desk" in (tmp_path / "desk/tool.py").read_text(encoding="utf-8")
 
 
-def test_an_installed_wheel_starts_a_hub_in_an_empty_home(installed: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_starts_a_hub_with_its_dashboard_in_an_empty_home(installed: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [installed / "homarus", "start", "--json", "--port", "0", "--config", tmp_path / "home"]
     started = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     assert started.stdout is not None
     ready = started.stdout.readline()
+    found = asyncio.run(page_and_its_files(**json.loads(ready))) if ready.startswith("{") else {}
     started.terminate()
     _, said = started.communicate(timeout=30)
 
-    assert ready.startswith("{"), said
+    assert set(found.values()) == {200}, f"{found} {said}"
+    assert {Path(urlsplit(each).path).suffix for each in found} >= {"", ".css", ".js", ".svg"}
     assert (tmp_path / "home/configuration.yaml").is_file()
     assert started.returncode == 0, said
+
+
+async def page_and_its_files(address: str, code: str, **_: Any) -> dict[str, int]:
+    """Sign in, and return how the first page and each file that it names are answered."""
+    async with signed_in_with(address, code) as browser:
+        found = {browser.url: browser.status}
+        names = [
+            each.get("href") or each.get("src") for each in browser.page.select("link[href], script[src], img[src]")
+        ]
+        for name in names:
+            await browser.goto(str(name))
+            found[str(name)] = browser.status
+    return found

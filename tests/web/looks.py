@@ -78,9 +78,9 @@ async def faults(page: Page) -> list[str]:
 
 
 async def _found(page: Page, rules: str, where: str = "document") -> list[str]:
-    found = await page.evaluate(f"axe.run({where}, {rules})")
+    found = await page.evaluate(f"axe.run({where}, {rules}).then(({{ violations }}) => violations)")
     return [
         f"{violation['id']}: {violation['help']}: {node['html'][:160]} {node.get('failureSummary', '')[:300]}"
-        for violation in found["violations"]
+        for violation in found
         for node in violation["nodes"]
     ]

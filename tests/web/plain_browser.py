@@ -141,19 +141,26 @@ class PlainBrowser:
         async with self._client.request(method, url, headers=self._headers, **sent) as answer:  # type: ignore[arg-type]
             self.url = str(answer.url)
             self.status = answer.status
-            self.page = BeautifulSoup(await answer.text(), "html.parser")
+            self.page = BeautifulSoup(await answer.text(errors="replace"), "html.parser")
 
 
 @asynccontextmanager
 async def plain_browser(hub: HubProcess, language: str = "en") -> AsyncIterator[PlainBrowser]:
     """Open a tab that has signed in with the form."""
+    async with signed_in_with(hub.url, hub.rpc("dashboard.link")["code"], language) as browser:
+        yield browser
+
+
+@asynccontextmanager
+async def signed_in_with(base_url: str, code: str, language: str = "en") -> AsyncIterator[PlainBrowser]:
+    """Open a tab that has signed in with a code."""
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as client:
-        browser = PlainBrowser(client, hub.url, language)
+        browser = PlainBrowser(client, base_url, language)
         await browser.goto("/login")
-        (code,) = browser.page.select("#login-form input[name=code]")
-        code["value"] = hub.rpc("dashboard.link")["code"]
+        (field,) = browser.page.select("#login-form input[name=code]")
+        field["value"] = code
         await browser.press(browser.texts("#login-form button")[0], within="#login-form")
-        assert browser.url.removeprefix(hub.url) in ("/", "/welcome")  # a fresh home begins with the first steps
+        assert browser.url.removeprefix(base_url) in ("/", "/welcome")  # a fresh home begins with the first steps
         yield browser
 
 
