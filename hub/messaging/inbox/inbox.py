@@ -357,7 +357,7 @@ class Inbox:
 
 def _further(message: InboundMessage) -> InboundMessage:
     """Return a message that has been received, to be received again as another."""
-    return replace(message, message_id=f"{message.message_id}+", platform_id=message.answerable_id)
+    return replace(message, message_id=f"{message.message_id}+", platform_id=message.answerable_id or "")
 
 
 def _without_words(inbound: Inbound) -> Inbound:

@@ -289,7 +289,7 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
         lines.append(QUEUED_TITLE)
     for number, part in enumerate(parts, 1):
         if len(parts) > 1:
-            lines += ["---", f"Queued #{number} ({_who(part[0].message)})"]
+            lines += ["---", f"Queued #{number}{_who(part[0].message)}"]
         for each in part:
             content = content_of(each.message)
             blocks += content[1:]
@@ -321,9 +321,10 @@ def parts_of(text: str, count: int) -> list[str]:
 
 
 def _who(message: InboundMessage) -> str:
-    name = harmless_name(message.sender_name)
-    id = f"message_id: {message.answerable_id}"
-    return f"from {name}, {id}" if name else id
+    name, id = harmless_name(message.sender_name), message.answerable_id
+    known = [f"from {name}"] if name else []
+    known += [f"message_id: {id}"] if id else []
+    return f" ({', '.join(known)})" if known else ""
 
 
 def _bullet(message: InboundMessage) -> str:
