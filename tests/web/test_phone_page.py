@@ -18,6 +18,7 @@ from node.pictures import picture
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.push_service import PushService
+from tests.until import until
 from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
@@ -117,7 +118,7 @@ async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
     chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, push: PushService
 ) -> None:
     phone = await pair(chromium, signed_in, push)
-    (node,) = hub.rpc("node.list")["nodes"]
+    (node,) = await until(lambda: hub.rpc("node.list")["nodes"])
 
     # The code is gone from the address, and it works once.
     assert phone.url == f"{hub.url}/p"
@@ -145,7 +146,7 @@ async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
 
     answer = hub.rpc("push.web.test", {"title": "The washing machine", "body": "is done"})
     assert answer["results"] == [{"service": "127.0.0.1", "ok": True, "status": 201}]
-    headers, body = push.received[-1]
+    headers, body = next(each for each in push.received if push.opened(each[1])["body"] == "is done")
     assert headers["content-encoding"] == "aes128gcm"
     assert headers["authorization"].startswith("vapid t=")
     assert push.opened(body) == {"title": "The washing machine", "body": "is done"}

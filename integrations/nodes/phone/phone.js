@@ -11,6 +11,7 @@ const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
 
 let own;
 let operator;
+let talking;
 let conversation = "main";
 let registering;
 const switches = {};
@@ -96,7 +97,7 @@ async function connect(bootstrap) {
       [bootstrap, delay] = ["", 1_000];
       at("state").textContent = say("connected");
       at("switches").hidden = false;
-      const talking = talk();
+      talking = talk();
       await node.closed;
       operator?.close();
       await talking;
@@ -181,6 +182,7 @@ const permitted = {
 
 async function subscribe() {
   const worker = await registering;
+  await talking;
   const {vapidPublicKey} = await operator.call("push.web.vapidPublicKey", {});
   const key = Uint8Array.from(atob(vapidPublicKey.replaceAll("-", "+").replaceAll("_", "/")), each => each.charCodeAt(0));
   const options = {userVisibleOnly: true, applicationServerKey: key};
