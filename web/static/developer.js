@@ -29,6 +29,7 @@ if (pause) {
     pause.setAttribute("aria-pressed", String(paused));
     if (paused) delete place.dataset.topic;
     else place.dataset.topic = topic;
+    place.toggleAttribute("data-paused", paused);
     live.watch();
   });
 }

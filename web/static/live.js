@@ -108,7 +108,8 @@ class Live {
 
 export const live = new Live();
 
-live.on("html", (frame) => morph(frame.id, frame.html));
+// What was still on its way when its reader paused a place comes too late.
+live.on("html", (frame) => document.getElementById(frame.id)?.closest("[data-paused]") || morph(frame.id, frame.html));
 let boot = 0;
 live.on("version", (frame) => {
   if (boot && boot !== frame.boot && document.querySelector("[data-recovery]")) location.reload();
