@@ -75,7 +75,7 @@ class Responses:
         run = await self._kept(call)
         if run.answer is None:
             raise _not_kept(call)
-        shape = _ResponseShape(run.echo, run.answer.created_s)
+        shape = _ResponseShape({"created_at": run.answer.created_s, **run.echo})
         shape.run_id = run.id
         if run.answer.error is not None:
             return json_response(shape.failed(RunFailed(run.answer.error, run.answer.status)))
@@ -112,18 +112,20 @@ def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShap
         stream=bool(body.get("stream")),
         previous=previous.removeprefix(PREFIX) if previous else None,
         shown=body.get("store") is not False,
-        echo={name: body[name] for name in ECHOED if body.get(name) is not None},
+        echo={
+            "created_at": int(clock.time()),
+            **{name: body[name] for name in ECHOED if body.get(name) is not None},
+        },
     )
-    return asked, _ResponseShape(asked.echo, int(clock.time()))
+    return asked, _ResponseShape(asked.echo)
 
 
 class _ResponseShape(AnswerShape):
     """One response object, or its events."""
 
-    def __init__(self, echo: Mapping[str, Any], created_s: int) -> None:
+    def __init__(self, echo: Mapping[str, Any]) -> None:
         self._echo = echo
         self._item = f"msg_{new_id()}"
-        self._created = created_s
         self._sequence = -1
         self._opened = False
 
@@ -209,7 +211,6 @@ class _ResponseShape(AnswerShape):
             "usage": None,
             **self._echo,
             "id": f"{PREFIX}{self.run_id}",
-            "created_at": self._created,
             "status": status,
             "output": output,
         }

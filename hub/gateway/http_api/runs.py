@@ -56,7 +56,7 @@ class ApiRequest(Struct, frozen=True):
         stream: Whether the answer is streamed.
         previous: The run whose conversation it continues.
         shown: Whether the client may read the answer again.
-        echo: The part of the request that its answer repeats.
+        echo: The part of the request that its answer repeats, and when it came.
     """
 
     model: str
