@@ -218,6 +218,7 @@ async def test_what_the_hub_answers_fits_the_published_shapes(house: Besieged, s
     async with client_of(house) as operator, client_of(house) as node:  # type: ignore[arg-type]
         hello = await operator.call("connect", connect_params(token=token))
         joined = await node.connect(device, token=token, **NODE)
+        await until(lambda: any(each.request for each in house.hub.nodes.records.all()))
         (pending,) = (await house.rpc("node.pair.list"))["pending"]
         await house.rpc("node.pair.approve", {"requestId": pending["requestId"]})
         for method, params in BY_NODES:

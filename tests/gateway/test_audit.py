@@ -155,10 +155,10 @@ async def test_an_approval_is_recorded_once_with_what_it_was_about(house: HubFix
         for title in ("rm old.txt", "ls")
     ]
     await until(lambda: len(house.approvals.pending()) == 2)
-    pending = house.approvals.pending()
-    await rpc(house, "approval.resolve", {"id": pending[0].id, "decision": "allow-once", "idempotencyKey": "k"})
+    first, second = sorted(house.approvals.pending(), key=lambda each: each.title, reverse=True)
+    await rpc(house, "approval.resolve", {"id": first.id, "decision": "allow-once", "idempotencyKey": "k"})
     peer = Authority("peer:telegram:user:7", "anna", SCOPES, owner=True)
-    await house.approvals.resolve(pending[1].id, False, Context(peer))
+    await house.approvals.resolve(second.id, False, Context(peer))
     await asyncio.gather(*asked)
 
     by_call, in_chat = await recorded(house)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.surfaces import Caller
 from tests.security_review.besieged import ANNAS, SECRET, Besieged, besieged
 from tests.servers.openai_server import OpenAIServer
+from tests.until import LIMIT_S
 
 WRITE = expand_scopes({"operator.write"})
 ANNA = Caller(Authority("person:anna", "anna", WRITE), "proxy:anna", "127.0.0.1", local=True)
@@ -61,6 +63,14 @@ async def call(home: Besieged, method: str, params: dict[str, Any] | None = None
     return await dispatcher.run(found, prepared)
 
 
+async def found(home: Besieged, query: str, caller: Caller | None = None, **narrowed: Any) -> Any:
+    """Search until something is found: on a busy machine the index answers for a moment as it was."""
+    async with asyncio.timeout(LIMIT_S):
+        while not (answer := await call(home, "memory.search", {"query": query, **narrowed}, caller))["hits"]:
+            pass
+    return answer
+
+
 async def refused(home: Besieged, method: str, params: dict[str, Any], caller: Caller | None = None) -> HubError:
     with pytest.raises(HubError) as error:
         await call(home, method, params, caller)
@@ -70,17 +80,17 @@ async def refused(home: Besieged, method: str, params: dict[str, Any], caller: C
 async def test_what_is_added_is_found_read_and_forgotten(home: Besieged) -> None:
     added = await call(home, "memory.add", {"text": "The boiler was serviced by Weber", "kind": "fact"})
 
-    found = await call(home, "memory.search", {"query": "boiler Weber"})
+    answer = await found(home, "boiler Weber")
     read = await call(home, "memory.get", {"path": added["path"]})
     looked = await call(home, "memory.forget", {"query": "boiler Weber", "dry_run": True})
     gone = await call(home, "memory.forget", {"query": "boiler Weber"})
     after = await call(home, "memory.search", {"query": "boiler Weber"})
 
-    hit = found["hits"][0]
+    hit = answer["hits"][0]
     assert {"path", "start_line", "end_line", "score", "vector_score", "text_score", "text"} <= hit.keys()
     assert (hit["path"], hit["start_line"]) == (added["path"], added["start_line"])
-    assert found["engines"]
-    assert found["took_ms"] >= 0
+    assert answer["engines"]
+    assert answer["took_ms"] >= 0
     assert "from me in `by hand`" in read["text"]
     assert read["trusted"] is True
     assert (looked["count"], gone["count"]) == (1, 1)
@@ -98,9 +108,10 @@ async def test_a_search_is_narrowed_by_kind(home: Besieged) -> None:
     await call(home, "memory.add", {"text": "The piano is tuned in May", "kind": "todo"})
     await call(home, "memory.add", {"text": "The piano is a Blüthner", "kind": "fact"})
 
-    found = await call(home, "memory.search", {"query": "piano", "kind": "todo"})
+    await found(home, "piano", kind="fact")
+    answer = await found(home, "piano", kind="todo")
 
-    assert [hit["kind"] for hit in found["hits"]] == ["todo"]
+    assert [hit["kind"] for hit in answer["hits"]] == ["todo"]
 
 
 async def test_an_entry_that_is_replaced_is_struck(home: Besieged) -> None:
@@ -111,6 +122,7 @@ async def test_an_entry_that_is_replaced_is_struck(home: Besieged) -> None:
     )
 
     assert "Bonn" in added["struck"][0]["text"]
+    await found(home, "Grandmother Kiel")
     assert "Bonn" not in str((await call(home, "memory.search", {"query": "Grandmother"}))["hits"])
 
 
@@ -123,6 +135,7 @@ async def test_each_sees_their_own_and_nobody_sees_nothing(home: Besieged) -> No
         answers = [await call(home, "memory.search", {"query": query}, caller) for query in queries]
         return [bool(answer["hits"]) for answer in answers]
 
+    await found(home, "garage code")
     assert await seen(None) == [True, True, False]
     assert await seen(ANNA) == [False, True, True]
     assert await seen(PROGRAM) == await seen(DEVICE) == [False, False, False]
@@ -249,7 +262,7 @@ async def test_what_another_assistant_knew_is_brought_in_as_words_from_outside(h
     files = {"MEMORY.md": "# Memory\n\n- The dentist is called Ozolin\n"}
 
     answer = await call(home, "memory.import", {"files": files, "origin": "openclaw"})
-    hit = (await call(home, "memory.search", {"query": "dentist Ozolin"}))["hits"][0]
+    hit = (await found(home, "dentist Ozolin"))["hits"][0]
     read = await call(home, "memory.get", {"path": answer["written"][0], "start": 6})
 
     assert answer["written"][0].startswith("memory/imported/openclaw/")

@@ -203,7 +203,7 @@ async def test_nodes_are_let_in_without_asking_only_where_the_configuration_says
 
     assert [each["ok"] for each in (off, elsewhere, here, nobody)] == [False, False, True, False]
     assert off["error"]["code"] == person["error"]["code"] == "NOT_PAIRED"
-    (known,) = house.hub.nodes.records.all()
+    (known,) = await until(house.hub.nodes.records.all)
     assert known.approval == "pending-approval"
 
 

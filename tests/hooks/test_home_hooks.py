@@ -203,7 +203,7 @@ async def test_the_bundled_command_logger_writes_who_gave_a_command_but_not_its_
     where = {"session_key": "agent:main:main", "agent_id": "main", "channel": "test", "sender": "test:user:7"}
 
     hooks.observe(CommandReceived(context=system_context(), name="model", arguments="my key", from_owner=True, **where))
-    await hooks.drain(5)
+    await hooks.drain(30)
 
     log = tmp_path / "logs" / "commands.log"
     [line] = map(json.loads, log.read_text().splitlines())

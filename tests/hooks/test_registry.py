@@ -96,7 +96,7 @@ async def test_observers_run_side_by_side_and_nobody_waits_for_them(
     hooks.observe(payload)
 
     assert seen == []
-    await hooks.drain(5)
+    await hooks.drain(30)
     assert seen == [payload, payload]
     assert "agent_end of test failed and is skipped" in caplog.text
 
@@ -121,7 +121,7 @@ async def test_what_the_bus_tells_is_observed(hooks: Hooks) -> None:
     bus.fire("run_finished", dict(facts), context)
     hooks.add(Hook("agent_end", seen.append, "test"))
     bus.fire("run_finished", dict(facts), context)
-    await hooks.drain(5)
+    await hooks.drain(30)
 
     assert [(each.run_id, each.reply, each.context) for each in seen] == [("r", "done", context)]
 
@@ -130,7 +130,7 @@ async def test_after_the_end_nothing_is_called(hooks: Hooks, caplog: pytest.LogC
     caplog.set_level(logging.WARNING)
     seen: list[Any] = []
     hooks.add(Hook("agent_end", seen.append, "test"))
-    await hooks.drain(1)
+    await hooks.drain(30)
 
     hooks.observe(AgentEnd(context=Context(SYSTEM), run_id="r", session_key="s", agent_id="main", **ENDED))
 

@@ -121,7 +121,7 @@ async def test_the_result_is_told_without_secrets(bench: HookedBench) -> None:
     bench.hooks.add(Hook("after_tool_call", told.append, "test"))
 
     await bench.call({"path": "hunter2"}, redact=lambda text: text.replace("hunter2", "***"))
-    await bench.hooks.drain(5)
+    await bench.hooks.drain(30)
 
     assert [(each.name, each.call_id, each.is_error, each.output) for each in told] == [
         ("read", "c1", False, "{'path': '***', 'limit': 10}")

@@ -306,7 +306,7 @@ async def test_revoking_a_token_closes_what_it_opened(rig: Rig) -> None:
         end = await _closed(client)
 
     assert end == 1008
-    assert not rig.gateway.connections
+    await until(lambda: not rig.gateway.connections)
 
 
 async def test_a_silent_client_is_closed(rig: Rig) -> None:
