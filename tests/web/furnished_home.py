@@ -8,6 +8,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
+from tests.servers.hub_process import HubProcess
+
 AUTOMATIONS = """\
 # Automations of the browser tests.
 - id: porch
@@ -98,6 +100,12 @@ def furnish(home: Path) -> None:
     (home / "scripts.yaml").write_text(SCRIPTS)
     with (home / "configuration.yaml").open("a") as file:
         file.write(SECTIONS)
+
+
+def outcomes(hub: HubProcess, automation: str) -> list[str]:
+    """Return what became of the runs of an automation that have ended, the newest first."""
+    traces = hub.rpc("automation.trace", {"id": automation})["traces"]
+    return [each["outcome"] for each in traces if each["finished"]]
 
 
 class TextServer:

@@ -124,7 +124,7 @@ async def run(hub: HubProcess, server: OpenAIServer, *steps: dict[str, Any], key
     run_id = f"canvas-{uuid4().hex}"
     key = key or run_id
     await asyncio.to_thread(hub.rpc, "chat.send", {"sessionKey": key, "message": "show", "idempotencyKey": run_id})
-    await asyncio.to_thread(hub.rpc, "agent.wait", {"runId": run_id, "timeoutMs": 20_000})
+    await asyncio.to_thread(hub.rpc, "agent.wait", {"runId": run_id, "timeoutMs": 50_000})
     entries = (await asyncio.to_thread(hub.rpc, "sessions.transcript", {"key": key}))["entries"]
     messages = [entry["message"] for entry in entries if entry["type"] == "message"]
     return [each["content"][0]["text"] for each in messages if each["role"] == "toolResult"]

@@ -11,6 +11,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.browser import Chromium, another_page, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
@@ -99,8 +100,8 @@ async def test_a_light_is_dimmed_and_a_thermostat_set_by_tile(signed_in: Browser
     await page.get_by_role("button", name="Warmer: Heating").click()
     await expect(tile(page, "Heating")).to_contain_text("22°")
 
-    assert state(hub, "light.sofa_lamp")["brightness"] == 255
-    assert state(hub, "climate.heating")["temperature"] == 22
+    await until(lambda: state(hub, "light.sofa_lamp")["brightness"] == 255)  # the tile shows it at once
+    await until(lambda: state(hub, "climate.heating")["temperature"] == 22)
     assert await page.evaluate("window.stays")
 
 
@@ -197,6 +198,7 @@ async def test_a_part_of_a_chart_is_looked_at_closely_and_one_line_alone(
 
     box = await over.bounding_box()
     assert box is not None
+    await page.mouse.move(0, 0)
     before = await over.screenshot()
     await page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 100)
     await page.mouse.down()

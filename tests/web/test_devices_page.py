@@ -11,6 +11,7 @@ import pytest
 from tests.gateway.rig import Device, client_of
 from tests.gateway.test_nodes import NODE_HOST
 from tests.servers.hub_process import HubProcess
+from tests.until import until
 from tests.web.test_pages import signed_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,8 +22,8 @@ async def test_a_node_is_approved_renamed_and_removed_on_the_page(hub: HubProces
     about: dict[str, Any] = NODE_HOST | {"auth": {"token": hub.token}}
     async with client_of(rig) as node, signed_in(hub) as owner:
         await node.connect(device, **about)
+        (request,) = await until(lambda: hub.rpc("node.pair.list")["pending"])
         asking = await (await owner.get("/devices/phones")).text()
-        (request,) = hub.rpc("node.pair.list")["pending"]
         fields = {"kind": "node", "id": request["requestId"], "answer": "approve"}
         await owner.post("/devices/answer", data=fields)
         await owner.post("/devices/rename", data={"id": device.id, "name": "Attic"})

@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, Page, expect
 
 from tests.servers.demo_process import DemoProcess
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, another_page, is_ready
 from tests.web.conftest import sign_in
 from tests.web.looks import faults
 
@@ -143,7 +143,8 @@ async def test_a_card_is_put_elsewhere_by_hand_and_by_the_keyboard(home: Page) -
 
 
 async def test_cards_are_put_in_order_on_home_itself(home: Page) -> None:
-    await home.get_by_role("link", name="Customise").click()
+    async with another_page(home):
+        await home.get_by_role("link", name="Customise").click()
     left, right = (home.locator(f"[data-sort={side}] > section") for side in ("Left", "Right"))
     grip = home.get_by_role("button", name="Move: This week")
     start, goal = await grip.bounding_box(), await left.first.bounding_box()

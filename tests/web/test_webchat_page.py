@@ -12,6 +12,7 @@ from playwright.async_api import Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
@@ -158,7 +159,7 @@ async def test_only_the_pages_that_are_named_may_show_it_in_a_frame(
     await page.goto(f"http://localhost:{panel}/{query}")
     await expect(page.locator("iframe")).to_be_visible()
 
-    assert any("frame-ancestors" in fault for fault in chromium.faults)
+    await until(lambda: any("frame-ancestors" in fault for fault in chromium.faults))
     await expect(page.frame_locator("iframe").get_by_role("heading")).to_have_count(0)
 
 

@@ -8,9 +8,10 @@ from playwright.async_api import BrowserContext, expect
 from tests.lengths import in_long_runs
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, opened
+from tests.until import until
+from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.conftest import CONFIGURATION
-from tests.web.furnished_home import BLUEPRINT, TextServer, furnish
+from tests.web.furnished_home import BLUEPRINT, TextServer, furnish, outcomes
 from tests.web.looks import faults, violations
 from tests.web.plain_browser import PlainBrowser, plain_browser
 
@@ -47,7 +48,8 @@ async def test_an_automation_is_made_of_a_blueprint_and_runs(signed_in: BrowserC
     path = shelved(hub, "Rings")
     page = await opened(signed_in, "/blueprints")
 
-    await page.get_by_role("link", name="Use it Rings").click()
+    async with another_page(page):
+        await page.get_by_role("link", name="Use it Rings").click()
     await page.get_by_label("Name", exact=True).fill("The bell")
     await page.get_by_label("Which event").fill("front_bell")
     await page.get_by_label("What it tells").fill("somebody is there")
@@ -65,10 +67,8 @@ async def test_an_automation_is_made_of_a_blueprint_and_runs(signed_in: BrowserC
     given = {"kind": "front_bell", "what": "somebody is there", "loud": 8}
     assert found["use_blueprint"] == {"path": path, "input": given}
     assert "# Automations of the browser tests." in (hub.home / "automations.yaml").read_text()
-    traces: list[dict[str, object]] = []
-    while not traces:
-        traces = hub.rpc("automation.trace", {"id": written["id"]})["traces"]
-    assert traces[0]["outcome"] == "finished"
+    ended = await until(lambda: outcomes(hub, written["id"]))
+    assert ended == ["finished"]
 
 
 async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(

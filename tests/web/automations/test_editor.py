@@ -9,7 +9,7 @@ from playwright.async_api import BrowserContext, Locator, Page, StorageState, ex
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, opened
+from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.looks import ON_A_PHONE, misfits, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -51,7 +51,8 @@ async def test_a_first_automation_takes_six_clicks_and_its_message_arrives(
         clicks += 1
         await page.get_by_role(role, name=name).click()  # type: ignore[arg-type]
 
-    await click("New automation", "link")
+    async with another_page(page):
+        await click("New automation", "link")
     await click("Add a trigger")
     await click("At regular intervals")
     await expect(page.get_by_label("Interval, hours")).to_be_focused()

@@ -10,8 +10,10 @@ from playwright.async_api import BrowserContext, Locator, Page, StorageState, ex
 from tests.lengths import in_long_runs
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.browser import Chromium, is_ready, opened
 from tests.web.conftest import CONFIGURATION
+from tests.web.furnished_home import outcomes
 from tests.web.looks import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -254,8 +256,9 @@ async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: Brow
 
 async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations/lamp")
+    before = len(outcomes(hub, "lamp"))
     await page.get_by_role("button", name="Run now").click()
-    await expect(page.locator("#automation-runs")).to_contain_text("Done")
+    await until(lambda: len(outcomes(hub, "lamp")) > before)
     await page.goto("/automations/lamp/traces")
 
     async with page.expect_download() as download:

@@ -11,6 +11,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.automations.test_list_page import AUTOMATIONS, FILE
 from tests.web.conftest import CONFIGURATION
+from tests.web.furnished_home import outcomes
 from tests.web.plain_browser import PlainBrowser
 
 
@@ -42,6 +43,7 @@ async def test_the_list_is_searched_and_filtered(plain: PlainBrowser) -> None:
 async def test_why_another_did_not_run_is_told(plain: PlainBrowser, hub: HubProcess) -> None:
     hub.rpc("event.fire", {"type": "door"})
     until(lambda: hub.rpc("automation.not_run", {"id": "never"})["entries"])
+    until(lambda: outcomes(hub, "lamp"))
 
     await plain.goto("/automations/never")
     assert "Triggered, but did not run:" in plain.text()

@@ -7,7 +7,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, opened
+from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import SCRIPTS, furnish
 from tests.web.looks import faults
@@ -66,7 +66,8 @@ async def test_a_field_that_is_needed_is_asked_for(signed_in: BrowserContext, ch
 
 async def test_a_script_is_edited_as_a_form_and_keeps_its_comments(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/scripts/show?id=greet")
-    await page.get_by_role("link", name="Edit", exact=True).click()
+    async with another_page(page):
+        await page.get_by_role("link", name="Edit", exact=True).click()
     await page.locator("#f-description").fill("It greets.")
     field, step = page.locator('[data-path="fields.times"]'), page.locator('[data-path="sequence.1"]')
 
@@ -94,7 +95,8 @@ async def test_a_new_script_is_made_with_the_form_and_asks_for_its_field(
 ) -> None:
     chromium.allowed.append("status of 400")
     page = await opened(signed_in, "/scripts")
-    await page.get_by_role("link", name="New script").click()
+    async with another_page(page):
+        await page.get_by_role("link", name="New script").click()
     await page.get_by_label("Name", exact=True).first.fill("Call everyone")
 
     await page.get_by_role("button", name="Add a field").click()

@@ -10,8 +10,9 @@ import pytest
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.conftest import CONFIGURATION
-from tests.web.furnished_home import AUTOMATIONS, BLUEPRINT, furnish
+from tests.web.furnished_home import AUTOMATIONS, BLUEPRINT, furnish, outcomes
 from tests.web.plain_browser import PlainBrowser
 
 
@@ -67,10 +68,9 @@ async def test_one_card_is_edited_as_yaml(plain: PlainBrowser, hub: HubProcess) 
 
 
 async def test_a_trace_is_a_list_of_steps(plain: PlainBrowser, hub: HubProcess) -> None:
+    before = len(outcomes(hub, "doorbell"))
     hub.rpc("event.fire", {"type": "doorbell_rang"})
-    traces: list[dict[str, object]] = []
-    while not traces:
-        traces = hub.rpc("automation.trace", {"id": "doorbell"})["traces"]
+    await until(lambda: len(outcomes(hub, "doorbell")) > before)
 
     await plain.goto("/automations/doorbell/traces")
 

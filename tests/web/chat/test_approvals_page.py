@@ -13,6 +13,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.browser import opened
 from tests.web.chat.test_chat_page import say
 from tests.web.conftest import CONFIGURATION
@@ -42,7 +43,7 @@ async def wants_to_unlock(hub: HubProcess, server: OpenAIServer, run_id: str) ->
 
 async def ended(hub: HubProcess, run_id: str) -> list[str]:
     """Wait for the end of a run; return what its tools answered."""
-    await asyncio.to_thread(hub.rpc, "agent.wait", {"runId": run_id, "timeoutMs": 20_000})
+    await asyncio.to_thread(hub.rpc, "agent.wait", {"runId": run_id, "timeoutMs": 50_000})
     entries = (await asyncio.to_thread(hub.rpc, "sessions.transcript", {"key": run_id}))["entries"]
     messages = [entry["message"] for entry in entries if entry["type"] == "message"]
     return [each["content"][0]["text"] for each in messages if each["role"] == "toolResult"]
@@ -188,7 +189,7 @@ async def test_a_question_and_a_secret_are_cards_of_the_conversation(page: Page,
 
 async def test_it_works_without_script_and_in_chinese(hub: HubProcess, model_server: OpenAIServer) -> None:
     await wants_to_unlock(hub, model_server, "plain")
-    await asyncio.to_thread(_until_asked, hub)
+    await until(lambda: hub.rpc("approval.list")["approvals"])
 
     async with plain_browser(hub, language="zh-CN") as plain:
         await plain.goto("/")
@@ -199,16 +200,9 @@ async def test_it_works_without_script_and_in_chinese(hub: HubProcess, model_ser
     assert "said no" in (await ended(hub, "plain"))[0]
 
 
-def _until_asked(hub: HubProcess) -> None:
-    for _ in range(200):
-        if hub.rpc("approval.list")["approvals"]:
-            return
-    raise AssertionError("nobody asked")
-
-
 async def test_the_form_refuses_whoever_may_not_answer(hub: HubProcess, model_server: OpenAIServer) -> None:
     await wants_to_unlock(hub, model_server, "refused")
-    await asyncio.to_thread(_until_asked, hub)
+    await until(lambda: hub.rpc("approval.list")["approvals"])
     (waiting,) = hub.rpc("approval.list")["approvals"]
     reader = hub.rpc("token.create", {"name": "reader", "scopes": ["operator.write"]})["token"]
     answer = {"id": waiting["id"], "answer": "once"}

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import ClientSession
 
 from tests.servers.hub_process import HubProcess
+from tests.until import LIMIT_S, until
 from tests.web.test_pages import signed_in
 
 
@@ -64,6 +65,7 @@ async def test_messages_are_found_by_their_words_also_from_before_a_reset(
 ) -> None:
     key = "agent:main:webchat:direct:said"
     hub.rpc("chat.send", {"sessionKey": key, "message": "The axolotl eats at noon", "idempotencyKey": "said-1"})
+    hub.rpc("agent.wait", {"runId": "said-1", "timeoutMs": 50_000})
     await until_found(owner, "axolotl")
     hub.rpc("sessions.reset", {"key": key})
 
@@ -80,12 +82,10 @@ async def test_messages_are_found_by_their_words_also_from_before_a_reset(
 
 
 async def until_found(owner: ClientSession, query: str) -> None:
-    for _ in range(200):
-        found = (await (await owner.get("/find", params={"q": query})).json())["found"]
-        if any(each["kind"] == "message" for each in found):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{query} was never found")
+    async with asyncio.timeout(LIMIT_S):
+        found: list[dict[str, object]] = []
+        while not any(each["kind"] == "message" for each in found):
+            found = (await (await owner.get("/find", params={"q": query})).json())["found"]
 
 
 async def test_an_answer_that_nobody_saw_is_unread_until_the_conversation_is_opened(
@@ -98,10 +98,9 @@ async def test_an_answer_that_nobody_saw_is_unread_until_the_conversation_is_ope
         return next((each for each in (await answer.json())["sessions"] if each["key"] == key), {"unread": None})
 
     hub.rpc("chat.send", {"sessionKey": key, "message": "hello", "idempotencyKey": "unseen-1"})
-    for _ in range(200):
-        if (before := await shown())["unread"]:
-            break
-        await asyncio.sleep(0.1)
+    async with asyncio.timeout(LIMIT_S):
+        while not (before := await shown())["unread"]:
+            pass
     await owner.get("/chat", params={"session": key})
     fetched = await shown()
     await look_at(owner, key)
@@ -132,20 +131,16 @@ async def test_of_an_incognito_conversation_nothing_is_left_when_it_is_deleted(
     key = (await (await owner.post("/chat/incognito", headers={"Accept": "application/json"})).json())["session"]
     sent = {"session": key, "key": "secret-1", "text": "Remember that the okapi is striped"}
     await owner.post("/chat/send", json=sent)
-    hub.rpc("agent.wait", {"runId": "secret-1", "timeoutMs": 20_000})
+    hub.rpc("agent.wait", {"runId": "secret-1", "timeoutMs": 50_000})
     hub.rpc("agent", {"message": "When does the okapi sleep?", "sessionKey": key, "idempotencyKey": "secret-2"})
-    hub.rpc("agent.wait", {"runId": "secret-2", "timeoutMs": 20_000})
+    hub.rpc("agent.wait", {"runId": "secret-2", "timeoutMs": 50_000})
     page = await (await owner.get("/chat", params={"session": key}, headers={"Accept": "text/html"})).text()
     during = okapis(hub)
     await owner.post("/chat/delete", json={"session": key})
-    for _ in range(100):
-        if not okapis(hub):
-            break
-        await asyncio.sleep(0.1)
 
     assert "Incognito:" in page
     assert during
-    assert okapis(hub) == []
+    await until(lambda: not okapis(hub))
 
 
 def okapis(hub: HubProcess) -> list[str]:
@@ -156,7 +151,7 @@ def okapis(hub: HubProcess) -> list[str]:
 
 def dumped(path: Path) -> bytes:
     """Return what is in a file; nothing when it was deleted just now."""
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, sqlite3.OperationalError):
         if path.suffix != ".db":
             return path.read_bytes()
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:

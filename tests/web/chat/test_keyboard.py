@@ -31,11 +31,13 @@ async def test_a_conversation_is_held_by_the_keyboard_alone(page: Page, model_se
     await page.keyboard.type("When was the boiler serviced?")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("log").get_by_text("It was serviced on 12 May.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
 
     await tab_to(page, "button", "Retry", "Shift+Tab")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("log").get_by_text("Once more: 12 May.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
 
     await tab_to(page, "button", "Model: scripted")
     await page.keyboard.press("Enter")

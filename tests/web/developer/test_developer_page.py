@@ -11,9 +11,10 @@ from playwright.async_api import BrowserContext, StorageState, expect
 from tests.lengths import some
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.conftest import CONFIGURATION
-from tests.web.furnished_home import furnish
+from tests.web.furnished_home import furnish, outcomes
 from tests.web.looks import ON_A_PHONE, faults, misfits
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -55,7 +56,7 @@ async def test_a_state_that_is_set_sets_an_automation_off(signed_in: BrowserCont
     await expect(row).to_contain_text("Porch")
     await expect(page.locator("#s-automation-porch_light")).to_be_visible()
     await expect(watching.locator("#events li")).to_contain_text("porch_lit")
-    assert hub.rpc("automation.trace", {"id": "porch"})["traces"][0]["outcome"] == "finished"
+    assert (await until(lambda: outcomes(hub, "porch")))[0] == "finished"
 
 
 async def test_states_are_filtered_and_change_before_ones_eyes(signed_in: BrowserContext, hub: HubProcess) -> None:
@@ -89,7 +90,7 @@ async def test_an_event_is_fired_heard_and_sets_an_automation_off(signed_in: Bro
     fired = page.locator("#events li", has=page.get_by_role("link", name="doorbell_rang", exact=True))
     await fired.locator("summary").click()
     await expect(fired.locator("code")).to_contain_text("<b onclick=x>front</b>")
-    assert hub.rpc("automation.trace", {"id": "doorbell"})["traces"][0]["outcome"] == "finished"
+    assert (await until(lambda: outcomes(hub, "doorbell")))[0] == "finished"
 
 
 async def test_listening_can_be_paused(signed_in: BrowserContext, hub: HubProcess) -> None:

@@ -9,7 +9,7 @@ from playwright.async_api import BrowserContext, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import opened
+from tests.web.browser import another_page, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
 from tests.web.plain_browser import PlainBrowser
@@ -90,7 +90,8 @@ async def test_the_days_are_reached_by_the_keyboard(signed_in: BrowserContext, h
     await expect(page.get_by_role("link", name="Tuesday 6 May 2031")).to_be_focused()
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowLeft")
-    await page.keyboard.press("Enter")
+    async with another_page(page):
+        await page.keyboard.press("Enter")
 
     await expect(page.locator("#day")).to_contain_text("It rained.")
     assert await faults(page) == []

@@ -11,6 +11,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.lengths import in_long_runs
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 from tests.web.browser import Chromium, is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults, violations
@@ -105,7 +106,8 @@ async def test_something_is_remembered_and_shown_where_it_stands(signed_in: Brow
     await expect(page.get_by_role("status").filter(has_text="Remembered.")).to_be_visible()
     row = page.locator("#facts > li").filter(has_text="The bins are emptied on Thursdays")
     await expect(row).to_contain_text("Decision")
-    assert hub.rpc("memory.search", {"query": "bins Thursdays"})["hits"][0]["kind"] == "decision"
+    hits = await until(lambda: hub.rpc("memory.search", {"query": "bins Thursdays"})["hits"])
+    assert hits[0]["kind"] == "decision"
 
 
 async def test_a_file_is_edited_as_markdown(signed_in: BrowserContext, hub: HubProcess) -> None:
@@ -175,6 +177,7 @@ async def test_an_open_page_shows_what_is_remembered_elsewhere(signed_in: Browse
 
 async def test_letters_and_the_palette_lead_to_the_memory(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/")
+    await page.evaluate("Date.now = () => 0")  # the second letter counts for a moment only
     await page.keyboard.press("g")
     await page.keyboard.press("m")
     await page.wait_for_url("**/memory")

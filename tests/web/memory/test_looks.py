@@ -75,9 +75,9 @@ async def test_a_page_on_which_the_index_is_worked_at_looks_again_by_itself(sign
              && document.getElementById("memory-page").setAttribute("data-busy", ""))"""
     )
 
-    await page.goto("/memory/index")
+    async with page.expect_request(lambda request: request.resource_type == "fetch" and "/memory/index" in request.url):
+        await page.goto("/memory/index")
 
-    await expect(page.locator("#memory-page[data-busy]")).to_have_count(1)
     await expect(page.locator("#memory-page[data-busy]")).to_have_count(0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.until import LIMIT_S
+from tests.until import LIMIT_S, until
 from tests.web.conftest import CONFIGURATION
 from tests.web.memory.test_files_page import MORE, fill
 from tests.web.plain_browser import PlainBrowser, plain_browser
@@ -210,7 +210,7 @@ async def test_an_entry_is_forgotten_after_it_was_shown(plain: PlainBrowser, hub
     plain.fill("Words of the entry", "gate hedgehog")
     await plain.press("Show matching entries")
     assert "1 entry would go:" in plain.texts("h1, h2, h3")
-    assert hub.rpc("memory.search", {"query": "gate hedgehog"})["hits"]
+    await until(lambda: hub.rpc("memory.search", {"query": "gate hedgehog"})["hits"])
 
     await plain.press("Forget permanently")
 
