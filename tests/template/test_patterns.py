@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, strategies as st
@@ -79,6 +81,14 @@ MEANS = [
     ],
     *["a++", r"(?x) a b # both", r"[\w.]+@[\w.]+", "(?:foo|bar)+$", "()", "", "|a", r"[\[\]]", r"\(a\)", "(?i:HELLO)"],
 ]
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """Collect no garbage of other tests in the time that is measured."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.mark.parametrize("find", [*MEANS, *HARMLESS])
