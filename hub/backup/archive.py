@@ -84,7 +84,7 @@ class BackupArchive:
     def _end(self, member: TarMember, found: list[ArchivedFile]) -> Manifest:
         try:
             manifest = msgspec.json.decode(_small(self._reader, member, MANIFEST_LIMIT_BYTES), type=Manifest)
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             raise BackupDamaged(f"the list of files in the backup cannot be read ({error})") from error
         if next(self._members, None) is not None:
             raise BackupRefused("there is data after the end of the archive")

@@ -189,7 +189,7 @@ class Backups:
         """Return what is remembered, also by another process; blocks."""
         try:
             return msgspec.json.decode((self.home.storage / STATE_FILE).read_bytes(), type=BackupState)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError):
             return BackupState()  # nothing that matters is lost with it
 
     def remember(self, state: BackupState) -> None:

@@ -47,7 +47,7 @@ def _look(context: CheckContext) -> Iterator[Finding]:
 def _kept(context: CheckContext) -> dict[str, Any]:
     try:
         return msgspec.json.decode((context.home.storage / NAME).read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         return {}
 
 

@@ -125,7 +125,7 @@ def read_head(data: bytes, program: str, schemas: dict[str, int]) -> BackupHead:
                 "update Homarus, then restore it"
             )
         head = msgspec.json.decode(data, type=BackupHead)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise BackupRefused(f"this is not a backup of Homarus: its head cannot be read ({error})") from error
     newer = [name for name, version in head.schemas.items() if version > schemas.get(name, version)]
     if newer or _number(head.program) > _number(program):

@@ -79,7 +79,7 @@ def finish(home: Home) -> Path | None:
         journal = msgspec.json.decode(journal_file.read_bytes(), type=SwapJournal)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise StorageError(f"{journal_file} cannot be read ({error}); move it away to keep the present home") from error
     aside, new = home.storage / journal.aside, home.storage / journal.source
     kept = OWN | RUNTIME | ({AUDIT} if (home.storage / AUDIT).is_dir() else set())

@@ -72,7 +72,7 @@ async def make_plan(job: MoveJob) -> Move:
             await asyncio.to_thread(shutil.rmtree, job.room, ignore_errors=True)
     try:
         answer = decoded(told, Answer)
-    except msgspec.MsgspecError:
+    except ValueError:
         last = complaints.decode("utf-8", "replace").strip().splitlines()[-1:] or ["killed"]
         raise HubError(f"reading {job.path} ended early: {last[0][:300]}") from None
     if answer.move is None:

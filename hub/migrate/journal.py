@@ -108,7 +108,7 @@ class Journals:
             try:
                 data = self._root.read_bytes(f"{FOLDER}/{name}/{JOURNAL}", FILE_LIMIT_BYTES)
                 yield msgspec.json.decode(data, type=Journal)
-            except (OSError, HubError, msgspec.MsgspecError):
+            except (OSError, HubError, ValueError):
                 continue  # it was not begun: nothing of it was written
 
     def latest(self) -> Journal:

@@ -107,7 +107,7 @@ class ModelCredentials:
             raise from_os(error, self._path, "reading") from error
         try:
             found = msgspec.json.decode(data, type=list[StoredCredential], dec_hook=_decoded)
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             aside = self._path.with_name(f"{FILE}.damaged-{int(self._clock.time())}")
             self._path.rename(aside)
             _log.error("the credentials of models cannot be read (%s) and were set aside as %s", error, aside.name)

@@ -78,7 +78,7 @@ class ModelList:
             return
         except OSError as error:
             raise from_os(error, self._path, "reading") from error
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             aside = self._path.with_name(f"{self._path.name}.damaged-{int(self._clock.time())}")
             self._path.rename(aside)
             _log.error("the list of models cannot be read (%s) and was set aside as %s", error, aside.name)

@@ -56,7 +56,7 @@ class SkillPins:
                 self._pins = msgspec.json.decode(data, type=dict[str, SkillPin])
             except FileNotFoundError:
                 self._pins = {}
-            except msgspec.DecodeError as error:
+            except ValueError as error:
                 told = f"{self._file} is damaged ({error}). Move it away, and enable again what you use."
                 raise HubError(told) from error
         return self._pins

@@ -262,7 +262,7 @@ class _IndexEntry(Struct):
 def _decoded(answer: Fetched, type: type[T]) -> T:
     try:
         return msgspec.json.decode(answer.body, type=type)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"{answer.url} does not answer like such a registry: {error}", outside=True) from error
 
 
@@ -304,7 +304,7 @@ def _refused(url: str, answer: Fetched) -> HubError:
     if answer.status == 409:
         try:
             matches = msgspec.json.decode(answer.body, type=_Ambiguous).matches[:FOUND_LIMIT]
-        except msgspec.DecodeError:
+        except ValueError:
             matches = []
         names = ", ".join(_shown(f"{each.owner_handle}/{each.slug}", NAME_SHOWN) for each in matches)
         told = f"several people have a skill of that name at {host}; say whose: {names or 'OWNER/NAME'}"

@@ -64,6 +64,19 @@ def test_a_flipped_byte_is_found(made: Home, tmp_path: Path, passphrase: str, sh
         verify_archive(path, passphrase)
 
 
+@pytest.mark.parametrize(
+    ("place", "error"), [(b'"program":"', BackupRefused), (b'"path":"workspace/', BackupDamaged)], ids=["head", "list"]
+)
+def test_a_byte_that_is_no_text_is_found(made: Home, tmp_path: Path, place: bytes, error: type[HubError]) -> None:
+    data = bytearray(gzip.decompress(back_up(made)[0].read_bytes()))
+    data[data.index(place) + len(place)] = 0xFF
+    path = tmp_path / "changed"
+    path.write_bytes(gzip.compress(data))
+
+    with pytest.raises(error, match="cannot be read"):
+        verify_archive(path)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_a_missing_end_is_found(made: Home, tmp_path: Path, share: float) -> None:
     data = back_up(made)[0].read_bytes()

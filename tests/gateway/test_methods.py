@@ -145,6 +145,15 @@ async def test_rpc_waits_for_the_second_answer_when_asked(
     assert payload["summary"] == "done"
 
 
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"method":"\xff"}'])
+async def test_rpc_says_what_is_wrong_with_a_body(house: HubFixture, http: aiohttp.ClientSession, body: bytes) -> None:
+    async with http.post(f"{house.url}/api/rpc", data=body, headers=house.bearer) as answer:
+        told = await answer.json()
+
+    assert answer.status == 400
+    assert "the body" in told["error"]["message"]
+
+
 async def test_a_cancel_frame_aborts_the_request(house: HubFixture, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "later"}, {"text": "done"}])
 

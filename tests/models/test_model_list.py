@@ -125,8 +125,11 @@ async def test_what_is_no_list_is_refused_and_the_last_one_stays(
     assert listed.find("anthropic", "claude-opus-9") is not None
 
 
-def test_a_damaged_file_is_set_aside(listed: ModelList, tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b'{"fetched_ms": 1, "models": [{"id"')
+@pytest.mark.parametrize(
+    "data", [b'{"fetched_ms": 1, "models": [{"id"', b'{"fetched_ms": 1, "models": [{"id": "\xff"}]}']
+)
+def test_a_damaged_file_is_set_aside(listed: ModelList, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / FILE).write_bytes(data)
 
     listed.load()
 

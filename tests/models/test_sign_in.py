@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -297,13 +297,16 @@ async def test_models_are_tried_with_every_key(rig: SignInRig, openai_server: Op
     assert [(each["credential"], each["ok"]) for each in found] == [("work", True), ("spare", True)]
 
 
-async def test_the_file_is_its_owners_alone_and_a_damaged_one_is_set_aside(rig: SignInRig) -> None:
+@pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data.replace(b"work", b"w\xffrk")])
+async def test_the_file_is_its_owners_alone_and_a_damaged_one_is_set_aside(
+    rig: SignInRig, damage: Callable[[bytes], bytes]
+) -> None:
     await rig.store.put(StoredCredential("mine", "work", CredentialKind.API_KEY, Secret("sk-x")))
     path = rig.folder / FILE
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "sk-x" not in repr(rig.store.all())
 
-    path.write_bytes(path.read_bytes()[:-20])
+    path.write_bytes(damage(path.read_bytes()))
     rig.store.load()
 
     assert rig.store.all() == []

@@ -195,11 +195,14 @@ async def test_a_conversation_with_a_list_reads_no_other_skill(tmp_path: Path) -
         await read(home, "agent:main:test:group:1", name="cake")
 
 
-async def test_damaged_pins_are_said_so_and_enable_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("data", [b"{", b'{"\xff": {}}'])
+async def test_damaged_pins_are_said_so_and_enable_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
     home = SkillHome(tmp_path)
     home.write("home/tea")
     home.pin("home", "tea")
-    (tmp_path / "skills.json").write_text("{")
+    (tmp_path / "skills.json").write_bytes(data)
     home.pins = home.skills.pins = SkillPins(tmp_path)
 
     with caplog.at_level(logging.ERROR):
@@ -207,7 +210,7 @@ async def test_damaged_pins_are_said_so_and_enable_nothing(tmp_path: Path, caplo
     assert "skills.json is damaged" in caplog.text
     with pytest.raises(HubError, match="is damaged"):
         home.pin("home", "tea")
-    assert (tmp_path / "skills.json").read_text() == "{"
+    assert (tmp_path / "skills.json").read_bytes() == data
 
 
 def test_the_list_is_bounded_and_says_how_many_more_there_are() -> None:

@@ -122,5 +122,5 @@ def stored_registries(home: Path | None) -> RegistryData | None:
         return msgspec.json.decode((home / FILE).read_bytes(), type=_Kept).data
     except FileNotFoundError:
         return RegistryData()
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         return None

@@ -87,7 +87,7 @@ async def _ask(
         )
         try:
             results = msgspec.json.decode(answer.body, type=_Answer).results if answer.status == 200 else []
-        except msgspec.MsgspecError:
+        except ValueError:
             results = []
         if len(results) != len(tokens):
             raise Unavailable(f"{url} did not answer as OSV does (HTTP status {answer.status})")

@@ -65,7 +65,7 @@ def decode(data: bytes) -> Request | Cancel | None:
         frame = _FRAMES.decode(data)
     except msgspec.ValidationError:
         raise InvalidRequest("a frame must be a JSON object") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"the frame is not JSON: {error}") from None
     kind = _text(frame.type, TYPE_LIMIT)
     if kind == "req":
@@ -90,7 +90,7 @@ def _text(raw: msgspec.Raw, limit: int) -> str | None:
         return None
     try:
         text = _TEXTS.decode(data)
-    except msgspec.DecodeError:
+    except ValueError:
         return None
     return text if len(text) <= limit else None
 

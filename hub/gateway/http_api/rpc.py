@@ -76,5 +76,5 @@ def _request(body: bytes) -> RpcRequest:
         return _REQUESTS.decode(body)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"the body: {error}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None

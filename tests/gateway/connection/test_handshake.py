@@ -88,14 +88,19 @@ async def test_a_client_hears_while_the_hub_starts_when_to_come_back(rig: Rig) -
 
 
 @pytest.mark.parametrize(
-    "first", ['{"type":"req","id":"1","method":"health"}', "no json", "[]", '{"type":"event"}', ""]
+    "first",
+    [
+        *[b'{"type":"req","id":"1","method":"health"}', b"no json", b"[]", b'{"type":"event"}', b""],
+        *[b'{"type":"req","id":"\xff","method":"connect"}', b'{"\xff":1}'],
+    ],
 )
-async def test_anything_else_than_connect_closes(rig: Rig, first: str) -> None:
+async def test_anything_else_than_connect_closes(rig: Rig, first: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with client_of(rig) as client:
-        await client.ws.send_str(first)
+        await client.ws.send_frame(first, aiohttp.WSMsgType.BINARY if b"\xff" in first else aiohttp.WSMsgType.TEXT)
         kinds = [(await client.ws.receive(30)).type for _ in range(2)]
 
     assert aiohttp.WSMsgType.CLOSE in kinds
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.parametrize(
