@@ -52,7 +52,7 @@ async def test_one_with_signs_of_harm_is_enabled_only_in_spite_of_them(plain: Pl
     plain.choose_file("Or a file", "rain.zip", rain(f"{SETUP}exec('x')\n"))
     await plain.press("Install")
 
-    assert "makes code while it runs" in plain.text("#findings")
+    assert "Makes code while it runs" in plain.text("#findings")
     await plain.press("Enable")  # a browser would ask for the tick first
     assert (plain.status, "signs of harm" in plain.text("[role=alert]")) == (409, True)
     await plain.press("Remove the integration")

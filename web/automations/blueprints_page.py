@@ -139,7 +139,8 @@ class BlueprintsPage:
                 raise NotFound(f"the automation {id} is not made from {shown['path']}")
         given = (item.get("use_blueprint") or {}).get("input") or {}
         form = blueprint_form(shown["sections"], self._suggestions, given)
-        about = {"alias": str(item.get("alias") or shown["name"]), "automation": id, "base_hash": base_hash}
+        name = str(item.get("alias") or self._words(call).gettext(shown["name"]))
+        about = {"alias": name, "automation": id, "base_hash": base_hash}
         return await self._form(call, shown, form, about)
 
     async def make(self, call: HttpCall) -> web.StreamResponse:

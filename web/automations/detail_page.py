@@ -227,6 +227,7 @@ class AutomationPage:
             "failure": None,
             "trigger": trigger,
             "reason_text": NOT_RUN_REASONS.get(str(found.get("not_run")), ""),
+            "reason": self._names.with_names(found.get("reason") or ""),
             "calls": [self._call(each) for each in found["calls"]],
         }
 

@@ -119,6 +119,7 @@ class PageTemplates:
             )
             environment.globals["asset"] = self._asset
             environment.globals["icon"] = self._icon
+            environment.filters["sentence"] = sentence
             self._environment = environment
         return self._environment
 
@@ -132,3 +133,9 @@ class PageTemplates:
         told = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
         address = f"{self._asset('vendor/sprite.svg')}#{known}"
         return do_mark_safe(f'<svg class="icon" {told}><use href="{address}"/></svg>')
+
+
+def sentence(text: str) -> str:
+    """Return a text of several words with a capital at its beginning, unless that is a name of files or of code."""
+    first, space, _ = text.partition(" ")
+    return text[:1].upper() + text[1:] if space and first.isalpha() and first.islower() else text

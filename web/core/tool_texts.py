@@ -73,6 +73,12 @@ def tool_texts(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"title": tool["label"], "sentence": _first_sentence(tool["description"]), "own": True}
 
 
+def tool_title(name: str) -> str:
+    """Return what people call a tool."""
+    known = TOOL_TEXTS.get(name)
+    return known[0] if known else name
+
+
 def _first_sentence(text: str) -> str:
     line = text.strip().split("\n", 1)[0]
     return line if (end := line.find(". ")) < 0 else line[: end + 1]

@@ -88,7 +88,7 @@ DOMAINS: Mapping[str, str] = {
     "cover": "Blind or gate",
     "fan": "Fan",
     "humidifier": "Humidifier",
-    "light": "Light",
+    "light": "Lamp",
     "lock": "Lock",
     "media_player": "Player",
     "number": "Number",

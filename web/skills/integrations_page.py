@@ -13,6 +13,7 @@ from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, HttpCall
 from web.core.form import read_fields
+from web.core.formats import title_of
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import (
@@ -133,7 +134,7 @@ def _listed(listed: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return those that wait, then those from elsewhere that are there."""
     waiting = [
         {
-            "name": domain,
+            "name": title_of(domain),
             "path": path_of(domain),
             "state_text": INTEGRATION_LOOKS["waiting"],
             "tone": "warn",

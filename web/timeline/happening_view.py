@@ -17,6 +17,7 @@ from web.core.formats import model_name, money
 from web.core.moments import time_of_day, title
 from web.core.render import Renderer
 from web.core.texts import HAPPENING_OUTCOMES
+from web.core.tool_texts import tool_title
 from web.entities.state_texts import STATES
 from web.entities.tiles import DOMAIN_ICONS as DEVICE_ICONS
 
@@ -140,6 +141,8 @@ class HappeningView(Struct, frozen=True):
                 "model": model_name,
                 "other": model_name,
                 "agent": self.agent_name,
+                "tool": tool_names,
+                "tools": tool_names,
                 "before": state_name,
                 "state": state_name,
             }
@@ -173,6 +176,11 @@ def chips(row: Plain) -> list[dict[str, str]]:
     """Return the outcome, and remarkable facts beside it."""
     found = [name for name in (row["outcome"], *row["notes"]) if name in CHIPS]
     return [{"text": HAPPENING_OUTCOMES[name], "tone": CHIPS[name][0], "icon": CHIPS[name][1]} for name in found]
+
+
+def tool_names(names: str) -> list[str]:
+    """Return what people call the tools of a list with commas, in quotation marks."""
+    return [phrase("“{tool}”", tool=tool_title(each)) for each in names.split(", ")]
 
 
 def channel_name(id: str | None) -> str:

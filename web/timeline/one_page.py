@@ -24,6 +24,7 @@ from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import HAPPENING_FACTS, STEP_FACTS, STEP_STATES, STEP_TEXTS
+from web.core.tool_texts import tool_title
 from web.entities.home_tiles import ONE_PATH as ENTITIES
 from web.entities.tiles import icon_of, state_phrase
 from web.timeline.happening_view import PATH, HappeningView, cost, happening_path, list_path, took
@@ -261,7 +262,7 @@ class HappeningPage:
         for each in told["lanes"]:
             start = min(each["startMs"] / whole * 100, 100 - LEAST_LANE)
             yield {
-                "name": self._view.words(each, "label"),
+                "name": tool_title(each["label"]) if each["kind"] == "tool" else self._view.words(each, "label"),
                 "start": round(start, 2),
                 "length": round(min(each["durationMs"] / whole * 100, 100 - start), 2),
                 "text": took(each["durationMs"]),

@@ -117,7 +117,7 @@ def _by_name(service: str, what: str | None) -> str:
         case "persistent_notification", "create":
             return phrase("show a notification")
         case "script", _:
-            return phrase("run the script {name}", name=quote(_words(name)))
+            return phrase("run the script {name}", name=quote(service))
     return phrase("{said}: {reason}", said=_words(name if what else domain), reason=what or _words(name))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of, any_of, join_words, span, span_of, value_text
-from hub.core.phrases import phrase
+from hub.core.phrases import in_series, phrase
 from hub.core.secret import SecretMask
 
 Translate = Callable[[str], str]
@@ -47,7 +47,7 @@ def sentence(config: Mapping[str, Any]) -> str:
     """Return a validated automation as one sentence: when, only if, and what; without its secrets."""
     config = SecretMask(config).data
     when = any_of(_first(explain_trigger(each) for each in config["triggers"])) or phrase("when started by hand")
-    what = all_of(_first(_in_short(step) for step in config["actions"])) or phrase("nothing")
+    what = in_series(_first(_in_short(step) for step in config["actions"])) or phrase("nothing")
     if config["conditions"]:
         conditions = all_of(_first(_condition(each) for each in config["conditions"]))
         return phrase("{when}, only if {condition}: {what}", when=when, condition=conditions, what=what)

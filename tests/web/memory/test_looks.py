@@ -32,7 +32,7 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
 async def test_days_alone_leave_no_empty_column(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/memory/files")
 
-    days = await page.get_by_role("region", name="Days").bounding_box()
+    days = await page.get_by_role("region", name="Diary").bounding_box()
     head = await page.get_by_role("heading", level=1).bounding_box()
 
     assert days is not None
