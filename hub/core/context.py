@@ -24,6 +24,7 @@ SCOPES = frozenset(
         "operator.talk.secrets",
         "operator.questions",
         "operator.metrics",
+        "operator.browser",
     }
 )
 IMPLIED_SCOPES: dict[str, frozenset[str]] = {

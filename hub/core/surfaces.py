@@ -24,6 +24,7 @@ RAW_LIMIT_BYTES = 65_536
 """Raw bytes that may come from whoever has not shown a credential, unless the route takes more."""
 
 ADMIN = "operator.admin"
+BROWSER = "operator.browser"
 METRICS = "operator.metrics"
 PAIRING = "operator.pairing"
 READ = "operator.read"
@@ -124,6 +125,7 @@ class Route(Struct, frozen=True):
         body_limit_of: Returns the limit for an authenticated caller, where it differs between callers.
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
+        extension: Whether the hub's own browser extension may open it, with a token of its own.
         streams: Whether the handler reads the body itself, as it comes; it bounds it, and never without a credential.
         login_redirect: Whether a browser without credential is sent to /login instead of a 401.
         show_error: How its errors look as JSON; None is `{"error": {code, message, …}}`.
@@ -140,6 +142,7 @@ class Route(Struct, frozen=True):
     body_limit_of: Callable[[Caller], int] | None = None
     cookie: bool = False
     websocket: bool = False
+    extension: bool = False
     streams: bool = False
     login_redirect: bool = False
     show_error: Callable[[HubError], Mapping[str, Any]] | None = None

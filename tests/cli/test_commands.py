@@ -190,6 +190,7 @@ NEEDS_HUB = {
     ("token", "list"),
     ("token", "revoke"),
 }
+NEEDS_HUB -= {("browser", "extension", name) for name in ("install", "path")}
 NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "verify")}
 OF_MACHINE = {path for path in COMMANDS if path[0] in ("service", "update") or path[:2] == ("node", "service")}
 NEEDS_A_FOLDER = {path for path in COMMANDS if path[0] == "migrate"} - NEEDS_HUB

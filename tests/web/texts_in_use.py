@@ -194,7 +194,7 @@ def texts_of_blueprints() -> Iterator[str]:
 
 def texts_of_manifests() -> Iterator[str]:
     """Yield the names of the bundled integrations."""
-    for path in sorted((WEB_DIR.parent / "integrations").rglob("manifest.json")):
+    for path in sorted((WEB_DIR.parent / "integrations").glob("*/*/manifest.json")):
         yield str(json.loads(path.read_text(encoding="utf-8"))["name"])
 
 

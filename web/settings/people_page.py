@@ -33,6 +33,7 @@ LAST_OWNER = phrase("At least one person must own this home: make another one an
 NOBODY = phrase("Nobody more")
 RIGHTS = {
     "operator.metrics": phrase("Metrics only"),
+    "operator.browser": phrase("Hand over a browser"),
     "operator.read": phrase("Look only"),
     "operator.write": phrase("Use the home"),
     "operator.admin": phrase("Everything"),

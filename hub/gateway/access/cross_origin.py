@@ -1,4 +1,7 @@
-"""Web origins that may call `/v1`: those in `http: cors_origins:`, with a token of their own."""
+"""Other origins than our own: those in `http: cors_origins:` for `/v1`, and the browser extension for its WebSockets.
+
+Each comes with a token of its own; nothing that its browser sends by itself counts.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,26 @@ from collections.abc import Collection, Mapping
 
 from aiohttp import web
 
+from hub.core.surfaces import Route
+
 API_PATHS = "/v1/"
 """Paths of other people's APIs, whose programs retry after a 503, and never after a 404."""
+EXTENSION = "chrome-extension://jlplhcdajofaoeapmodcmjimbfokfbmd"
+"""The browser extension that comes with the hub; the key in its manifest makes the name."""
 ALLOWED = web.RequestKey("cors_origin", str)
 """Where a request keeps the origin that may read its answer."""
 PREFLIGHT_S = 600
 METHODS = "GET, POST, DELETE"
 
 
-def judge_origin(request: web.Request, origins: Collection[str]) -> bool:
+def judge_origin(request: web.Request, origins: Collection[str], route: Route | None = None) -> bool:
     """Return whether the page that sent a request may call its path; its browser sends no cookie there."""
     origin = request.headers.get("Origin")
-    if origin is None or origin not in origins or not request.path.startswith(API_PATHS):
+    if origin == EXTENSION:
+        allowed = route is not None and route.extension
+    else:
+        allowed = origin in origins and request.path.startswith(API_PATHS)
+    if origin is None or not allowed:
         return False
     request[ALLOWED] = origin
     return True

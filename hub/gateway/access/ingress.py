@@ -37,7 +37,7 @@ REPEATABLE_HEADERS = frozenset(
     {
         *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "priority"),
         *("connection", "te", "via", "forwarded", "link", "warning", "if-match", "if-none-match", "dnt"),
-        *("sec-websocket-extensions", "sec-websocket-protocol"),
+        "sec-websocket-extensions",
     }
 )
 """Headers that may come more than once. Any other may decide something, and two parsers may each pick another one."""
@@ -112,7 +112,8 @@ class Ingress:
         if route is not None and route.scope != Open.SELF:
             self._authenticator.judge_rate(client, presented)
         self._judge_host(request)
-        if client.origin is not None and not client.same_origin and not judge_origin(request, self.cors_origins):
+        foreign = client.origin is not None and not client.same_origin
+        if foreign and not judge_origin(request, self.cors_origins, route):
             raise Forbidden(phrase("requests from other web sites are refused"), details={"reason": "origin"})
         if ALLOWED in request:  # nothing that a browser sends by itself counts for a page of another origin
             presented = Presented(presented.bearer)

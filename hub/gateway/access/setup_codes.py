@@ -22,6 +22,7 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
+from hub.core.surfaces import BROWSER
 from hub.gateway.access.auth import WrongCredential
 from hub.gateway.access.device_grants import token_hash
 from hub.gateway.access.hosts import lan_address
@@ -36,12 +37,14 @@ PHONE_SCOPES = (
     *("operator.admin", "operator.approvals", "operator.questions", "operator.read"),
     *("operator.talk.secrets", "operator.write"),
 )
+TAB_PROFILE = "tab"
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "full": PHONE_SCOPES,
     "limited": tuple(scope for scope in PHONE_SCOPES if scope != "operator.admin"),
     "node": (),
+    TAB_PROFILE: (BROWSER,),
 }
-"""The operator scopes of each kind of code; every kind lets the device in as a node, too."""
+"""The operator scopes of each kind of code; every kind but `tab` lets the device in as a node, too."""
 
 
 class SetupCode(Struct, frozen=True):
@@ -64,7 +67,8 @@ class SetupCode(Struct, frozen=True):
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
         """The roles that the device gets, each with its scopes."""
-        return {"node": ()} | ({"operator": self.scopes} if self.scopes else {})
+        node: dict[str, tuple[str, ...]] = {} if self.profile == TAB_PROFILE else {"node": ()}
+        return node | ({"operator": self.scopes} if self.scopes else {})
 
 
 class SetupCodes:

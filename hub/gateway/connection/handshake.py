@@ -26,12 +26,13 @@ from hub.gateway.access.auth import (
     Presented,
     WrongCredential,
 )
+from hub.gateway.access.cross_origin import EXTENSION
 from hub.gateway.access.device_grants import Grant
 from hub.gateway.access.device_identity import DeviceProof, verify
 from hub.gateway.access.devices import Devices
 from hub.gateway.access.guarded_socket import HANDSHAKE_LIMIT_S
 from hub.gateway.access.ingress import validate
-from hub.gateway.access.setup_codes import SetupCodes
+from hub.gateway.access.setup_codes import TAB_PROFILE, SetupCodes
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.connection.connect_request import CONNECT_SCHEMA, about_client, client_info, signed_client
 from hub.gateway.connection.connection import ClientInfo, Connection
@@ -179,6 +180,11 @@ class Handshake:
             return await self._known_device(asked)
         if device is not None and auth.get("bootstrapToken") and not (auth.get("token") or auth.get("password")):
             return await self._with_setup_code(asked)
+        if client.origin == EXTENSION:
+            raise Unauthorized(
+                phrase("the browser extension connects with a setup code, or the token that it got for one"),
+                details={"code": "AUTH_TOKEN_MISSING"},
+            )
         paired = device is not None and self._grant_of(asked) is not None
         caller = await self._credential(client, auth, presented, paired=paired)
         if caller.authority.scopes == {METRICS}:
@@ -250,6 +256,11 @@ class Handshake:
         self._authenticator.reserve(asked.client)
         try:
             code = self.setup_codes.take(asked.params["auth"]["bootstrapToken"])
+            if asked.client.origin == EXTENSION and code.profile != TAB_PROFILE:
+                raise WrongCredential(
+                    phrase("this setup code gives more than a tab needs; make one: homarus browser extension pair"),
+                    details={"code": "AUTH_BOOTSTRAP_TOKEN_INVALID"},
+                )
             if said.role not in code.roles or not self._authenticator.all_valid(code.made_by):
                 raise WrongCredential(
                     phrase("this setup code lets no device in as {role}", role=said.role),

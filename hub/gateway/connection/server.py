@@ -132,7 +132,9 @@ class Gateway:
         self._listeners = Listeners(settings)
         self._address: tuple[str, int] | None = None
         for path in ("/", "/ws"):
-            self.routes.add(Route("GET", path, self._websocket, OWNER, scope=Open.SELF, websocket=True))
+            self.routes.add(
+                Route("GET", path, self._websocket, OWNER, scope=Open.SELF, websocket=True, extension=path == "/ws")
+            )
         for route in health_routes(lambda: self.state):
             self.routes.add(route)
 

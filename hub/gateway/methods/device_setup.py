@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, Method, MethodCall
-from hub.gateway.access.setup_codes import PROFILES, check_url, device_url, encode_code, is_open_wire
+from hub.gateway.access.setup_codes import PROFILES, TAB_PROFILE, check_url, device_url, encode_code, is_open_wire
 from hub.gateway.calls.settings import AuthMode
 from hub.gateway.connection.server import Gateway
 
@@ -51,7 +51,12 @@ class SetupMethods:
     async def _make(self, call: MethodCall) -> Mapping[str, Any]:
         gateway, codes, params = self._gateway, self._gateway.handshake.setup_codes, call.params
         given, profile = params.get("publicUrl"), params["bootstrapProfile"]
-        url = check_url(given) if given else device_url(gateway.settings, gateway.address[1])
+        if given:
+            url = check_url(given)
+        elif profile == TAB_PROFILE and gateway.settings.loopback:  # a browser of this machine
+            url = gateway.url.replace("http", "ws", 1)
+        else:
+            url = device_url(gateway.settings, gateway.address[1])
         downgraded = profile == FULL and is_open_wire(url)
         made_by = gateway.authenticator.links(call.caller)
         code, token = codes.make(LIMITED if downgraded else profile, call.caller.authority, made_by)

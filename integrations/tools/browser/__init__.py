@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tool, the methods and the live view; no browser is started."""
     # Reading the schema or a command of an integration loads this module, and must load no more.
-    from integrations.tools.browser.attached import attach_route
+    from integrations.tools.browser.attach_route import attach_route
     from integrations.tools.browser.gateway import browser_methods
     from integrations.tools.browser.live import LiveView
     from integrations.tools.browser.service import BrowserService

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
-from hub.core.errors import Conflict, InvalidRequest
-from hub.core.surfaces import ADMIN, HttpCall, Route
-from integrations.tools.browser.cdp_socket import MESSAGE_LIMIT_BYTES
-from integrations.tools.browser.service import BrowserService
-
-PATH = "/browser/attach/{name}"
-HEARTBEAT_S = 20.0
 WAITING_LIMIT = 1_000
 
 
@@ -33,11 +26,16 @@ class AttachedChrome:
         try:
             async for message in self._socket:
                 if message.type is web.WSMsgType.TEXT:
-                    await self._said.put(message.data)
+                    for each in await self._heard(message.data):
+                        await self._said.put(each)
         finally:
             if self._said.full():
                 self._said.get_nowait()
             self._said.put_nowait(None)
+
+    async def _heard(self, message: str) -> Sequence[str]:
+        """Return what a message of the far end is to Playwright."""
+        return (message,)
 
     async def send(self, message: str) -> None:
         """Send it a message."""
@@ -52,25 +50,3 @@ class AttachedChrome:
         """Disconnect; it reconnects for the next use."""
         await self._socket.close()
         return ""
-
-
-def attach_route(service: BrowserService, owner: str) -> Route:
-    """Return the route by which a Chrome is attached."""
-
-    async def attach(call: HttpCall) -> web.StreamResponse:
-        profile = service.profile(call.params["name"])
-        if not profile.waits:
-            raise InvalidRequest(f"the profile {profile.name} is not one with mode: attach and without cdp_url")
-        if profile.attached is not None:
-            raise Conflict(f"a Chrome is attached to the profile {profile.name} already")
-        socket = web.WebSocketResponse(compress=False, max_msg_size=MESSAGE_LIMIT_BYTES, heartbeat=HEARTBEAT_S)
-        profile.attached = chrome = AttachedChrome(socket)
-        try:
-            await socket.prepare(call.request)
-            await chrome.read()
-        finally:
-            if profile.attached is chrome:
-                profile.attached = None
-        return socket
-
-    return Route("GET", PATH, attach, owner, scope=ADMIN, websocket=True)

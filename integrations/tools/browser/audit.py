@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from hub.core.phrases import phrase
+from hub.core.surfaces import BROWSER
 from hub.doctor.audit.audit_context import AuditContext, in_clear, is_loopback
 from hub.doctor.audit.weakness import AuditCheck, AuditSeverity, Spot
 
@@ -28,6 +29,14 @@ def _own(context: AuditContext) -> Iterator[Spot]:
             yield Spot(what, keys)
 
 
+def _wide(context: AuditContext) -> Iterator[Spot]:
+    for each in context.live.credentials if context.live is not None else ():
+        if BROWSER in each.scopes and each.scopes != {BROWSER}:
+            what = phrase("“{name}” may hand over a tab, and more than that", name=each.name)
+            group = "token" if each.kind == "token" else "devices"
+            yield Spot(what, file=f"{each.kind}:{each.id}", command=f"homarus {group} revoke {each.id}")
+
+
 AUDIT = (
     AuditCheck(
         "browser.remote",
@@ -46,5 +55,13 @@ AUDIT = (
         phrase("A page that talks it into something has it act in your name wherever you are signed in."),
         phrase("Let it use a browser of its own (mode: managed), and sign in there only where it must."),
         _own,
+    ),
+    AuditCheck(
+        "browser.tab_token",
+        AuditSeverity.WARNING,
+        phrase("What those who hand over a tab may do"),
+        phrase("The token lies in a browser, beside its extensions: it should open nothing but the way for that tab."),
+        phrase("Revoke it, and pair the browser with a code of: homarus browser extension pair."),
+        _wide,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,22 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.hub_link import way
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
 from hub.core.errors import HubError
 from integrations.tools.browser.cli_acting import add_commands
 
+EXTENSION = Path(__file__).with_name("extension")
+_CLICKS = """The extension is in {folder}
+
+1. Open chrome://extensions and switch on "Developer mode".
+2. Press "Load unpacked" and choose that folder.
+3. Press the jigsaw piece beside the address, and the pin of Homarus.
+4. Where the hub runs: homarus browser extension pair
+   Paste the code into the options of the extension, which the first press of its button shows.
+
+Then a press of the button hands over the tab that you see; another takes it back.
+After an update of the hub press "Reload" in chrome://extensions."""
 _PROFILE = click.option("--profile", metavar="NAME", help="The profile; without it, default.")
 _TAB = click.option("--tab", metavar="ID", help="Such as t2; without it, the one that was used last.")
 
@@ -160,6 +173,68 @@ def attach(profile: str, chrome: str, home: Path, as_json: bool) -> None:
         raise CommandFailed(f"{error.message}.", Exit.NOT_REACHABLE) from error
     except KeyboardInterrupt:
         pass
+
+
+@command.group("extension", cls=Group)
+def extension() -> None:
+    """Hand over one tab of your Chrome with the browser extension.
+
+    Example:
+      homarus browser extension install
+    """
+
+
+@extension.command("path")
+@home_option
+@json_option
+def path(home: Path, as_json: bool) -> None:
+    """Print the folder of the extension.
+
+    Example:
+      homarus browser extension path
+    """
+    print_json({"path": str(EXTENSION)}) if as_json else click.echo(EXTENSION)
+
+
+@extension.command("install")
+@click.option("--to", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Copy it there first.")
+@home_option
+@json_option
+def install(to: Path | None, home: Path, as_json: bool) -> None:
+    """Say how the extension is loaded into a Chrome, which only a person can do.
+
+    Example:
+      homarus browser extension install
+      homarus browser extension install --to ~/homarus-extension
+    """
+    if to is not None:
+        try:
+            shutil.copytree(EXTENSION, to, dirs_exist_ok=True)
+        except (OSError, shutil.Error) as error:
+            raise CommandFailed(f"{to} cannot be written: {error}.") from error
+    folder = (to or EXTENSION).absolute()
+    print_json({"path": str(folder)}) if as_json else click.echo(_CLICKS.format(folder=folder))
+
+
+@extension.command("pair")
+@click.option("--url", metavar="URL", help="The address by which that Chrome reaches the hub: wss://hub.example.")
+@home_option
+@json_option
+def pair(url: str | None, home: Path, as_json: bool) -> None:
+    """Print a code with which the extension of one Chrome connects, once, within ten minutes.
+
+    Example:
+      homarus browser extension pair
+      homarus browser extension pair --url wss://hub.example:18789
+    """
+    params = {"bootstrapProfile": "tab", "includeQr": False} | ({"publicUrl": url} if url else {})
+    made = HubClient(home).call("device.pair.setupCode", params)
+    if as_json:
+        print_json(made)
+        return
+    click.echo(f"Setup code: {made['setupCode']}")
+    until = local_time(made["expiresAtMs"], "%H:%M")
+    click.echo(f"For {made['gatewayUrl']}, one browser, until {until}. It may hand over tabs, and nothing else.")
 
 
 def _call(client: HubClient, method: str, **params: Any) -> Any:

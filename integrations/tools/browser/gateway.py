@@ -120,6 +120,7 @@ def _shown(profile: BrowserProfile) -> Mapping[str, Any]:
         "profile": profile.name,
         "mode": profile.settings["mode"],
         "network": profile.settings["network"],
+        "attached": profile.is_attached if profile.waits else None,
         "running": profile.running,
         "tabs": len(profile.tabs),
         "person": profile.person,

@@ -14,7 +14,7 @@ from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress, EgressRefused
 from hub.security.egress_place import parse_url
 from integrations.tools.browser.chromium import attach, connect, judge_requests, start_managed
-from integrations.tools.browser.schema import ATTACH, MANAGED, PRIVATE, SANDBOX
+from integrations.tools.browser.schema import ATTACH, MANAGED, PRIVATE, SANDBOX, TAB
 from integrations.tools.browser.socks_proxy import PolicyProxy
 from integrations.tools.browser.tab import OnDownload, Tab
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Playwright
 
     from integrations.tools.browser.cdp_socket import CdpSocket, FarEnd
+    from integrations.tools.browser.handed_tab import HandedTab
 
 IDLE_S = 600.0
 TAKE_OVER_S = 600.0
@@ -63,7 +64,9 @@ class BrowserProfile:
         self._keep = keep
         self._sandboxes = sandboxes
         self.attached: FarEnd | None = None
-        """The Chrome that somebody has attached and that is not in use yet, for mode attach without cdp_url."""
+        """The Chrome or tab that somebody has attached and that is not in use yet, for a profile that waits for one."""
+        self.handed: HandedTab | None = None
+        """The tab that is handed over, whether in use or not, for mode tab."""
         self._socket: CdpSocket | None = None
         self._proxy: PolicyProxy | None = None
         self.devices: Mapping[str, Any] = {}
@@ -81,9 +84,23 @@ class BrowserProfile:
         return bool(self.settings["mode"] == SANDBOX)
 
     @property
+    def is_tab(self) -> bool:
+        """Whether it is one tab that somebody hands over."""
+        return bool(self.settings["mode"] == TAB)
+
+    @property
     def waits(self) -> bool:
-        """Whether somebody attaches a Chrome to it."""
-        return self.settings["mode"] == ATTACH and "cdp_url" not in self.settings
+        """Whether somebody attaches a Chrome to it, or hands over a tab."""
+        return self.is_tab or (self.settings["mode"] == ATTACH and "cdp_url" not in self.settings)
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether somebody has attached a Chrome or handed over a tab, for a profile that waits for one."""
+        return self.waits and (self.attached is not None or self.handed is not None or self.running)
+
+    def uses(self, far: FarEnd) -> bool:
+        """Whether it uses what somebody has attached."""
+        return self._socket is not None and self._socket.far is far
 
     @property
     def running(self) -> bool:
@@ -137,7 +154,7 @@ class BrowserProfile:
         context.set_default_timeout(ACT_LIMIT_MS)
         context.set_default_navigation_timeout(LOAD_LIMIT_MS)
         context.on("page", self._popped_up)
-        context.on("close", lambda _: self._closed())
+        context.on("close", self._ended)
         for page in context.pages:
             self._opened(page)
 
@@ -153,6 +170,11 @@ class BrowserProfile:
             agent_id = self.settings["agent"]
             sandbox, folder = await self._sandboxes.for_browser(agent_id, self.name, private=self.private)
             far = await BoxedChromium.start(sandbox, self._program["executable"])
+        if far is None and self.is_tab:
+            raise Unavailable(
+                f"no tab is handed over to the profile {self.name}: press the button of the Homarus extension in "
+                "the tab (`homarus browser extension install` says how to get it)"
+            )
         if far is None:
             raise Unavailable(
                 f"no Chrome is attached to the profile {self.name}: run `homarus browser attach --profile {self.name}` "
@@ -192,12 +214,12 @@ class BrowserProfile:
     # --- tabs ---
 
     def tab(self, session: str, id: str | None = None) -> Tab:
-        """Return a tab: the named one, else the one that this conversation works in.
+        """Return a tab: the named one, else the one that this conversation works in, or that was handed over.
 
         Raises:
             NotFound: It does not exist.
         """
-        wanted = id or self._chosen.get(session)
+        wanted = id or self._chosen.get(session) or next(iter(self.tabs if self.is_tab else ()), None)
         found = self.tabs.get(wanted) if wanted else None
         if found is None:
             there = ", ".join(self.tabs) or "none"
@@ -220,11 +242,13 @@ class BrowserProfile:
     async def open(self, session: str) -> Tab:
         """Open a tab for a conversation; the empty one that a browser starts with is used first.
 
+        Of a tab that was handed over there is no other: it is used by whoever asks.
+
         Raises:
             LimitExceeded: There are too many.
         """
         free = next(
-            (tab for tab in self.tabs.values() if tab.url == "about:blank" and tab.id not in self._chosen.values()),
+            (tab for tab in self.tabs.values() if self.is_tab or self._is_free(tab)),
             None,
         )
         if free is None:
@@ -235,6 +259,9 @@ class BrowserProfile:
             free = next(tab for tab in self.tabs.values() if tab.page is page)
         self.choose(session, free)
         return free
+
+    def _is_free(self, tab: Tab) -> bool:
+        return tab.url == "about:blank" and tab.id not in self._chosen.values()
 
     @contextlib.contextmanager
     def opening(self, session: str) -> Iterator[None]:
@@ -330,6 +357,10 @@ class BrowserProfile:
         self.tabs.pop(tab.id, None)
         for session in [session for session, id in self._chosen.items() if id == tab.id]:
             del self._chosen[session]
+
+    def _ended(self, context: BrowserContext) -> None:
+        if context is self._context:  # else it has another by now
+            self._closed()
 
     def _closed(self) -> None:
         self._context = None

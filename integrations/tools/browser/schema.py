@@ -6,8 +6,8 @@ from typing import Any
 
 from hub.core.schema import All, AnyOf, In, Length, Match, Optional, Schema, SchemaError, boolean, string
 
-DEFAULT_PROFILE = "default"
-MANAGED, ATTACH, REMOTE, SANDBOX = "managed", "attach", "remote", "sandbox"
+DEFAULT_PROFILE, TAB_PROFILE = "default", "chrome"
+MANAGED, ATTACH, REMOTE, SANDBOX, TAB = "managed", "attach", "remote", "sandbox", "tab"
 PUBLIC, PRIVATE = "public", "private"
 
 _NAME = All(string, Match(r"^[a-z0-9][a-z0-9_-]{0,31}\Z", msg="expected small letters, digits, _ and -"))
@@ -16,7 +16,7 @@ _CDP_URL = All(string, Match(r"^(https?|wss?)://[^\s@]+\Z", msg="expected an add
 
 def _with_address(profile: dict[str, Any]) -> dict[str, Any]:
     port = "cdp_url" in profile
-    if (profile["mode"] == REMOTE and not port) or (profile["mode"] in (MANAGED, SANDBOX) and port):
+    if (profile["mode"] == REMOTE and not port) or (profile["mode"] in (MANAGED, SANDBOX, TAB) and port):
         expected = (
             f"not for a profile that is {profile['mode']}"
             if "cdp_url" in profile
@@ -34,8 +34,9 @@ _PROFILE = All(
             "mode",
             default=MANAGED,
             description="managed: a Chromium that the hub starts; attach: a Chrome that runs on this machine; remote: "
-            "one on another machine; sandbox: a Chromium in a sandbox of its own.",
-        ): In([MANAGED, ATTACH, REMOTE, SANDBOX]),
+            "one on another machine; sandbox: a Chromium in a sandbox of its own; tab: one tab of a Chrome, handed "
+            "over with the browser extension.",
+        ): In([MANAGED, ATTACH, REMOTE, SANDBOX, TAB]),
         Optional("agent", description="Whose engine and image it has, for sandbox; the default agent without it."): All(
             string, Length(min=1, max=64)
         ),
@@ -55,9 +56,11 @@ CONFIG_SCHEMA = Schema(
         {
             Optional("executable", description="The program; found by itself without it."): All(string, Length(min=1)),
             Optional("headless", default=True, description="Whether it shows no window."): boolean,
-            Optional("profiles", default=dict, description="Profiles by name; `default` is always there."): {
-                _NAME: _PROFILE
-            },
+            Optional(
+                "profiles",
+                default=dict,
+                description="Profiles by name; `default`, and `chrome` for a tab, are always there.",
+            ): {_NAME: _PROFILE},
         },
         None,
     )

@@ -14,23 +14,28 @@ from hub.core.clock import Clock
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.executors import FILES
 from hub.core.ids import new_id
+from hub.core.tasks import TaskOwner
 from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress
 from hub.security.root import Root
 from hub.storage.homedir import Home
 from hub.tools.contract import ToolCall
 from integrations.tools.browser.profile import IDLE_S, BrowserProfile
-from integrations.tools.browser.schema import DEFAULT_PROFILE, MANAGED, PUBLIC
+from integrations.tools.browser.schema import DEFAULT_PROFILE, MANAGED, PUBLIC, TAB, TAB_PROFILE
 from integrations.tools.browser.tab import Tab
 
 if TYPE_CHECKING:
     from playwright.async_api import Download, FilePayload, Playwright
+
+    from integrations.tools.browser.handed_tab import HandedTab
 
 DOWNLOAD_LIMIT_BYTES = 50_000_000
 DOWNLOADS_LIMIT = 20
 """Of one tab, between two calls; further ones are cancelled."""
 UPLOAD_LIMIT_BYTES = 20_000_000
 """Of one file."""
+ALWAYS = {DEFAULT_PROFILE: MANAGED, TAB_PROFILE: TAB}
+"""The profiles that are there without being configured, each with its mode."""
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}\Z")
 
 
@@ -60,7 +65,8 @@ class BrowserService:
     ) -> None:
         self._clock, self._workspaces, self._sandboxes = clock, workspaces, sandboxes
         program = {"executable": config.get("executable"), "headless": config.get("headless", True)}
-        configured = {DEFAULT_PROFILE: {"mode": MANAGED, "network": PUBLIC}, **config.get("profiles", {})}
+        always = {name: {"mode": mode, "network": PUBLIC} for name, mode in ALWAYS.items()}
+        configured = {**always, **config.get("profiles", {})}
         folder = home.storage / "integrations" / "browser"
         self.profiles = {
             name: BrowserProfile(
@@ -76,6 +82,7 @@ class BrowserService:
             for name, settings in configured.items()
         }
         self._library: Playwright | None = None
+        self._tasks = TaskOwner("browser")
         self._changing = asyncio.Lock()
         """Held while a profile starts or stops, so that the library is not unloaded under one that starts."""
 
@@ -128,6 +135,18 @@ class BrowserService:
             await profile.stop()
         return profile
 
+    def release(self, profile: BrowserProfile, tab: HandedTab) -> None:
+        """Stop a profile that uses a tab which was taken back, in a task: its request may be cancelled."""
+        self._tasks.spawn(self._release(profile, tab), name="release a tab")
+
+    async def _release(self, profile: BrowserProfile, tab: HandedTab) -> None:
+        async with self._changing:
+            if profile.uses(tab):
+                await profile.stop()
+        if profile.handed is tab:
+            profile.handed = None
+        tab.released.set()
+
     async def stop_idle(self) -> None:
         """Stop idle profiles, repeatedly."""
         while True:
@@ -140,11 +159,15 @@ class BrowserService:
                     await self._unload()
 
     async def close(self) -> None:
-        """Stop everything."""
+        """Stop everything, and disconnect what somebody has attached, so that it comes to the next service."""
         async with self._changing:
             for profile in self.profiles.values():
                 await profile.stop()
+                for far in {profile.attached, profile.handed}:
+                    if far is not None:
+                        await far.close()
             await self._unload()
+        await self._tasks.cancel_all()
 
     async def keep(self, call: ToolCall, data: bytes, suffix: str) -> str:
         """Keep a file of a page with the attachments of a conversation; return its path in the workspace."""

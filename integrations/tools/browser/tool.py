@@ -106,6 +106,8 @@ class BrowserTool:
                 return ToolResult(await _cookies(profile, clear=arguments["clear"]))
         tab = profile.tab(session, arguments.get("tab"))
         if arguments["action"] == "close":
+            if profile.is_tab:
+                raise Forbidden("close: whoever handed the tab over closes it, or takes it back")
             await tab.page.close()
             return ToolResult(f"tab {tab.id} is closed")
         profile.choose(session, tab)
@@ -164,6 +166,8 @@ def _needs_tab(arguments: Mapping[str, Any], profile: BrowserProfile, session: s
 
 def _status(profile: BrowserProfile) -> str:
     state = f"running, {len(profile.tabs)} tabs" if profile.running else "not running"
+    if profile.is_tab and not profile.running:
+        state = "no tab is handed over" if profile.handed is None else "a tab is handed over"
     taken = f", {profile.person} has taken over" if profile.person else ""
     return f"{profile.name}: {profile.settings['mode']}, {profile.settings['network']} network, {state}{taken}"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.cli.configured import check_home
-from hub.core.surfaces import ADMIN
+from hub.core.surfaces import ADMIN, BROWSER as BROWSER_SCOPE
 from hub.doctor.audit.advisories import Advisories
 from hub.doctor.audit.audit_context import AuditContext, Credential, LiveFacts
 from hub.doctor.audit.listening import Listener
@@ -360,6 +360,11 @@ CASES: dict[str, Case] = {
         BROWSER.format(more="mode: remote, cdp_url: 'http://127.0.0.1:9222'"),
     ),
     "browser.signed_in": Case(BROWSER.format(more="mode: attach"), BROWSER.format(more="mode: managed")),
+    "browser.tab_token": Case(
+        live=lambda is_open: {
+            "credentials": (token(scopes=frozenset({BROWSER_SCOPE, *(["operator.read"] if is_open else [])})),)
+        }
+    ),
     "email.plain": Case(f"{MAIL}    imap_security: none\n", MAIL),
     "email.open_with_tool": Case(f"{MAIL}{OPEN}    tool: true\n", f"{MAIL}    tool: true\n"),
     "irc.nicks": Case(IRC.format(more="trust_nicks: true"), IRC.format(more="trust_nicks: false")),

@@ -432,7 +432,10 @@ async def test_what_was_approved_is_not_done_on_another_page(shop: Browsing) -> 
         ({"action": "act", "steps": [{"kind": "click", "ref": "button"}]}, "expected one from a snapshot"),
         ({"action": "snapshot", "tab": "t999"}, "there is no tab t999"),
         ({"action": "emulate", "width": 500}, "width and height together"),
-        ({"action": "snapshot", "profile": "work"}, "there is no browser profile 'work'; there are: default, lan"),
+        (
+            {"action": "snapshot", "profile": "work"},
+            "there is no browser profile 'work'; there are: default, chrome, lan",
+        ),
         ({"action": "dance"}, "action"),
     ],
 )

@@ -25,7 +25,7 @@ from hub.sandbox.sandboxes import Sandboxes
 from hub.sandbox.settings import SandboxSettings
 from hub.security.egress import Egress, EgressRefused
 from hub.tools.contract import ToolCall
-from integrations.tools.browser.attached import PATH, attach_route
+from integrations.tools.browser.attach_route import PATH, attach_route
 from integrations.tools.browser.attaching import attach as attach_chrome
 from integrations.tools.browser.profile import IDLE_S, TAKE_OVER_S
 from integrations.tools.browser.schema import CONFIG_SCHEMA
