@@ -30,7 +30,7 @@ threading.Thread(target=tell, daemon=True).start()
 main()
 """
 OURS = {"hub", "integrations", "node", "web"}
-OURS_LIMIT = 927
+OURS_LIMIT = 928
 WAITING = {
     "aiohttp.client",
     "aiohttp.connector",
@@ -50,7 +50,7 @@ WAITING = {
 @pytest.fixture(scope="module")
 def at_rest(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     command = [sys.executable, "-c", START, str(tmp_path_factory.mktemp("rest") / "home")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     return set(ran.stdout.split())
 
 

@@ -42,6 +42,8 @@ QUIET_S = 0.15
 SLACK = 1.05
 OWNER = 7
 
+pytestmark = pytest.mark.timeout(600)  # the walks take a minute and a half on a busy machine
+
 Round = Callable[[], Awaitable[None]]
 """Does a walk once, until its end can be seen."""
 
@@ -229,7 +231,7 @@ TODAY = {
 def ways() -> dict[str, Way]:
     """Measure all walks in a process of their own: what other tests have loaded and begun counts for nothing."""
     command = [sys.executable, "-m", "tests.test_way"]
-    ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=100, check=False)
+    ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=500, check=False)
     assert ran.returncode == 0, ran.stderr
     return msgspec.json.decode(ran.stdout, type=dict[str, Way])
 
