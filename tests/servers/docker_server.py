@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 IMAGE = "sandbox:local"
-START_LIMIT_S = 30.0
+START_LIMIT_S = 90.0
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def docker_server(*, networked: bool = False) -> Iterator[str]:
     finally:
         _remove_containers(f"unix://{folder}/s")
         server.terminate()
-        server.wait(30)
+        server.wait(START_LIMIT_S)
         shutil.rmtree(folder, ignore_errors=True)
 
 
