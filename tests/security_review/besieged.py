@@ -171,7 +171,8 @@ class Besieged:
         """Have the owner say something; return the entries of the conversation once it was answered."""
         run_id = f"r{asyncio.get_running_loop().time()}"
         await self.rpc("chat.send", {"sessionKey": session, "message": text, "idempotencyKey": run_id})
-        await self.rpc("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT_LIMIT_S * 1000)})
+        ended = await self.rpc("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT_LIMIT_S * 1000)})
+        assert ended.get("status") != "timeout", ended
         return await self.entries(session)
 
     def deny_what_is_asked(self) -> None:

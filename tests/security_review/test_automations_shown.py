@@ -6,6 +6,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from hub.automation.contract import NotRun
 from tests.lengths import some
 from tests.security_review.automating import add_scripts, ended, not_run
@@ -15,6 +17,7 @@ from tests.security_review.test_routes import INJECTED, Markup, routes
 LINK = "javascript:alert(1)"
 
 
+@pytest.mark.timeout(600)
 async def test_what_anybody_writes_is_text_on_the_pages_of_automations(house: Besieged) -> None:
     written: dict[str, Any] = {
         "id": "evil",

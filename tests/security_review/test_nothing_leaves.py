@@ -392,6 +392,7 @@ SOURCES: dict[str, Callable[[Siege], Awaitable[None]]] = {
 }
 
 
+@pytest.mark.timeout(600)
 async def test_nothing_leaves_without_a_question_whatever_was_read(siege: Siege) -> None:
     siege.house.deny_what_is_asked()
     told: dict[str, list[str]] = {}
@@ -438,6 +439,7 @@ async def test_no_tool_tells_anything_whatever_it_is_called_with(siege: Siege) -
     assert [command for command, params in siege.node.asked if CODE in str(params)] == []
 
 
+@pytest.mark.timeout(600)
 async def test_the_canary_hears_whatever_leaves_once_the_owner_lets_it(siege: Siege) -> None:
     """Else the two tests above would say nothing."""
     hub = siege.house.hub

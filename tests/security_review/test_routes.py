@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
+import pytest
 
 from hub.core.surfaces import ADMIN, READ, WRITE, Open, Route
 from tests.lengths import some
@@ -97,6 +98,7 @@ async def test_a_cookie_changes_nothing_unless_our_own_page_sends_it(house: Besi
             assert answer.status == 403, (route.path, headers)
 
 
+@pytest.mark.timeout(600)
 async def test_routes_that_change_things_take_no_get(house: Besieged) -> None:
     """GET never changes anything: what is kept is the same before and after each of them."""
     await house.run("hello")
@@ -195,6 +197,7 @@ class Markup(HTMLParser):
             self.found.add(tag)
 
 
+@pytest.mark.timeout(600)
 async def test_what_anybody_writes_is_text_on_every_page(house: Besieged, openai_server: OpenAIServer) -> None:
     links = "[a](javascript:alert(1)) ![x](https://evil.example/x) <svg/onload=alert(3)> [b](data:text/html,1)"
     written = f"{INJECTED}\n\n{links}"
