@@ -22,13 +22,19 @@ def redactor() -> Redactor:
     return found
 
 
+HEARD = ("hub.messaging", "integrations.devices.mqtt")
+"""What the tests log by; threads of other tests may still say something by others."""
+
+
 @pytest.fixture
 def tail(redactor: Redactor) -> Iterator[LogTail]:
     found = LogTail(redactor)
-    root = logging.getLogger()
-    root.addHandler(found)
+    heard = [logging.getLogger(name) for name in HEARD]
+    for logger in heard:
+        logger.addHandler(found)
     yield found
-    root.removeHandler(found)
+    for logger in heard:
+        logger.removeHandler(found)
 
 
 def texts(lines: list[str]) -> list[str]:

@@ -104,6 +104,7 @@ async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
     await page.get_by_role("log").locator("details.group summary").last.click()
 
 
+@pytest.mark.timeout(600)
 async def test_every_page_is_accessible_and_fits(
     chromium: Chromium, signed_in: BrowserContext, model_server: OpenAIServer
 ) -> None:
@@ -120,6 +121,7 @@ async def test_every_page_is_accessible_and_fits(
     assert found == {each: [] for each in ("a conversation", *PAGES)}
 
 
+@pytest.mark.timeout(600)
 async def test_tab_goes_through_every_page_and_back_and_one_always_sees_where_one_is(
     chromium: Chromium, signed_in: BrowserContext
 ) -> None:
@@ -196,6 +198,7 @@ INSIDE = f"(given) => {{ const at = ({WHERE})(given); return at.open && at.insid
 BACK = f"(given) => {{ const at = ({WHERE})(given); return !at.open && at.back; }}"
 
 
+@pytest.mark.timeout(600)
 async def test_the_focus_goes_into_what_opens_stays_there_and_comes_back(
     chromium: Chromium, signed_in: BrowserContext
 ) -> None:

@@ -9,7 +9,7 @@ from playwright.async_api import BrowserContext, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import opened
+from tests.web.browser import another_page, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.plain_browser import PlainBrowser
 from web.settings.logs_page import log_records
@@ -152,7 +152,8 @@ async def test_one_bar_counts_what_changed_and_discards_or_saves_it(signed_in: B
     await page.get_by_role("spinbutton", name="Latitude").fill("40.4")
     await page.get_by_role("spinbutton", name="Longitude").fill("11")
     await expect(page.get_by_text("3 changes")).to_be_visible()
-    await page.get_by_role("link", name="Discard").click()
+    async with another_page(page):
+        await page.get_by_role("link", name="Discard").click()
     await expect(save).to_be_hidden()
     assert "Quay" not in written(hub)
 
