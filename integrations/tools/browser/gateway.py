@@ -49,13 +49,13 @@ def browser_methods(service: BrowserService) -> list[Method]:
         return await _tab(tab)
 
     async def snapshot(call: MethodCall) -> Mapping[str, Any]:
-        tab, params = _chosen(service, call), call.params
+        tab, params = await _chosen(service, call), call.params
         form = SnapshotForm(params["refs"] == "role", params["interactive"], params["compact"])
         text = await tab.snapshot(form, depth=params.get("depth"))
         return {**await _tab(tab), "snapshot": cut(text, CHARACTERS_LIMIT)}
 
     async def screenshot(call: MethodCall) -> Mapping[str, Any]:
-        tab, labels = _chosen(service, call), call.params["labels"]
+        tab, labels = await _chosen(service, call), call.params["labels"]
         if labels:
             await tab.snapshot(SnapshotForm(), boxes=True)
         async with show_labels(tab, on=labels):
@@ -63,7 +63,7 @@ def browser_methods(service: BrowserService) -> list[Method]:
         return {**await _tab(tab), "type": "image/jpeg", "data": base64.b64encode(data).decode()}
 
     async def pdf(call: MethodCall) -> Mapping[str, Any]:
-        tab = _chosen(service, call)
+        tab = await _chosen(service, call)
         data = base64.b64encode(await tab.page.pdf()).decode()
         return {**await _tab(tab), "type": "application/pdf", "data": data}
 
@@ -109,9 +109,11 @@ def _method(name: str, handler: MethodHandler, fields: Schema | Mapping[Any, Any
     return Method(f"browser.{name}", handle, "browser", schema, acts=acts)
 
 
-def _chosen(service: BrowserService, call: MethodCall) -> Tab:
-    """Return the named tab, or the one that was used last."""
+async def _chosen(service: BrowserService, call: MethodCall) -> Tab:
+    """Return the named tab, or the one that was used last; one that was handed over is there without being opened."""
     profile = service.profile(call.params.get("profile"))
+    if profile.is_tab:
+        await service.start(profile.name)
     return (None if "tab" in call.params else profile.visible_tab) or profile.tab(SESSION, call.params.get("tab"))
 
 

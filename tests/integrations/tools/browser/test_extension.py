@@ -103,7 +103,7 @@ async def test_one_tab_is_handed_over_used_kept_over_a_restart_and_taken_back(ho
 
     await chrome.press(page)
     await chrome.shows("ON")
-    seen = await home.use("snapshot")
+    seen = (await home.ask("browser.snapshot", profile="chrome"))["snapshot"]
     there = {"kind": "wait", "url": "**/book?table=4"}
     await home.use("act", steps=[{"kind": "click", "ref": ref(seen, 'link "Table 4"')}, there])
     form = await home.use("snapshot")
