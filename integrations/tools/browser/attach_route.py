@@ -10,8 +10,8 @@ import logging
 import msgspec
 from aiohttp import web
 
-from hub.core.errors import Conflict, InvalidRequest, NotFound
-from hub.core.surfaces import BROWSER, HttpCall, Route
+from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from hub.core.surfaces import ADMIN, BROWSER, HttpCall, Route
 from integrations.tools.browser.attached import AttachedChrome
 from integrations.tools.browser.cdp_socket import MESSAGE_LIMIT_BYTES
 from integrations.tools.browser.handed_tab import HandedTab, read_hello
@@ -35,6 +35,8 @@ def attach_route(service: BrowserService, owner: str) -> Route:
     async def attach(call: HttpCall) -> web.StreamResponse:
         if EXTENSION_PROTOCOL in call.request.headers.get("Sec-WebSocket-Protocol", ""):
             return await _attach_tab(service, call)
+        if ADMIN not in call.known_caller.authority.scopes:
+            raise Forbidden(f"a whole Chrome needs a token with the scope {ADMIN}; yours may hand over a tab")
         profile = service.profile(call.params["name"])
         if not profile.waits or profile.settings["mode"] == TAB:
             raise InvalidRequest(f"the profile {profile.name} is not one with mode: attach and without cdp_url")

@@ -130,10 +130,15 @@ async def test_a_tab_comes_back_after_a_break_and_is_not_replaced_by_a_stranger(
     assert profile.attached is None
 
 
-async def test_a_whole_chrome_is_not_attached_where_a_tab_is_wanted(door: Door) -> None:
+@pytest.mark.parametrize(
+    ("token", "profile", "status"), [("wide", "chrome", "400"), ("mine", "chrome", "403"), ("mine", "waits", "403")]
+)
+async def test_a_whole_chrome_is_not_attached_for_a_tab_nor_with_the_rights_of_a_tab(
+    door: Door, token: str, profile: str, status: str
+) -> None:
     async with aiohttp.ClientSession() as session:
-        with pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
-            await session.ws_connect(f"{door.url}/browser/attach/chrome", headers={"X-Token": "mine"})
+        with pytest.raises(aiohttp.WSServerHandshakeError, match=status):
+            await session.ws_connect(f"{door.url}/browser/attach/{profile}", headers={"X-Token": token})
 
 
 async def test_what_is_of_the_browser_is_answered_and_only_what_is_of_the_tab_is_sent(door: Door) -> None:
