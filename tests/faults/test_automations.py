@@ -73,9 +73,9 @@ def age(home: Path, seconds: float) -> None:
 
     with sqlite3.connect(home / ".storage" / "hub.db") as connection:
         for id, text in connection.execute("SELECT id, schedules FROM automation_state").fetchall():
-            kept = {
-                name: {key: when - seconds for key, when in times.items()} for name, times in json.loads(text).items()
-            }
+            kept = json.loads(text)
+            for name in ("armed", "handled"):
+                kept[name] = {key: when - seconds for key, when in kept[name].items()}
             connection.execute("UPDATE automation_state SET schedules = ? WHERE id = ?", (json.dumps(kept), id))
         for id, text in connection.execute("SELECT id, state FROM automation_runs").fetchall():
             state = json.dumps(older(json.loads(text)))
