@@ -67,6 +67,9 @@ class ThreadedServer(ABC):
     def _main(self) -> None:
         try:
             asyncio.run(self._serve())
+        except BaseException:
+            self.port = 0  # who starts it must not talk to another server there
+            raise
         finally:
             self._ready.set()
 
