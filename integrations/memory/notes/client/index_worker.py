@@ -21,7 +21,7 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Filters, Hit, SearchAnswer, Synced, Verified
 from integrations.memory.notes.client.answers import read_as
-from integrations.memory.notes.client.process import WorkerProcess, start
+from integrations.memory.notes.client.process import STOP_S, WorkerProcess, start
 from integrations.memory.notes.job import Job
 
 _log = logging.getLogger(__name__)
@@ -313,10 +313,14 @@ class IndexWorker:
     async def _end(self) -> None:
         self._ending = True
         try:
-            if self._process is not None:
-                self._process.hang_up()
+            process = self._process
+            if process is not None:
+                process.hang_up()
             if self._attending is not None:
                 with contextlib.suppress(asyncio.CancelledError):
+                    _, slow = await asyncio.wait([self._attending], timeout=STOP_S)
+                    if slow and process is not None:
+                        process.kill()
                     await asyncio.wait([self._attending])
         finally:
             self._ending = False

@@ -25,7 +25,8 @@ INHERITED = (
 """All that the worker sees of the hub's environment; keys reach it through the pipe."""
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 """Vectors are compared by one thread: more of NumPy's would spin after each search, and take the hub's time."""
-STOP_S = 5.0
+STOP_S = 2.0
+"""How long it may take to end by itself: less than is left to an integration that is unloaded, which waits for it."""
 LINE_CHARS = 2_000
 LAST_LINES = 20
 READ_BYTES = 1 << 20

@@ -22,6 +22,7 @@ from integrations.memory.notes.client.index_worker import IndexWorker
 from tests.integrations.memory.index.conftest import Notes
 from tests.lengths import rounds
 from tests.servers.embedding_server import EmbeddingServer
+from tests.until import LIMIT_S
 
 REPOSITORY = Path(__file__).parents[4]
 NUMBERS = 60
@@ -84,6 +85,19 @@ async def test_a_call_in_flight_fails_when_the_worker_dies_and_the_next_starts_a
         await call
     assert (await notes.again("unique7")).hits
     assert notes.worker.pid not in (None, first)
+
+
+async def test_a_worker_that_does_not_end_by_itself_is_killed_when_the_memory_is_closed(notes: Notes) -> None:
+    await notes.worker.sync(notes.job)
+    pid = notes.worker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+
+    async with asyncio.timeout(LIMIT_S):
+        await notes.worker.close()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 async def test_the_worker_goes_when_the_hub_is_killed(notes: Notes) -> None:
