@@ -59,8 +59,9 @@ def stored_phrase(told: Mapping[str, Any], name: str) -> str:
 
 def beside_phrases(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is to be stored beside the texts of plain data, so that `stored_phrase` finds them again."""
-    found = ((key, each) for key, each in told.items() if isinstance(each, Phrase) and each.template)
-    return {f"{key}{PHRASE}": each.as_data() for key, each in found}
+    return {
+        f"{key}{PHRASE}": each.as_data() for key, each in told.items() if isinstance(each, Phrase) and each.template
+    }
 
 
 def map_phrase(text: str, change: Callable[[str], str]) -> str:

@@ -188,8 +188,11 @@ class TraceWriter:
     @property
     def last_begun_run(self) -> str | None:
         """The last run that a step of it started."""
-        begun = (step.begun_run for steps in reversed(self._steps.values()) for step in reversed(steps))
-        return next(filter(None, begun), None)
+        for steps in reversed(self._steps.values()):
+            for step in reversed(steps):
+                if (run := step.begun_run) is not None:
+                    return run
+        return None
 
     def step(self, path: str) -> StepTrace:
         """Begin an execution of the step at `path`, such as `action/0/choose/1`."""

@@ -74,7 +74,8 @@ class Facts(Struct, frozen=True):
         paired: Identities that are paired with the account.
         activation: Returns the activation that was chosen for a session, or None.
         pressed: Returns the command that a pressed button stands for, or None.
-        bound: Returns the session that a sender's words in a thread come to, or None if they go the usual way.
+        bound: Returns the session that a sender's words in a thread come to, or None if they go the usual way. It is
+            None where no thread is bound.
     """
 
     policy: AccessPolicy
@@ -85,7 +86,7 @@ class Facts(Struct, frozen=True):
     paired: frozenset[str] = frozenset()
     activation: Callable[[str], str | None] = lambda key: None
     pressed: Callable[[Address, str], str | None] = lambda address, value: None
-    bound: Callable[[Address, Authority], str | None] = lambda address, authority: None
+    bound: Callable[[Address, Authority], str | None] | None = None
 
 
 class Accept(Struct, frozen=True):
@@ -217,7 +218,7 @@ def agents_for(
 
 def bound_route(message: InboundMessage, authority: Authority, facts: Facts) -> tuple[str, str] | None:
     """Return the agent and the session that the message's thread is bound to, if they still exist."""
-    key = facts.bound(message.address, authority)
+    key = facts.bound(message.address, authority) if facts.bound is not None else None
     if key is None or not _exists(agent := SessionKey.parse(key).agent, facts):
         return None
     return agent, key

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent.agents import Agents
-from hub.core.context import Authority, Context, ToolPolicy
+from hub.core.context import Context, ToolPolicy
 from hub.messaging.access.access import AccessPolicy, GroupSettings, authorize
 from hub.messaging.access.decide import (
     Accept,
@@ -22,14 +22,18 @@ from hub.messaging.access.decide import (
     decide,
 )
 from hub.messaging.access.routing import AgentRoute, MatchedBy, session_key_for
+from hub.messaging.access.thread_bindings import ThreadBindings
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.contract import Address, ChatType, Inbound, InboundMessage
 from hub.messaging.queue.queue_policy import QueuePolicy
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
+from hub.sessions.keys import SessionKind
 from hub.sessions.privacy import MEMORY_TOOLS, is_personal
 from hub.sessions.session import Session
+
+_OF_SUBAGENTS = f":{SessionKind.SUBAGENT}:"
 
 
 class Router:
@@ -64,15 +68,15 @@ class Router:
         self._paired = paired
         self._session = session
         self._buttons = buttons
-        self._bound: Callable[[Address, Authority], str | None] = lambda address, authority: None
+        self._threads: ThreadBindings | None = None
         self._policies_of: Callable[[str], tuple[ToolPolicy, ...]] = lambda key: ()
 
-    def look_for_bound_threads_in(self, bound: Callable[[Address, Authority], str | None]) -> None:
+    def look_for_bound_threads_in(self, threads: ThreadBindings) -> None:
         """Set what returns the session that a sender's words in a thread come to, if the thread is bound to one."""
-        self._bound = bound
+        self._threads = threads
 
     def narrow_with(self, policies_of: Callable[[str], tuple[ToolPolicy, ...]]) -> None:
-        """Set what returns the policies that narrow the tools in a session, such as in a subagent's."""
+        """Set what returns the policies that narrow the tools in a subagent's session."""
         self._policies_of = policies_of
 
     def decide(self, inbound: Inbound, context: Context) -> Decision:
@@ -95,8 +99,9 @@ class Router:
         Others may read along in a room: from there, even a personal session does not see anybody's memory.
         """
         authority = self._people().with_rights_at_arrival(context.authority)
-        for policy in self._policies_of(session_key):
-            authority = authority.narrow(policy=policy)
+        if _OF_SUBAGENTS in session_key:
+            for policy in self._policies_of(session_key):
+                authority = authority.narrow(policy=policy)
         if address.chat_type is not ChatType.DIRECT and is_personal(session_key):
             authority = authority.narrow(policy=ToolPolicy(deny=frozenset({MEMORY_TOOLS}), source="thread"))
         return Context(authority, context.id, context.parent_id, context.chain)
@@ -164,7 +169,9 @@ class Router:
         policy, settings = self._policy(address), self.settings
         pressed = self._buttons.command
         knows, activation = self._knows_model, self._activation
-        return Facts(policy, people, self._agents, settings, knows, paired, activation, pressed, self._bound)
+        threads = self._threads
+        bound = threads.session_for if threads is not None and threads.keys != {} else None
+        return Facts(policy, people, self._agents, settings, knows, paired, activation, pressed, bound)
 
     def _policy(self, address: Address) -> AccessPolicy:
         attached = self._channels.get(address.channel, address.account)

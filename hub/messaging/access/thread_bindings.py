@@ -57,7 +57,8 @@ class ThreadBindings:
         self.limits = BindingLimits()
         self._sessions = sessions
         self._clock = clock
-        self._keys: dict[_Place, str] | None = None
+        self.keys: dict[_Place, str] | None = None
+        """The session of each bound thread, also of those whose binding has ended with it; None until it was read."""
 
     def at(self, address: Address) -> Bound | None:
         """Return the binding of a thread; None if there is none, or none any more."""
@@ -123,10 +124,10 @@ class ThreadBindings:
 
     def _index(self) -> dict[_Place, str]:
         """Return the session of each bound thread, also of those whose binding has ended with its session."""
-        if self._keys is None:
+        if self.keys is None:
             threads = [(each, session.key) for session in self._sessions.list() for each in session.threads]
-            self._keys = {_place(each): key for each, key in sorted(threads, key=lambda found: found[0].bound_ms)}
-        return self._keys
+            self.keys = {_place(each): key for each, key in sorted(threads, key=lambda found: found[0].bound_ms)}
+        return self.keys
 
     def _holds(self, thread: BoundThread, session: Session) -> bool:
         if thread.with_task:

@@ -132,7 +132,7 @@ class MessagingComponent(Component):
             paired=self.pairings.identities_of,
             session=sessions.get,
         )
-        self.router.look_for_bound_threads_in(self.threads.session_for)
+        self.router.look_for_bound_threads_in(self.threads)
         self.threads.limits = self.router.settings.thread_limits
         self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
         self._models = models

@@ -59,9 +59,10 @@ class UnsureAnswers:
         self._tasks = tasks
         self._language = language
         self._buttons = buttons
+        self._bus = bus
+        self._hears_what_is_sent = False
         self._said: dict[ChatKey, int] = {}  # notices in a row of which none is known to have arrived
         bus.listen(EVENT_MESSAGE_UNKNOWN, self._unknown)
-        bus.listen(EVENT_MESSAGE_SENT, self._sent)
         bus.listen(EVENT_CHANNEL_STATUS, self._connected, {"state": ChannelState.CONNECTED.value})
 
     def command(self) -> ChatCommand:
@@ -102,6 +103,9 @@ class UnsureAnswers:
         """Write the notice, unless the chat has one for all uncertain answers."""
         row = await self._db.read(partial(outbox_rows.unnotified_answer, chat=chat, since_ms=self._since_ms()))
         if row is not None and self._said.get(chat, 0) < NOTICES_LIMIT:
+            if not self._hears_what_is_sent:  # not from the start: it is asked about every message
+                self._hears_what_is_sent = True
+                self._bus.listen(EVENT_MESSAGE_SENT, self._sent)
             await self._outbox.write(row.address, partial(self._insert, chat=chat))
 
     def _insert(self, connection: SqlConnection, chat: ChatKey) -> list[str]:
