@@ -35,8 +35,9 @@ _log = logging.getLogger(__name__)
 
 _WORD = re.compile(r"[\w./-]{1,100}")
 
-SAVING_S = 0.3
-"""How long a file that is empty may be on its way to being written, before it is taken as it is."""
+SAVING_S = 1.0
+"""How long a file that was emptied may be on its way to being written, before it is taken as it is."""
+EMPTY = content_hash(b"")
 
 EVENT_CONFIG_CHANGED = "config_changed"
 EVENT_CONFIG_REFUSED = "config_refused"
@@ -92,6 +93,7 @@ class ConfigStore:
         repairs: Lists what is broken, with file and line.
         environment: For `!env_var`; the process's own without it.
         wall_time: Seconds since the epoch, for the history.
+        pause: Waits in a thread, seconds.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class ConfigStore:
         *,
         environment: Mapping[str, str] | None = None,
         wall_time: Callable[[], float] = time.time,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self.home = Path(home)
         self.sections = sections
@@ -112,6 +115,7 @@ class ConfigStore:
         self._bus = bus
         self._repairs = repairs
         self._environment = environment
+        self._pause = pause
         self._cache = CheckCache()
         self._draft_cache = CheckCache()
         self._drafting = threading.Lock()
@@ -243,19 +247,12 @@ class ConfigStore:
         from hub.config.watch import watch_files
 
         async def reload() -> None:
-            if await asyncio.to_thread(self.is_being_saved):
-                await asyncio.sleep(SAVING_S)
             await before()
             result = await self.reload()
             if result.changed or result.errors or result.restarting:
                 await on_reload(result)
 
         return tasks.spawn(watch_files(self._folders, reload), name="watch the configuration")
-
-    def is_being_saved(self) -> bool:
-        """Return whether a file of the configuration is empty: programs that save in place empty it first."""
-        files = [self.home / name for name in self.files_read]
-        return any(file.is_file() and file.stat().st_size == 0 for file in files)
 
     # --- what happens inside ---
 
@@ -288,7 +285,11 @@ class ConfigStore:
 
     def _check_and_keep(self) -> Checked:
         """Check the files; save a configuration without errors as the last good one."""
-        checked = self._check()
+        checked, before = self._check(), self.current.files
+        emptied = (name for name, digest in checked.config.files.items() if digest == EMPTY)
+        if any(before.get(name, EMPTY) != EMPTY for name in emptied):  # programs that save in place empty a file first
+            self._pause(SAVING_S)
+            checked = self._check()
         self._note_hand_edits(checked.config)
         self._keep(checked)
         return checked

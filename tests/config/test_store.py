@@ -44,6 +44,7 @@ class Kit:
         self.home = home
         self.now = 1_800_000_000.0
         self.on_tick: Callable[[], None] = lambda: None
+        self.in_a_pause: Callable[[], None] = lambda: None
         self.bus = EventBus(tasks)
         self.repairs = Repairs(self.bus)
         self.tasks = tasks
@@ -53,7 +54,15 @@ class Kit:
         self.write("configuration.yaml", ROOT)
         self.write("routines.yaml", ROUTINES)
         self.write("secrets.yaml", "token: 's3cr3t'  # the lamp's\n")
-        self.store = ConfigStore(home, sections, self.bus, self.repairs, environment={}, wall_time=self.tick)
+        self.store = ConfigStore(
+            home,
+            sections,
+            self.bus,
+            self.repairs,
+            environment={},
+            wall_time=self.tick,
+            pause=lambda seconds: self.in_a_pause(),
+        )
 
     def tick(self) -> float:
         self.now += 1
@@ -132,14 +141,17 @@ async def test_saving_a_valid_file_leaves_recovery(kit: Kit) -> None:
     assert kit.repairs.all() == []
 
 
-def test_a_file_that_was_emptied_is_taken_to_be_on_its_way(loaded: Kit) -> None:
-    before, text = loaded.store.is_being_saved(), loaded.read("routines.yaml")
+async def test_a_file_that_was_emptied_is_taken_to_be_on_its_way(loaded: Kit) -> None:
+    text = loaded.read("routines.yaml")
+    loaded.in_a_pause = lambda: loaded.write("routines.yaml", text)
 
     loaded.write("routines.yaml", "")
-    meanwhile = loaded.store.is_being_saved()
-    loaded.write("routines.yaml", text)
+    on_its_way = await loaded.store.reload()
+    loaded.in_a_pause = lambda: None
+    loaded.write("routines.yaml", "")
+    emptied = await loaded.store.reload()
 
-    assert (before, meanwhile, loaded.store.is_being_saved()) == (False, True, False)
+    assert (on_its_way.changed, emptied.changed) == (set(), {"routine"})
 
 
 async def test_only_what_changed_is_named(loaded: Kit) -> None:

@@ -49,9 +49,7 @@ async def test_now_has_an_agent_without_a_heartbeat_look_once_at_what_waits(
 
     await desk.post.until(lambda: len(desk.pigeons.sent) == 2)
     await desk.post.until_counts(sent=2)
-    async with asyncio.timeout(
-        LIMIT_S
-    ):  # who comes after a look has another one
+    async with asyncio.timeout(LIMIT_S):  # who comes after a look has another one
         while await desk.events.waiting(agent_id="main"):  # noqa: ASYNC110  workers of its own come to it
             await asyncio.sleep(0.005)
     await desk.post.until_counts(sent=2)
