@@ -328,7 +328,7 @@ def _side_by_side(data: Mapping[str, Any]) -> list[list[tuple[str, int]]]:
     heights = [0, 0]
     for name, height in HEIGHTS.items():
         count = len(data[name])
-        # Those who ask to write are one part of the page, which is shown anew as one.
+        # Those who ask to write are one part of the page, which is redrawn whole.
         parts = [(0, height * count)] if name == "pairing" and count else [(at, height) for at in range(count)]
         for at, of in parts:
             side = heights.index(min(heights))

@@ -24,7 +24,7 @@ PATH = "/browser/attach/{name}"
 EXTENSION_PROTOCOL = "homarus.browser"
 """The subprotocol of the extension."""
 REFUSED = 4000
-"""The code of closing with which the extension is told why it is refused; a browser does not say what was answered."""
+"""The close code of a refusal, whose reason says why: a browser hides the answer to a handshake."""
 HEARTBEAT_S = 20.0
 HELLO_LIMIT_S = 30.0
 

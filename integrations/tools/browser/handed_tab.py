@@ -21,7 +21,7 @@ from integrations.tools.browser.attached import AttachedChrome
 
 FOLDER = Path(__file__).with_name("extension")
 CONTEXT, MAIN = "tab", "tab-1"
-"""The browser context that Playwright is told of, and its first session of the tab."""
+"""The browser context that Playwright sees, and its first session of the tab."""
 CHILDREN = ("iframe", "worker")
 AUTO_ATTACH = "Target.setAutoAttach"
 INSIDE: Mapping[str, Any] = {
@@ -31,7 +31,7 @@ INSIDE: Mapping[str, Any] = {
     "filter": [*({"type": each} for each in CHILDREN), {"exclude": True}],
 }
 """The frames of other sites and the workers that are in the tab, and nothing else."""
-NOT_FOUND, REFUSED = -32001, -32000
+REFUSED = -32000
 
 
 class Told(msgspec.Struct, frozen=True):

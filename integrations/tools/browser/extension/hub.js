@@ -28,7 +28,7 @@ export function readAddress(text) {
       return `${scheme[url.protocol]}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
     }
   } catch {
-    // It is told below.
+    // Reported below.
   }
   throw new Trouble("address_wrong");
 }
@@ -45,7 +45,7 @@ export function readCode(code) {
     const {url, bootstrapToken} = JSON.parse(atob(code.trim().replaceAll("-", "+").replaceAll("_", "/")));
     if (url && bootstrapToken) return {url, bootstrapToken};
   } catch {
-    // It is told below.
+    // Reported below.
   }
   throw new Trouble("code_wrong");
 }
