@@ -81,6 +81,20 @@ class Trouble(StrEnum):
     """It can never be sent."""
 
 
+class Forged(StrEnum):
+    """A delivery to a webhook of the hub that its platform never made; what it says is no JSON."""
+
+    UNSIGNED = "unsigned"
+    WRONG = "wrong signature"
+    FOREIGN = "signed by another"
+    """With the key of another app or account."""
+    CHANGED = "changed"
+    """Signed by the platform, with another body since."""
+    REPLAYED = "replayed"
+    """Signed by the platform six minutes ago, where it signs the time."""
+    TOO_LONG = "too long"
+
+
 class Rig(Protocol):
     """A platform and its people; `who` is ADA or EVE, and speaks in GROUP when `group` says so.
 
@@ -90,6 +104,8 @@ class Rig(Protocol):
     name: str
     can: frozenset[Can]
     troubles: frozenset[Trouble]
+    forges: frozenset[Forged] = frozenset()
+    """The forgeries that can be tried, of a platform that delivers to a webhook of the hub."""
 
     async def start(self) -> None:
         """Start the platform."""
@@ -196,6 +212,10 @@ class Rig(Protocol):
     def goes_deaf(self) -> None:
         """Let what the channel listens to die without a sign, once; new connections are well."""
         raise AssertionError(f"{self.name} has none")
+
+    async def delivers_forged(self, forged: Forged) -> int:
+        """Post a forged delivery to the hub, as anybody can; return the status of the answer."""
+        raise AssertionError(f"{self.name} has no webhook")
 
     def garbles(self) -> None:
         """Let what the channel hears next be no JSON, once."""

@@ -9,7 +9,7 @@ import pytest
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
 from tests.channels.irc_rig import IrcRig
-from tests.channels.kit import Can, Rig, Trouble
+from tests.channels.kit import Can, Forged, Rig, Trouble
 from tests.channels.matrix_rig import MatrixRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
@@ -32,7 +32,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
 )
 
 
-def rigs_that(*needs: Can | Trouble) -> pytest.MarkDecorator:
+def rigs_that(*needs: Can | Trouble | Forged) -> pytest.MarkDecorator:
     """Mark a test to run against each channel whose platform has all of this."""
-    able = [rig for rig in RIGS if all(need in rig().can | rig().troubles for need in needs)]
+    able = [rig for rig in RIGS if all(need in rig().can | rig().troubles | rig().forges for need in needs)]
     return pytest.mark.parametrize("rig", able, ids=lambda rig: rig().name, indirect=True)

@@ -12,7 +12,9 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
 from integrations.channels.telegram.listener import PollTiming, TelegramWebhook
-from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+from integrations.channels.telegram.webhook import HEADER, delivery_route
+from tests.channels.kit import ADA, EVE, Can, Forged, Rig, Trouble
+from tests.channels.webhook_host import WebhookHost
 from tests.servers.telegram_server import (
     BAD_GATEWAY,
     BAD_MARKUP,
@@ -62,11 +64,13 @@ class TelegramRig(Rig):
     name = "telegram"
     can = frozenset(Can)
     troubles = frozenset(Trouble)
+    forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
     def __init__(self) -> None:
         self._servers = {"default": TelegramServer(), "second": TelegramServer("second_bot", 4343)}
         self.server = self._servers["default"]
         self.timing = TIMING
+        self.bots: dict[str, Telegram] = {}
 
     async def start(self) -> None:
         for server in self._servers.values():
@@ -77,7 +81,8 @@ class TelegramRig(Rig):
             await server.stop()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return telegram_channel(self._servers[account], folder, clock, account, timing=self.timing)
+        self.bots[account] = telegram_channel(self._servers[account], folder, clock, account, timing=self.timing)
+        return self.bots[account]
 
     def writes_to(self, account: str) -> None:
         self.server = self._servers[account]
@@ -163,6 +168,16 @@ class TelegramRig(Rig):
     def goes_deaf(self) -> None:
         self.server.fail("getUpdates", HANGS)
         self.server.cut_poll()
+
+    async def delivers_forged(self, forged: Forged) -> int:
+        route = delivery_route(self.bots["default"], Secret("secret-of-default"))
+        host = WebhookHost(lambda: [route])
+        await host.start()
+        body = b"x" * (route.open_limit + 1) if forged is Forged.TOO_LONG else b"{"
+        given = {Forged.WRONG: "sécret", Forged.FOREIGN: "secret-of-second", Forged.TOO_LONG: "secret-of-default"}
+        status = await host.post(route.path, body, {HEADER: given[forged]} if forged in given else {})
+        await host.stop()
+        return status
 
     def garbles(self) -> None:
         self.server.fail("getUpdates", MALFORMED)

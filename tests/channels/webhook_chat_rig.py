@@ -12,13 +12,14 @@ from aiohttp import web
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.core.surfaces import HttpCall
 from hub.messaging.contract import Address, Channel, ChatType
 from hub.security.webhook_signature import is_signed, sign
-from integrations.channels.webhook_chat.channel import FORM, WebhookChannel
-from tests.channels.kit import ADA, Can, Rig, Trouble
+from integrations.channels.webhook_chat.channel import BODY_LIMIT_BYTES, FORM, WebhookChannel
+from tests.channels.kit import ADA, Can, Forged, Rig, Trouble
+from tests.channels.webhook_host import WebhookHost
 
-SECRET = "a-secret-of-both-sides"
+SECRETS = {"default": "a-secret-of-both-sides", "second": "another-secret-of-both"}
+SECRET = SECRETS["default"]
 GROUP_ID = "everybody"
 
 
@@ -28,6 +29,7 @@ class WebhookRig(Rig):
     name = "webhook_chat"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN, Can.BUTTONS, Can.TWO_ACCOUNTS})
     troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED})
+    forges = frozenset(Forged)
 
     def __init__(self) -> None:
         self._shown: dict[str, dict[str, Any]] = {}
@@ -42,26 +44,28 @@ class WebhookRig(Rig):
         self._runner: web.AppRunner | None = None
         self._url = ""
         self._written_to = "default"
+        self.host = WebhookHost(lambda: [each.route() for each in self._channels.values()])
 
     async def start(self) -> None:
         application = web.Application()
         application.router.add_post("/answers", self._answered)
-        application.router.add_post("/hub/{account}", self._to_the_hub)
         self._runner = web.AppRunner(application)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self._url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        await self.host.start()
 
     async def stop(self) -> None:
         for task in self._running:
             task.cancel()
         assert self._runner is not None
         await self._runner.cleanup()
+        await self.host.stop()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         self._clock = clock
-        self._channels[account] = WebhookChannel(account, Secret(SECRET), f"{self._url}/answers", clock)
+        self._channels[account] = WebhookChannel(account, Secret(SECRETS[account]), f"{self._url}/answers", clock)
         return self._channels[account]
 
     def writes_to(self, account: str) -> None:
@@ -94,16 +98,16 @@ class WebhookRig(Rig):
         await self.posts(message)
         return str(self._count)
 
-    async def posts(self, message: dict[str, Any], *, secret: str = SECRET, age_s: int = 0) -> int:
+    async def posts(self, message: dict[str, Any], *, secret: str | None = None, age_s: int = 0) -> int:
         """Post something to the channel, and go on until it is taken; return the first status."""
         self._last = message
-        status = await self._post(message, secret, age_s)
+        status = await self._post(message, secret or SECRETS[self._written_to], age_s)
         if status >= 500:
             self._running.add(asyncio.get_running_loop().create_task(self._post_on(message)))
         return status
 
     async def _post_on(self, message: dict[str, Any]) -> None:
-        while await self._post(message, SECRET, 0) >= 500:  # noqa: ASYNC110  the other side is asked
+        while await self._post(message, SECRETS[self._written_to], 0) >= 500:  # noqa: ASYNC110  the other side is asked
             await asyncio.sleep(0.02)
 
     async def _post(self, message: dict[str, Any], secret: str, age_s: int) -> int:
@@ -112,11 +116,25 @@ class WebhookRig(Rig):
         headers = {"X-Homarus-Timestamp": stamp, "X-Homarus-Signature": sign(secret, body, FORM, stamp)}
         async with (
             aiohttp.ClientSession() as client,
-            client.post(f"{self._url}/hub/{self._written_to}", data=body, headers=headers) as answer,
+            client.post(self._hub(self._written_to), data=body, headers=headers) as answer,
         ):
             if notice := (await answer.json()).get("notice"):
                 self._notices.append(notice)
             return answer.status
+
+    def _hub(self, account: str) -> str:
+        return self.host.url + self._channels[account].route().path
+
+    async def delivers_forged(self, forged: Forged) -> int:
+        body = b"x" * (BODY_LIMIT_BYTES + 1) if forged is Forged.TOO_LONG else b"{"
+        stamp = str(int(self._clock.time()) - (360 if forged is Forged.REPLAYED else 0))
+        secret = SECRETS["second" if forged is Forged.FOREIGN else "default"]
+        signature = sign(secret, b"{}" if forged is Forged.CHANGED else body, FORM, stamp)
+        if forged is Forged.WRONG:
+            signature = "sha256=" + "0" * 64
+        headers = {"X-Homarus-Timestamp": stamp, "X-Homarus-Signature": signature}
+        path = self._channels["default"].route().path
+        return await self.host.post(path, body, {} if forged is Forged.UNSIGNED else headers)
 
     async def says_again(self) -> None:
         await self.posts(self._last)
@@ -155,16 +173,13 @@ class WebhookRig(Rig):
     def trouble(self, *troubles: Trouble) -> None:
         self._troubles += troubles
 
-    async def _to_the_hub(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        return await self._channels[request.match_info["account"]].receive_post(HttpCall(request, None, {}, body))
-
     async def _answered(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         headers = {name.lower(): value for name, value in request.headers.items()}
         # The hub's clock runs ahead in these tests.
-        assert is_signed(SECRET, body, headers, FORM, float(headers["x-homarus-timestamp"]))
         data = orjson.loads(body)
+        stamp = float(headers["x-homarus-timestamp"])
+        assert is_signed(SECRETS[data["account"]], body, headers, FORM, stamp)
         if data["account"] in self._revoked:
             return web.Response(status=401)
         if data["type"] == "typing":

@@ -6,16 +6,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from hub.core.clock import Clock
-from hub.core.errors import HubError
 from hub.core.secret import Secret
-from hub.core.surfaces import HttpCall
 from hub.messaging.contract import Address, Channel
+from hub.security.webhook_signature import FORMS, sign
 from integrations.channels.whatsapp.channel import WhatsAppAccount, WhatsAppChannel
-from integrations.channels.whatsapp.webhook import WhatsAppWebhook
-from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+from integrations.channels.whatsapp.webhook import BODY_BYTES, PATH, WhatsAppWebhook
+from tests.channels.kit import ADA, EVE, Can, Forged, Rig, Trouble
+from tests.channels.webhook_host import WebhookHost
 from tests.servers.whatsapp_server import (
     ADA as ADAS_ID,
     APP_SECRET,
@@ -37,43 +35,18 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
 }
 
 
-class WebhookHost:
-    """An HTTP server in place of the gateway's, with the webhook of some channels."""
-
-    def __init__(self) -> None:
-        self.webhook: WhatsAppWebhook | None = None
-
-    async def start(self) -> str:
-        """Start it; return the webhook's address."""
-        application = web.Application()
-        application.router.add_route("*", "/whatsapp", self._handle)
-        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        return f"http://127.0.0.1:{self._runner.addresses[0][1]}/whatsapp"
-
-    async def stop(self) -> None:
-        await self._runner.cleanup()
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        assert self.webhook is not None
-        route = next(each for each in self.webhook.routes() if each.method == request.method)
-        try:
-            return await route.handler(HttpCall(request, None, {}, await request.read()))
-        except HubError as error:
-            return web.json_response({"error": {"message": error.message}}, status=error.http_status)
-
-
 class WhatsAppRig(Rig):
     """Ada is known by her id, Eve by her phone number; there are no groups."""
 
     name = "whatsapp"
     can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.REACTS, Can.TWO_ACCOUNTS})
     troubles = frozenset(FAULTS)
+    forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.CHANGED, Forged.TOO_LONG})
 
     def __init__(self) -> None:
         self.server = WhatsAppServer()
-        self.host = WebhookHost()
+        self.webhook: WhatsAppWebhook | None = None
+        self.host = WebhookHost(lambda: () if self.webhook is None else self.webhook.routes())
         self.channels: dict[str, WhatsAppChannel] = {}
         self._last: dict[str, Any] = {}
         self._written_to = "default"
@@ -82,7 +55,7 @@ class WhatsAppRig(Rig):
     async def start(self) -> None:
         await self.server.__aenter__()
         self.server.tokens = {number: f"{TOKEN}-{account}" for account, number in NUMBERS.items()}
-        self.server.hub = await self.host.start()
+        self.server.hub = await self.host.start() + PATH
 
     async def stop(self) -> None:
         for task in self._running:
@@ -93,9 +66,9 @@ class WhatsAppRig(Rig):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         config = WhatsAppAccount(account, NUMBERS[account], Secret(f"{TOKEN}-{account}"), self.server.root)
         self.channels[account] = channel = WhatsAppChannel(config, clock, lambda person, error: None)
-        self.host.webhook = WhatsAppWebhook(clock)
+        self.webhook = WhatsAppWebhook(clock)
         for each in self.channels.values():
-            self.host.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
+            self.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
         return channel
 
     def writes_to(self, account: str) -> None:
@@ -166,6 +139,17 @@ class WhatsAppRig(Rig):
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail(**FAULTS[each])
+
+    async def delivers_forged(self, forged: Forged) -> int:
+        body = b"x" * (BODY_BYTES + 1) if forged is Forged.TOO_LONG else b"{"
+        headers = {
+            Forged.UNSIGNED: {},
+            Forged.WRONG: {"X-Hub-Signature-256": "sha256=" + "0" * 64},
+            Forged.FOREIGN: {"X-Hub-Signature-256": sign("of-another-app", body, FORMS["github"])},
+            Forged.CHANGED: {"X-Hub-Signature-256": sign(APP_SECRET, b"{}", FORMS["github"])},
+            Forged.TOO_LONG: {"X-Hub-Signature-256": sign(APP_SECRET, body, FORMS["github"])},
+        }[forged]
+        return await self.host.post(PATH, body, headers)
 
     def garbles(self) -> None:
         self.server.post_raw(b'{"entry": [{"cha')

@@ -82,7 +82,7 @@ async def test_another_app_speaks_for_its_own_numbers_alone(
     await other.start(others)
     await until(lambda: others.account_id is not None)
     assert isinstance(other, WhatsAppChannel)
-    webhook = platform.host.webhook = WhatsAppWebhook(clock)
+    webhook = platform.webhook = WhatsAppWebhook(clock)
     webhook.add(platform.channels["default"], Secret(APP_SECRET), Secret(VERIFY_TOKEN))
     webhook.add(other, Secret("another-secret"), Secret("another-token"))
     message = {**server.written_by(ADA), "id": "wamid.1", "type": "text", "text": {"body": "hi"}}

@@ -27,7 +27,7 @@ from integrations.channels.whatsapp import setup
 from integrations.channels.whatsapp.channel import WhatsAppChannel
 from integrations.channels.whatsapp.schema import CONFIG_SCHEMA
 from tests.channels.kit import Heard, HurriedClock
-from tests.channels.whatsapp_rig import WebhookHost
+from tests.channels.webhook_host import WebhookHost
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
 from tests.servers.whatsapp_server import ADA, APP_SECRET, EVES_PHONE, NUMBER_ID, TOKEN, VERIFY_TOKEN, WhatsAppServer
@@ -218,9 +218,8 @@ async def test_each_number_is_set_up_and_a_message_that_does_not_arrive_is_a_rep
         states = {each.channel.account: each for each in rig.channels.all()}
         await rig.until(lambda: states["default"].status.state is ChannelState.CONNECTED)
         await rig.until(lambda: states["broken"].status.state is ChannelState.FAILED)
-        web = WebhookHost()
-        server.hub = await web.start()
-        web.webhook = cast(Any, parts.gateway.routes.match("POST", "/whatsapp").route.handler.__self__)
+        web = WebhookHost(lambda: [parts.gateway.routes.match("POST", "/whatsapp").route])
+        server.hub = await web.start() + "/whatsapp"
 
         server.says("text", {"body": "hi"})
         await rig.until(lambda: rig.texts() == ["hi"])
