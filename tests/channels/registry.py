@@ -16,6 +16,7 @@ from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
 from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
+from tests.channels.wecom_rig import WeComRig
 from tests.channels.whatsapp_rig import WhatsAppRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
@@ -25,6 +26,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     SlackRig,
     SignalRig,
     WhatsAppRig,
+    WeComRig,
     WebhookRig,
     WebchatPageRig,
     MatrixRig,

@@ -35,6 +35,7 @@ THEIRS = {
     "integrations/channels/matrix/schema.py password": "of the server",
     "integrations/channels/slack/schema.py app_token": "of the platform",
     "integrations/channels/slack/schema.py bot_token": "of the platform",
+    "integrations/channels/wecom/schema.py secret": "of the platform",
     "integrations/channels/whatsapp/schema.py access_token": "of the platform",
     "integrations/devices/home_assistant/schema.py token": "of Home Assistant",
     "integrations/devices/mqtt/schema.py password": "of another broker; of the embedded one, the section judges it",

@@ -67,6 +67,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Create a token for the app itself, which begins with xapp-.",
         ),
     ),
+    "wecom": ChannelGuide(
+        "square",
+        "An AI bot in your company's WeCom; nothing on the internet needs to reach your home.",
+        (
+            "In WeCom, open the Workbench, then Smart Bot, and create a bot by hand in API mode.",
+            "Choose the long connection, and copy the Bot ID and the Secret.",
+            "Name the people who may see the bot, and write to it once.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

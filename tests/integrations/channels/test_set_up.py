@@ -1,4 +1,4 @@
-"""Discord, Slack and Signal from their sections of the configuration."""
+"""Discord, Slack, Signal and WeCom from their sections of the configuration."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import TOKEN, DiscordServer
 from tests.servers.signal_server import NUMBER, SignalServer
 from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
+from tests.servers.wecom_server import BOT_ID, SECRET, WeComServer
 
 
 def written(domain: str, server: Any) -> dict[str, Any]:
@@ -24,6 +25,8 @@ def written(domain: str, server: Any) -> dict[str, Any]:
             return {"token": TOKEN, "api_root": server.root, "gateway_url": f"ws://{server.address}/gateway"}
         case "slack":
             return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_root": server.root}
+        case "wecom":
+            return {"bot_id": BOT_ID, "secret": SECRET, "ws_url": server.url}
     return {"number": NUMBER, "url": server.url}
 
 
@@ -33,6 +36,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
         ("discord", DiscordServer, {"token": "revoked"}),
         ("slack", SlackServer, {"bot_token": "revoked"}),
         ("signal", SignalServer, {"number": "+4900000000"}),
+        ("wecom", WeComServer, {"secret": "revoked"}),
     ],
 )
 async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
@@ -64,6 +68,8 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
         ("slack", {"bot_token": "t"}, "required"),
         ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
         ("signal", {"number": "1"}, "phone number"),
+        ("wecom", {"bot_id": "b"}, "required"),
+        ("wecom", {"bot_id": "b", "secret": "s", "ws_url": "https://x"}, "wss://"),
     ],
 )
 def test_what_is_missing_or_malformed_is_said(domain: str, section: dict[str, Any], says: str) -> None:
