@@ -225,7 +225,7 @@ class Hub(Lifecycle):
             tool_methods,
             messaging,
             subagents,
-            ChannelsComponent(base, self.channels, self.integrations, self.apply),
+            ChannelsComponent(base, self.channels, messaging.owner_places, self.integrations, self.apply),
             automation,
             skills,
             timeline,

@@ -284,5 +284,5 @@ class Channel(Protocol):
         ...
 
     async def probe(self) -> dict[str, Any]:
-        """Return whether the platform can be reached (`ok`), as whom, and which rights are `missing`, as texts."""
+        """Return whether the platform is reached (`ok`), as whom, and its `rights` and those `missing`, as texts."""
         ...

@@ -16,7 +16,11 @@ from tests.servers.hub_process import HubProcess
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    home = make_home(tmp_path_factory.mktemp("ferry") / "home", "# mine\nhub: {name: Pier}\n", own=("ferry",))
+    home = make_home(
+        tmp_path_factory.mktemp("ferry") / "home",
+        "# mine\nhub: {name: Pier}\npeople: [{id: cap, owner: true, identities: [ferry:user:cap]}]\n",
+        own=("ferry",),
+    )
     with HubProcess(home) as process:
         yield process
 
@@ -131,7 +135,22 @@ def test_platforms_are_asked(ask: Terminal) -> None:
     probed, tried = ask("channels", "probe"), ask("channels", "test", "ferry")
 
     assert "reached" in probed.out
-    assert (probed.code, tried.code, tried.out) == (0, 0, "ok: True\nas: 7\n")
+    assert (probed.code, tried.code, tried.out) == (0, 0, "ok: True\nas: 7\nrights: It may land.\n")
+
+
+def test_an_audit_says_what_accounts_may_and_where_an_owner_is_reached(hub: HubProcess, ask: Terminal) -> None:
+    ask("channels", "add", "ferry", "--set", "token=good7")
+
+    nowhere = ask("channels", "audit")
+    assert (nowhere.code, nowhere.out.splitlines()[:2]) == (
+        1,
+        ["ferry (default) as The ferry", "  has    It may land."],
+    )
+    assert "Nowhere: no owner has written in a direct chat" in nowhere.out
+
+    hub.rpc("service.call", {"service": "ferry.land", "data": {"who": "cap", "text": "hello", "id": "audit"}})
+    reached = ask("channels", "audit", "ferry", "--json")
+    assert (reached.code, reached.json["ownerPlace"]["to"]) == (0, "cap")
 
 
 def test_an_account_that_is_removed_is_logged_out(hub: HubProcess, ask: Terminal) -> None:
@@ -139,7 +158,7 @@ def test_an_account_that_is_removed_is_logged_out(hub: HubProcess, ask: Terminal
 
     ask("channels", "remove", "ferry")
 
-    assert "ferry" not in files(hub)[0]
+    assert "\nferry:" not in files(hub)[0]
     assert ask("channels", "status").out.startswith("No account is configured")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hub.cli.openclaw_names import OURS
 from tests.cli.terminal import Terminal, command_at
 
-THEIR_GROUPS = ("directory", "gateway", "plugins", "security")
+THEIR_GROUPS = ("gateway", "plugins", "security")
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,9 @@ def test_who_wrote_is_listed_and_reached_by_name(hub: HubProcess, ask: Terminal)
         ("Anna", "ferry:pier-7", True),
         ("Annabel", "ferry:pier-70", False),
     ]
+    assert ask("directory", "ann", "--json").json == looked_up
+    assert [each["to"] for each in ask("directory", "quay", "--kind", "rooms", "--json").json] == ["ferry:quay"]
+    assert ask("directory", "quay", "--kind", "people").out == "Nobody is called so.\n"
     failed = ask("channels", "directory", "storm", "--platforms")
     assert (failed.code, "ferry (default): nobody answers in a storm" in failed.err) == (0, True)
     assert ask("channels", "directory", "--platforms").code == 2
@@ -116,8 +119,10 @@ def test_who_wrote_is_listed_and_reached_by_name(hub: HubProcess, ask: Terminal)
 
     assert ask("message", "send", "--to", "anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
     assert ask("message", "send", "--to", "ferry:Anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
-    several = ask("message", "send", "--to", "Ben", "Dinner")
-    assert (several.code, "several are called 'Ben': ferry:pier-" in several.err) == (2, True)
+    assert ask("message", "send", "--to", "Ben", "Dinner").out == "Sent to ferry:pier-9: 6-0\n"  # last heard there
+    assert ask("message", "send", "--to", "The Quay", "Dinner").out == "Sent to ferry:quay: 6-0\n"
+    offered = ask("message", "send", "--to", "Annabel", "Dinner")
+    assert (offered.code, "give the address if you mean Annabel (ferry:pier-70)" in offered.err) == (2, True)
     assert ask("message", "send", "--to", "pier-8", "Dinner").out == "Sent to ferry:pier-8: 6-0\n"
 
 
@@ -125,7 +130,7 @@ def test_a_word_that_nobody_is_called_is_no_address(ask: Terminal) -> None:
     refused = ask("message", "send", "--to", "anne", "Dinner")
 
     assert (refused.code, "no chat is called 'anne'; did you mean Anna?" in refused.err) == (1, True), refused.err
-    assert "homarus channels directory" in refused.err
+    assert "homarus directory" in refused.err
     assert "give ferry:anne" in refused.err
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.config.suggest import did_you_mean
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
@@ -16,6 +18,7 @@ from hub.core.sql import SqlConnection
 from hub.messaging.access.pairing import approved_entries
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
+from hub.messaging.directory import KnownChat, chat_called, folded, is_called, look_up
 from hub.messaging.places import channel_and_peer, chat_or_last
 from hub.security.people import People
 from hub.sessions.keys import ROOMS, SessionKey, main_key
@@ -23,6 +26,9 @@ from hub.storage.database import Database
 
 LOOKED_AT = 20_000
 """Rows of the inbox that are looked at for the last word of an owner or of a session; older ones count as silence."""
+
+LIKE_AN_ADDRESS = re.compile(r"\S*[\d@#!+]\S*")
+"""Ids, numbers, mail addresses and rooms; a word alone may be a name."""
 
 _ID = All(string, Length(min=1, max=512))
 TO_SCHEMA = Schema(
@@ -56,32 +62,6 @@ class DeliveryTarget(Struct, frozen=True):
 
     address: Address
     session_key: str | None = None
-
-
-class KnownChat(Struct, frozen=True):
-    """A chat that was heard from or paired, and what it is called.
-
-    Attributes:
-        name: Of the person of this home, else as the platform showed it; None when it showed none.
-        heard_ms: When it was last heard from, or asked to be paired, in milliseconds since the epoch.
-    """
-
-    address: Address
-    name: str | None
-    heard_ms: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        told = self.address
-        return {
-            "to": f"{told.channel}:{told.peer}",
-            "channel": told.channel,
-            "accountId": told.account,
-            "peer": told.peer,
-            "kind": told.chat_type.value,
-            "name": self.name,
-            "lastHeardAtMs": self.heard_ms,
-        }
 
 
 class Addresses:
@@ -163,23 +143,64 @@ class Addresses:
         chats = await self._db.read(lambda connection: _known_chats(connection, heard))
         return [each for each in chats if not self._channels.is_home(each.address.channel)]
 
-    async def named(self, name: str, channel: str | None = None) -> Address | None:
-        """Return the one chat of that name; None when there is none, or when it is the id of a chat.
+    async def called(
+        self, to: str, channel: str | None = None, account: str | None = None, thread: str | None = None
+    ) -> DeliveryTarget | None:
+        """Return the chat that a name means (`chat_called`), or the only room that a platform lists under it.
+
+        A person whom only the directory of a platform knows is not written to: anybody can take any name there.
 
         Args:
-            channel: Where; anywhere without it.
+            to: A name, or the id of a known chat; the channel may stand before it.
+            channel, account: Where; anywhere without them.
+
+        Returns:
+            None when it is an address, as far as is known.
 
         Raises:
-            InvalidRequest: Several have that name.
+            InvalidRequest: Several could be meant, or whoever is has never written; it names the addresses.
+            NotFound: A person of this home is meant who has not written there.
         """
-        chats = [each for each in await self.known_chats() if channel in (None, each.address.channel)]
-        if any(each.address.peer == name for each in chats):
-            return None  # it is an id, whatever somebody calls themselves
-        found = [each for each in chats if (each.name or "").casefold() == name.casefold()]
-        if len(found) > 1:
-            told = ", ".join(f"{each.address.channel}:{each.address.peer}" for each in found)
-            raise InvalidRequest(f"to: several are called {name!r}: {told}")
-        return found[0].address if found else None
+        before, _, rest = to.partition(":")
+        word = channel is None and rest and before in {name for name, _ in self._channels.places()}
+        name, channel = (rest, before) if word else (to, channel)
+        chats = [each for each in await self.known_chats() if self._is_at(each.address, channel, account)]
+        is_id = any(each.address.peer == name for each in chats)
+        if word and is_id:
+            return None  # an address, written out
+        found = chat_called(name, chats, self._people().all())
+        if found is not None:
+            address = found.address
+            return await self.at(address.channel, address.peer, address.account, thread)
+        if is_id or (LIKE_AN_ADDRESS.fullmatch(name) and not name.startswith("#")):
+            return None
+        room = await self._room(name, channel, account)
+        return None if room is None else DeliveryTarget(replace(room, thread=thread))
+
+    async def suggestion(self, name: str) -> str:
+        """Return what a name that nobody has may have been meant for; empty for no idea."""
+        return did_you_mean(name, [each.name for each in await self.known_chats() if each.name])
+
+    async def _room(self, name: str, channel: str | None, account: str | None) -> Address | None:
+        """Return the only room of that name that a platform lists."""
+        listing = await look_up(self._channels, folded(name), channel)
+        found = [
+            each for each in listing.chats if is_called(name, each) and self._is_at(each.address, channel, account)
+        ]
+        if len(found) == 1 and found[0].address.chat_type is not ChatType.DIRECT:
+            return found[0].address
+        if found:
+            told = ", ".join(f"{each.name} ({each.written})" for each in found)
+            raise InvalidRequest(f"to: nobody who wrote is called {name[:80]!r}; give the address if you mean {told}")
+        return None
+
+    def _is_at(self, address: Address, channel: str | None, account: str | None) -> bool:
+        if channel not in (None, address.channel):
+            return False
+        try:
+            return account is None or self._channels.account(address.channel, account) == address.account
+        except NotFound:
+            return False
 
     async def names(self, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """Return the names of accounts by channel and platform id, as far as they differ."""
@@ -264,12 +285,12 @@ def _last(
 
 def _known_chats(connection: SqlConnection, heard: _Heard) -> list[KnownChat]:
     rows = connection.execute(
-        f"SELECT channel, account, peer, session_key, message, person, received_ms FROM inbox WHERE {_RECENT}"  # noqa: S608
+        f"SELECT channel, account, peer, session_key, message, principal, received_ms FROM inbox WHERE {_RECENT}"  # noqa: S608
         " ORDER BY position DESC",
         (LOOKED_AT,),
     )
     found: dict[tuple[str, str, str], KnownChat] = {}
-    for *place, person_id, heard_ms in rows:
+    for *place, said_by, heard_ms in rows:
         key = (place[0], place[1], place[2])
         known = found.get(key)
         if key[:2] not in heard.places or (known is not None and known.name is not None):
@@ -278,15 +299,21 @@ def _known_chats(connection: SqlConnection, heard: _Heard) -> list[KnownChat]:
         if target is None:
             continue
         is_direct = target.address.chat_type is ChatType.DIRECT
-        person = heard.people.by_id(person_id) if person_id is not None and is_direct else None
+        if known is None:  # who wrote last holds the place: a nick can change hands
+            said = heard.people.with_rights_at_arrival(Authority.from_dict(json.loads(said_by)))
+            known = KnownChat(replace(target.address, thread=None), None, heard_ms, said.person if is_direct else None)
+        person = heard.people.by_id(known.person) if known.person is not None else None
         name = person.name if person is not None else message.get("sender_name" if is_direct else "group_name")
-        chat = known or KnownChat(replace(target.address, thread=None), None, heard_ms)
-        found[key] = replace(chat, name=name)
+        found[key] = replace(known, name=name)
     for paired in approved_entries(connection):
         key = (paired.channel, paired.account_name, paired.peer)
         if paired.peer and key not in found and key[:2] in heard.places:
-            address = Address(paired.channel, paired.peer, paired.account_name)
-            found[key] = KnownChat(address, paired.name or None, paired.created_ms)
+            address, person = (
+                Address(paired.channel, paired.peer, paired.account_name),
+                heard.people.by_identity(paired.identity),
+            )
+            name, id = (person.name, person.id) if person is not None else (paired.name or None, None)
+            found[key] = KnownChat(address, name, paired.created_ms, id)
     return list(found.values())
 
 

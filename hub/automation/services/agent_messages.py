@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.workspace.workspace import Workspaces
-from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.automation.services.addresses import LIKE_AN_ADDRESS, Addresses, DeliveryTarget
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import Capability
@@ -72,9 +72,18 @@ class AgentMessages:
         found = await self.place(run_id, session_key)
         return found.address if found is not None else None
 
-    async def at(self, channel: str | None, to: str, account: str, thread: str | None) -> DeliveryTarget:
-        """Return a chat by its address; see `Addresses.at`."""
-        return await self._addresses.at(channel, to, account, thread)
+    async def at(self, channel: str | None, to: str, account: str | None, thread: str | None) -> DeliveryTarget:
+        """Return a chat by its name or address; see `Addresses.called` and `Addresses.at`.
+
+        Raises:
+            NotFound: Nobody is called so, and it looks like no address.
+        """
+        if (called := await self._addresses.called(to, channel, account, thread)) is not None:
+            return called
+        if channel is None and ":" not in to and not LIKE_AN_ADDRESS.fullmatch(to):
+            hint = await self._addresses.suggestion(to)
+            raise NotFound(f"to: no chat is called {to[:80]!r}{hint and f'; {hint}'}")
+        return await self._addresses.at(channel, to, account or "default", thread)
 
     def attached_channel(self, address: Address) -> Attached:
         """Return the channel of a chat.

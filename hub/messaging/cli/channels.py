@@ -13,8 +13,8 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import ask_secret, home_option, json_option, print_json, print_table
-from hub.cli.times import local_time
 from hub.cli.verbs import Answer, verb
+from hub.messaging.cli.directory import COLUMNS, EMPTY, listed, rows
 
 CALL_LIMIT_S = 90.0
 DEFAULT_ACCOUNT = "default"
@@ -81,18 +81,34 @@ def probe(client: HubClient, channel: str | None) -> Answer:
     return _shown(client, channel, probe=True)
 
 
-@verb(
-    command,
-    columns=("name", "to", "kind", "last heard"),
-    empty="Nobody is known. Who writes to the assistant, and is let in, is listed here.",
-)
+@verb(command, empty=_NO_ACCOUNT)
+@click.argument("channel", metavar="[CHANNEL]", required=False)
+def audit(client: HubClient, channel: str | None) -> Answer:
+    """Say which rights the accounts have and lack on their platforms, and where reminders reach an owner.
+
+    Asks as `homarus channels probe` does. Exits 1 when something is missing.
+
+    Example:
+      homarus channels audit
+    """
+    found = _asked(client, channel, probe=True)
+    accounts, place = _accounts(found), found["ownerPlace"]
+    good = place is not None and all(each["probe"].get("ok") and not each["probe"].get("missing") for each in accounts)
+    lines = [line for each in accounts for line in _audited(each)]
+    lines.append(
+        "Nowhere: no owner has written in a direct chat, so that reminders and approvals stay in the dashboard."
+        if place is None
+        else f"Reminders and approvals reach an owner at {place['channel']}:{place['to']}."
+    )
+    return {"accounts": accounts, "ownerPlace": place}, "\n".join(lines), Exit.OK if good else Exit.FINDINGS
+
+
+@verb(command, columns=COLUMNS, empty=EMPTY)
 @click.argument("query", metavar="[NAME]", required=False)
 @click.option("--channel", metavar="CHANNEL", help="Only of this channel.")
-@click.option("--platforms", is_flag=True, help="Look up NAME on Signal and Slack too, among those who never wrote.")
+@click.option("--platforms", is_flag=True, help="Ask the platforms for NAME too, among those who never wrote.")
 def directory(client: HubClient, query: str | None, channel: str | None, platforms: bool) -> Answer:
-    """List the people and groups that wrote, by which `message send --to` finds them; with NAME, those called so.
-
-    Who never wrote is reached by the id in the column `to`, not by name: anybody can take any name.
+    """List the people and groups that wrote, as `homarus directory` does; with NAME, those called so.
 
     Example:
       homarus channels directory anna
@@ -100,14 +116,8 @@ def directory(client: HubClient, query: str | None, channel: str | None, platfor
     """
     if platforms and not query:
         raise CommandFailed("--platforms looks up a NAME: homarus channels directory NAME --platforms", Exit.USAGE)
-    asked = {"query": query or "", "platforms": platforms, **({"channel": channel} if channel else {})}
-    found = client.call("channels.directory", asked)
-    chats = found["chats"]
-    for each in found.get("problems", ()):
-        click.echo(f"{each['channel']} ({each['accountId']}): {each['error']}", err=True)
-    if platforms and not found["asked"]:
-        click.echo("No channel here has a directory to look in: Signal and Slack have one.", err=True)
-    return chats, [(each["name"] or "", each["to"], each["kind"], local_time(each["lastHeardAtMs"])) for each in chats]
+    chats = listed(client, query, channel, platforms=platforms)
+    return chats, rows(chats)
 
 
 @verb(command)
@@ -225,9 +235,25 @@ def _question(field: Mapping[str, Any]) -> str:
     return f"{field['name']} ({'; '.join(told)})" if told else str(field["name"])
 
 
-def _shown(client: HubClient, channel: str | None, *, probe: bool) -> Answer:
+def _asked(client: HubClient, channel: str | None, *, probe: bool) -> dict[str, Any]:
     params = {"probe": probe, **({"channel": channel} if channel else {})}
-    accounts = _accounts(client.call("channels.status", params, timeout_s=CALL_LIMIT_S))
+    found: dict[str, Any] = client.call("channels.status", params, timeout_s=CALL_LIMIT_S)
+    return found
+
+
+def _audited(account: Mapping[str, Any]) -> list[str]:
+    """Return what an account may and may not do, in lines."""
+    probe = account["probe"]
+    who = f" as {account['name']}" if "name" in account else ""
+    head = f"{account['channel']} ({account['accountId']}){who}"
+    if not probe.get("ok"):
+        return [f"{head}: {probe.get('error') or account['lastError'] or 'it is not connected'}"]
+    told = [("has", each) for each in probe.get("rights", ())] + [("lacks", each) for each in probe.get("missing", ())]
+    return [head, *(f"  {word:<5}  {text}" for word, text in told or [("has", "all that it needs, as far as it says")])]
+
+
+def _shown(client: HubClient, channel: str | None, *, probe: bool) -> Answer:
+    accounts = _accounts(_asked(client, channel, probe=probe))
     works = all(each["probe"].get("ok") if probe else each["connected"] for each in accounts)
     return accounts, [_row(each) for each in accounts], Exit.OK if works else Exit.FINDINGS
 

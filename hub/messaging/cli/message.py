@@ -38,7 +38,7 @@ def _chat(function: Function) -> Function:
 
 _CHAT = (
     click.option("--channel", help="Such as telegram, where --to does not say it."),
-    click.option("--to", required=True, help="A name of `homarus channels directory`, or telegram:123456."),
+    click.option("--to", required=True, help="A name of `homarus directory`, or telegram:123456."),
     click.option("--account", help="Account of the channel; default when omitted."),
     click.option("--thread", help="A thread or topic in it."),
 )

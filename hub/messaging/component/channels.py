@@ -11,6 +11,7 @@ from hub.foundation import Foundation
 from hub.integration.manager import IntegrationManager
 from hub.messaging.channel_accounts import ChannelAccounts
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.notices.owner_place import OwnerPlaces
 
 
 class ChannelsComponent(Component):
@@ -22,10 +23,12 @@ class ChannelsComponent(Component):
         self,
         base: Foundation,
         channels: ChannelRegistry,
+        owners: OwnerPlaces,
         integrations: IntegrationManager,
         apply: Callable[[ReloadResult], Awaitable[None]],
     ) -> None:
         self._base = base
+        self._owners = owners
         self._accounts = ChannelAccounts(base.config, channels, integrations, base.bus, apply)
         channels.count_in(self._accounts.configured_accounts)
 
@@ -36,4 +39,4 @@ class ChannelsComponent(Component):
     def _load_methods(self) -> Iterable[Method]:
         from hub.messaging.methods.channels import ChannelMethods
 
-        return ChannelMethods(self._accounts, self._base.clock.time).methods()
+        return ChannelMethods(self._accounts, self._owners, self._base.clock.time).methods()

@@ -9,6 +9,7 @@ from typing import Any
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.messaging.channel_accounts import ChannelAccounts
+from hub.messaging.notices.owner_place import OwnerPlaces
 from hub.messaging.places import DEFAULT_ACCOUNT
 
 OWNER = "gateway"
@@ -31,11 +32,13 @@ class ChannelMethods:
 
     Args:
         accounts: Lists and changes the accounts.
+        owners: Finds where an owner is reached.
         wall_time: Seconds since the epoch.
     """
 
-    def __init__(self, accounts: ChannelAccounts, wall_time: Callable[[], float]) -> None:
+    def __init__(self, accounts: ChannelAccounts, owners: OwnerPlaces, wall_time: Callable[[], float]) -> None:
         self._accounts = accounts
+        self._owners = owners
         self._wall_time = wall_time
 
     def methods(self) -> list[Method]:
@@ -73,7 +76,15 @@ class ChannelMethods:
             "channelAccounts": accounts,
             "channelDefaultAccountId": {channel: of[0]["accountId"] for channel, of in accounts.items()},
             "statusIssues": [],
+            **({"ownerPlace": await self._owner_place()} if call.params["probe"] else {}),
         }
+
+    async def _owner_place(self) -> dict[str, str] | None:
+        """Return where reminders and approvals reach an owner."""
+        place = await self._owners.find()
+        if place is None:
+            return None
+        return {"channel": place.address.channel, "accountId": place.address.account, "to": place.address.peer}
 
     async def _tried(self, account: Mapping[str, Any]) -> Any:
         if account["state"] == "failed":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import binascii
 import mimetypes
-import re
 from base64 import b64decode
 from collections.abc import Mapping
 from hashlib import sha256
@@ -14,10 +12,10 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.workspace.workspace import MEDIA, Workspaces
-from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.automation.services.addresses import LIKE_AN_ADDRESS, Addresses, DeliveryTarget
 from hub.automation.services.agent_messages import check_ability
-from hub.config.suggest import did_you_mean, nearest
-from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
+from hub.config.suggest import nearest
+from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
 from hub.core.executors import FILES
 from hub.core.schema import (
     All,
@@ -34,8 +32,8 @@ from hub.core.schema import (
     string,
 )
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
-from hub.messaging.capabilities import CanLookUp
 from hub.messaging.contract import OutboundMedia
+from hub.messaging.directory import look_up
 from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
 from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, NewReaction, NewText, OutboxRow, Outgoing
 from hub.messaging.outbox.replies import kind_of
@@ -45,8 +43,6 @@ OWNER = "gateway"
 STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
 WAIT_MS = 30_000
 FILE_LIMIT_BYTES = 16_000_000
-_LIKE_AN_ADDRESS = re.compile(r"\S*[\d@#!+]\S*")
-"""Ids, numbers, mail addresses and rooms; a word alone may be a name."""
 
 _ID = All(string, Length(min=1, max=128))
 _NAME = All(string, Length(min=1, max=512))
@@ -80,9 +76,6 @@ _SEND = Schema(
         ),
     }
 )
-LOOK_UP_LIMIT = 50
-LOOK_UP_LIMIT_S = 20.0
-"""What one platform's directory answers with, and within."""
 _DIRECTORY = Schema(
     {
         Optional("channel"): _MAYBE,
@@ -169,26 +162,21 @@ class OutboxMethods:
         return await self._sent(call, place, NewMessage(params["message"], media=media))
 
     async def _directory(self, call: MethodCall) -> Mapping[str, Any]:
-        channel, query = call.params.get("channel"), call.params["query"].strip().casefold()
+        channel, query = call.params.get("channel"), call.params["query"].strip()
         if call.params["platforms"] and not query:
             raise InvalidRequest("query: expected a part of a name to ask the platforms for")
         known = [
-            each
-            for each in [one.as_dict() for one in await self._addresses.known_chats()]
-            if channel in (None, each["channel"]) and query in f"{each['name'] or ''} {each['to']}".casefold()
+            each.as_dict()
+            for each in await self._addresses.known_chats()
+            if channel in (None, each.address.channel)
+            and query.casefold() in f"{each.name or ''} {each.written}".casefold()
         ]
         if not call.params["platforms"]:
             return {"chats": known}
-        asked = [
-            (each.channel, each.channel.name, each.channel.account)
-            for each in self._outbox.channels.all()
-            if isinstance(each.channel, CanLookUp) and channel in (None, each.channel.name)
-        ]
         heard = {(each["accountId"], each["to"]) for each in known}
-        problems: list[dict[str, str]] = []
-        for entries in await asyncio.gather(*(_looked_up(*each, query, problems) for each in asked)):
-            known += [each for each in entries if (each["accountId"], each["to"]) not in heard]
-        return {"chats": known, "problems": problems, "asked": sorted({name for _, name, _ in asked})}
+        listing = await look_up(self._outbox.channels, query, channel)
+        listed = [each for one in listing.chats if ((each := one.as_dict())["accountId"], each["to"]) not in heard]
+        return {"chats": known + listed, "problems": list(listing.problems), "asked": sorted(listing.asked)}
 
     async def _poll(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -204,9 +192,9 @@ class OutboxMethods:
         params = call.params
         if not call.context.authority.owner:
             raise Forbidden("only an owner of this home may send messages to any chat")
-        named = await self._addresses.named(*_name_and_channel(params))
-        if named is not None and not params.get("accountId"):
-            return await self._addresses.at(named.channel, named.peer, named.account, params.get("threadId"))
+        where = (params.get("channel"), params.get("accountId"), params.get("threadId"))
+        if (named := await self._addresses.called(params["to"], *where)) is not None:
+            return named
         channel, to = await self._chat(params)
         return await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
 
@@ -250,11 +238,10 @@ class OutboxMethods:
         if len(names) != 1:
             known = ", ".join(names) or "none is connected"
             raise InvalidRequest(f"send: channel: say on which platform: {known}")
-        if not _LIKE_AN_ADDRESS.fullmatch(to):
-            called = [each.name for each in await self._addresses.known_chats() if each.name]
-            hint = did_you_mean(to, called)
+        if not LIKE_AN_ADDRESS.fullmatch(to):
+            hint = await self._addresses.suggestion(to)
             raise NotFound(
-                f"to: no chat is called {to[:80]!r}{hint and f'; {hint}'} `homarus channels directory` lists those that"
+                f"to: no chat is called {to[:80]!r}{hint and f'; {hint}'} `homarus directory` lists those that"
                 f" are known. If it is an address of the platform, give {names[0]}:{to[:80]}"
             )
         return names[0], to
@@ -279,13 +266,6 @@ class OutboxMethods:
         return OutboundMedia(kind_of(mime_type), str(root.path / path), mime_type, name)
 
 
-def _name_and_channel(params: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return what may be a name, and the channel that stands beside it or before it."""
-    to, channel = str(params["to"]), params.get("channel")
-    before, _, rest = to.partition(":")
-    return (rest, before) if channel is None and rest else (to, channel)
-
-
 def _shown(row: OutboxRow) -> dict[str, Any]:
     address, outgoing = row.address, row.outgoing
     return {
@@ -307,30 +287,3 @@ def _shown(row: OutboxRow) -> dict[str, Any]:
         "nextAtMs": row.next_ms if row.state == "queued" else None,
         "updatedAtMs": row.updated_ms,
     }
-
-
-async def _looked_up(
-    channel: CanLookUp, name: str, account: str, query: str, problems: list[dict[str, str]]
-) -> list[dict[str, Any]]:
-    """Return what the directory of an account's platform has, as plain data; why it has nothing goes to `problems`."""
-    about = {"channel": name, "accountId": account}
-    try:
-        async with asyncio.timeout(LOOK_UP_LIMIT_S):
-            found = await channel.look_up(query, LOOK_UP_LIMIT)
-    except TimeoutError:
-        problems.append({**about, "error": f"it did not answer within {LOOK_UP_LIMIT_S:g} s"})
-        return []
-    except HubError as error:
-        problems.append({**about, "error": error.message})
-        return []
-    return [
-        {
-            **about,
-            "to": f"{name}:{each.peer}",
-            "peer": each.peer,
-            "kind": each.chat_type.value,
-            "name": each.name,
-            "lastHeardAtMs": None,
-        }
-        for each in found[:LOOK_UP_LIMIT]
-    ]

@@ -38,7 +38,7 @@ MESSAGE_SCHEMA = Schema(
         Optional("buttons", description="Labels; the one pressed comes back to you."): All([_SHORT], Length(max=20)),
         Optional("silent"): boolean,
         Optional("channel", description="Of to."): _SHORT,
-        Optional("to", description="Another chat: its id on channel, or telegram:123456."): _SHORT,
+        Optional("to", description="Another chat: a name, its id on channel, or telegram:123456."): _SHORT,
         Optional("account"): _SHORT,
         Optional("thread"): _SHORT,
     }
@@ -89,7 +89,7 @@ class _MessageTool:
         if "to" in arguments or "channel" in arguments:
             if "to" not in arguments:
                 raise InvalidRequest("to: expected a chat on that channel, or leave channel out for this conversation")
-            channel, account = arguments.get("channel"), arguments.get("account", "default")
+            channel, account = arguments.get("channel"), arguments.get("account")
             found = await self._messages.at(channel, arguments["to"], account, arguments.get("thread"))
             address, message_id = found.address, None
         elif current is None:

@@ -151,3 +151,25 @@ def test_leaving_the_conversation_on_anothers_word_asks_the_owner(
     authority: Authority, arguments: dict[str, Any], asks: bool
 ) -> None:
     assert (why_ask(arguments, authority) is not None) is asks
+
+
+async def test_a_name_is_resolved_and_asked_about_when_two_fit(parrots: Post, openai_server: OpenAIServer) -> None:
+    await parrots.said("NO_REPLY please", who="8")
+    await parrots.said("NO_REPLY please", who="9", sender_name="Carl")
+    await parrots.said("NO_REPLY please", who="10", sender_name="Carl")
+    await parrots.said("NO_REPLY please", who="11", sender_name="Anna")
+    await parrots.all_answered()
+    parrots.pigeons.sent.clear()
+    before = len(openai_server.requests())
+    calls = [{"action": "send", "text": "Dinner", "to": who} for who in ("Anna", "test:anna", "Carl", "Dora")]
+    openai_server.queue(*({"tool_call": {"name": "message", "arguments": each}} for each in calls), "NO_REPLY")
+    await parrots.said("tell them")
+    await parrots.until(lambda: len(openai_server.requests()) == before + len(calls) + 1)
+    messages = openai_server.requests()[-1]["body"]["messages"]
+    *_, anna, anna_there, carl, dora = [each["content"] for each in messages if each["role"] == "tool"]
+
+    assert [each.address.peer for each in parrots.pigeons.sent] == ["8", "8"]  # and not who only calls themselves so
+    assert '"sent"' in anna
+    assert '"sent"' in anna_there
+    assert "could be Carl (test:10), or Carl (test:9)" in carl
+    assert "no chat is called 'Dora'" in dora

@@ -13,6 +13,7 @@ from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
+    ChatType,
     Delivery,
     DeliveryState,
     InboundMessage,
@@ -22,6 +23,7 @@ from hub.messaging.contract import (
 )
 from hub.messaging.schema import access_policy
 
+CHANNEL = ChatType.CHANNEL
 LAND = Schema({Required("who"): string, Required("text"): string, Required("id"): string})
 
 
@@ -62,8 +64,9 @@ class Ferry:
     async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
         if query == "storm":
             raise Unavailable("nobody answers in a storm")
-        known = {"pier-7": "Anna of pier 7", "pier-70": "Annabel"}
-        return [DirectoryEntry(peer, name) for peer, name in known.items() if query in name.casefold()]
+        people = {"pier-7": "Anna of pier 7", "pier-70": "Annabel"}
+        known = [*(DirectoryEntry(*each) for each in people.items()), DirectoryEntry("quay", "The Quay", CHANNEL)]
+        return [each for each in known if query.casefold() in each.name.casefold()]
 
     async def land(self, who: str, text: str, id: str) -> None:
         """Take what somebody says."""
@@ -73,7 +76,7 @@ class Ferry:
         await self._receive(message)
 
     async def probe(self) -> dict[str, Any]:
-        return {"ok": self._token.startswith("good"), "as": self._token[-1]}
+        return {"ok": self._token.startswith("good"), "as": self._token[-1], "rights": ["It may land."]}
 
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
