@@ -169,6 +169,7 @@ NEEDS_HUB = {
     ("tui",),
     ("context", "explain"),
     ("dashboard",),
+    ("directory",),
     ("logs",),
     *(("migrate", name) for name in ("list", "undo")),
     ("sessions", "archive"),
