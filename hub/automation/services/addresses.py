@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,11 +18,13 @@ from hub.core.sql import SqlConnection
 from hub.messaging.access.pairing import approved_entries
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
-from hub.messaging.directory import KnownChat, chat_called, folded, is_called, look_up
 from hub.messaging.places import channel_and_peer, chat_or_last
 from hub.security.people import People
 from hub.sessions.keys import ROOMS, SessionKey, main_key
 from hub.storage.database import Database
+
+if TYPE_CHECKING:
+    from hub.messaging.directory import KnownChat
 
 LOOKED_AT = 20_000
 """Rows of the inbox that are looked at for the last word of an owner or of a session; older ones count as silence."""
@@ -161,6 +163,8 @@ class Addresses:
             InvalidRequest: Several could be meant, or whoever is has never written; it names the addresses.
             NotFound: A person of this home is meant who has not written there.
         """
+        from hub.messaging.directory import chat_called
+
         before, _, rest = to.partition(":")
         word = channel is None and rest and before in {name for name, _ in self._channels.places()}
         name, channel = (rest, before) if word else (to, channel)
@@ -183,6 +187,8 @@ class Addresses:
 
     async def _room(self, name: str, channel: str | None, account: str | None) -> Address | None:
         """Return the only room of that name that a platform lists."""
+        from hub.messaging.directory import folded, is_called, look_up
+
         listing = await look_up(self._channels, folded(name), channel)
         found = [
             each for each in listing.chats if is_called(name, each) and self._is_at(each.address, channel, account)
@@ -284,6 +290,8 @@ def _last(
 
 
 def _known_chats(connection: SqlConnection, heard: _Heard) -> list[KnownChat]:
+    from hub.messaging.directory import KnownChat
+
     rows = connection.execute(
         f"SELECT channel, account, peer, session_key, message, principal, received_ms FROM inbox WHERE {_RECENT}"  # noqa: S608
         " ORDER BY position DESC",
