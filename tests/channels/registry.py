@@ -10,6 +10,7 @@ from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
 from tests.channels.irc_rig import IrcRig
 from tests.channels.kit import Can, Forged, Rig, Trouble
+from tests.channels.line_rig import LineRig
 from tests.channels.matrix_rig import MatrixRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
@@ -31,6 +32,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     WebchatPageRig,
     MatrixRig,
     IrcRig,
+    LineRig,
 )
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.surfaces import HttpCall, Route
+from hub.gateway.calls.routes import RouteTable
 
 
 class WebhookHost:
@@ -46,12 +47,15 @@ class WebhookHost:
             return answer.status
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        route = next((e for e in self.routes() if (e.method, e.path) == (request.method, request.path)), None)
-        if route is None:
+        table = RouteTable()
+        for each in self.routes():
+            table.add(each)
+        if (match := table.match(request.method, request.path)) is None:
             return web.Response(status=404)
+        route = match.route
         if (request.content_length or 0) > min(route.body_limit, route.open_limit):
             return web.Response(status=413)
         try:
-            return await route.handler(HttpCall(request, None, {}, await request.read()))
+            return await route.handler(HttpCall(request, None, match.params, await request.read()))
         except HubError as error:
             return web.json_response({"error": {"message": error.message}}, status=error.http_status)

@@ -31,6 +31,7 @@ THEIRS = {
     "integrations/channels/email/schema.py refresh_token": "of the provider",
     "integrations/channels/irc/schema.py password": "of the server",
     "integrations/channels/irc/schema.py sasl_password": "of the services",
+    "integrations/channels/line/schema.py access_token": "of the platform",
     "integrations/channels/matrix/schema.py access_token": "of the server",
     "integrations/channels/matrix/schema.py password": "of the server",
     "integrations/channels/slack/schema.py app_token": "of the platform",

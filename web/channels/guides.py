@@ -92,6 +92,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Look up its servers for IMAP and SMTP, and create a password for apps if your provider wants one.",
         ),
     ),
+    "line": ChannelGuide(
+        "message-circle",
+        "An official account on LINE; needs an address on the internet.",
+        (
+            "Open manager.line.biz, create an official account, and switch on the Messaging API in its settings.",
+            "Open developers.line.biz, choose its channel, and copy the channel secret.",
+            "On the page Messaging API, issue a channel access token and copy it.",
+        ),
+    ),
     "irc": ChannelGuide(
         "terminal",
         "A nickname on an IRC network.",
