@@ -8,8 +8,8 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.emoji_names import emoji_of, name_of
 from integrations.channels.slack.channel import SlackChannel
-from integrations.channels.slack.emoji import emoji_of, name_of
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
 

@@ -34,6 +34,7 @@ THEIRS = {
     "integrations/channels/line/schema.py access_token": "of the platform",
     "integrations/channels/matrix/schema.py access_token": "of the server",
     "integrations/channels/matrix/schema.py password": "of the server",
+    "integrations/channels/mattermost/schema.py token": "of the server",
     "integrations/channels/slack/schema.py app_token": "of the platform",
     "integrations/channels/slack/schema.py bot_token": "of the platform",
     "integrations/channels/wecom/schema.py secret": "of the platform",

@@ -187,6 +187,7 @@ KEPT = (
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP zip PDF OSV OpenTelemetry ClawHub clawhub git "
     "LINE line biz manager developers Messaging Use Developers Console "
+    "Mattermost "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"

@@ -76,6 +76,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Name the people who may see the bot, and write to it once.",
         ),
     ),
+    "mattermost": ChannelGuide(
+        "server",
+        "A bot on a Mattermost server.",
+        (
+            "In Mattermost, open Integrations, Bot Accounts, and add a bot account.",
+            "Copy its token, which is shown once, and write the address of the server here.",
+            "Add the bot to your team, and to each channel where it is to listen.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

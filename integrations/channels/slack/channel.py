@@ -22,8 +22,8 @@ from hub.messaging.contract import (
 )
 from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.api_channel import ApiChannel
+from integrations.channels.emoji_names import name_of
 from integrations.channels.http_api import delivery_of
-from integrations.channels.slack.emoji import name_of
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.rooms import SlackRoom
 from integrations.channels.slack.socket import PING_S, SlackSocket

@@ -26,7 +26,7 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.acknowledging import kind_of
-from integrations.channels.slack.emoji import emoji_of
+from integrations.channels.emoji_names import emoji_of
 from integrations.channels.slack.rooms import SlackRoom
 
 MESSAGES = frozenset({None, "file_share", "thread_broadcast", "me_message"})

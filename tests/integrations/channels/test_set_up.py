@@ -1,4 +1,4 @@
-"""Discord, Slack, Signal and WeCom from their sections of the configuration."""
+"""Discord, Slack, Mattermost, Signal and WeCom from their sections of the configuration."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hub.messaging.contract import ChannelState
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import TOKEN, DiscordServer
+from tests.servers.mattermost_server import TOKEN as MATTERMOST_TOKEN, MattermostServer
 from tests.servers.signal_server import NUMBER, SignalServer
 from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
 from tests.servers.wecom_server import BOT_ID, SECRET, WeComServer
@@ -27,6 +28,8 @@ def written(domain: str, server: Any) -> dict[str, Any]:
             return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_root": server.root}
         case "wecom":
             return {"bot_id": BOT_ID, "secret": SECRET, "ws_url": server.url}
+        case "mattermost":
+            return {"url": server.url, "token": MATTERMOST_TOKEN}
     return {"number": NUMBER, "url": server.url}
 
 
@@ -35,6 +38,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
     [
         ("discord", DiscordServer, {"token": "revoked"}),
         ("slack", SlackServer, {"bot_token": "revoked"}),
+        ("mattermost", MattermostServer, {"token": "revoked"}),
         ("signal", SignalServer, {"number": "+4900000000"}),
         ("wecom", WeComServer, {"secret": "revoked"}),
     ],
@@ -67,6 +71,7 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
         ("discord", {"token": "t", "gateway_url": "https://x"}, "ws:// or wss://"),
         ("slack", {"bot_token": "t"}, "required"),
         ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
+        ("mattermost", {"url": "https://x", "token": "t", "account": "Über uns"}, "lower-case letters"),
         ("signal", {"number": "1"}, "phone number"),
         ("wecom", {"bot_id": "b"}, "required"),
         ("wecom", {"bot_id": "b", "secret": "s", "ws_url": "https://x"}, "wss://"),
