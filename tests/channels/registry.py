@@ -20,6 +20,7 @@ from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
 from tests.channels.wecom_rig import WeComRig
 from tests.channels.whatsapp_rig import WhatsAppRig
+from tests.channels.zalo_rig import ZaloRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
     EmailRig,
@@ -35,6 +36,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     MattermostRig,
     IrcRig,
     LineRig,
+    ZaloRig,
 )
 
 

@@ -186,6 +186,7 @@ KEPT = (
     "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP zip PDF OSV OpenTelemetry ClawHub clawhub git "
+    "Zalo Bot Manager "
     "LINE line biz manager developers Messaging Use Developers Console "
     "Mattermost "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "

@@ -110,6 +110,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "On the page Messaging API, issue a channel access token and copy it.",
         ),
     ),
+    "zalo": ChannelGuide(
+        "message-circle",
+        "A bot of your own on Zalo.",
+        (
+            "Open Zalo and write to the official account Zalo Bot Manager.",
+            "Create a bot and give it a name.",
+            "Copy the token from its answer and paste it here.",
+        ),
+    ),
     "irc": ChannelGuide(
         "terminal",
         "A nickname on an IRC network.",
