@@ -8,6 +8,7 @@ import pytest
 
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
+from tests.channels.feishu_rig import FeishuRig
 from tests.channels.irc_rig import IrcRig
 from tests.channels.kit import Can, Forged, Rig, Trouble
 from tests.channels.line_rig import LineRig
@@ -23,6 +24,7 @@ from tests.channels.whatsapp_rig import WhatsAppRig
 from tests.channels.zalo_rig import ZaloRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
+    FeishuRig,
     EmailRig,
     TelegramRig,
     DiscordRig,

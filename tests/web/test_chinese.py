@@ -189,6 +189,7 @@ KEPT = (
     "Zalo Bot Manager "
     "LINE line biz manager developers Messaging Use Developers Console "
     "Mattermost "
+    "Feishu Lark DingTalk Client ID App Secret Stream "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"

@@ -85,6 +85,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Add the bot to your team, and to each channel where it is to listen.",
         ),
     ),
+    "feishu": ChannelGuide(
+        "sparkles",
+        "The bot of an app of your own in Feishu or Lark; nothing on the internet needs to reach your home.",
+        (
+            "Open open.feishu.cn/app or open.larksuite.com/app, create a custom app, and add the feature Bot.",
+            "Copy the App ID and the App Secret, and allow what the guide lists under Permissions.",
+            "Save this form first; then choose persistent connection in Events and Callbacks, and publish a version.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

@@ -13,6 +13,7 @@ from hub.messaging.contract import ChannelState
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import TOKEN, DiscordServer
+from tests.servers.feishu_server import APP_ID, APP_SECRET, FeishuServer
 from tests.servers.mattermost_server import TOKEN as MATTERMOST_TOKEN, MattermostServer
 from tests.servers.signal_server import NUMBER, SignalServer
 from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
@@ -26,6 +27,8 @@ def written(domain: str, server: Any) -> dict[str, Any]:
             return {"token": TOKEN, "api_root": server.root, "gateway_url": f"ws://{server.address}/gateway"}
         case "slack":
             return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_root": server.root}
+        case "feishu":
+            return {"app_id": APP_ID, "app_secret": APP_SECRET, "api_root": server.root}
         case "wecom":
             return {"bot_id": BOT_ID, "secret": SECRET, "ws_url": server.url}
         case "mattermost":
@@ -40,6 +43,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
         ("slack", SlackServer, {"bot_token": "revoked"}),
         ("mattermost", MattermostServer, {"token": "revoked"}),
         ("signal", SignalServer, {"number": "+4900000000"}),
+        ("feishu", FeishuServer, {"app_secret": "revoked"}),
         ("wecom", WeComServer, {"secret": "revoked"}),
     ],
 )
@@ -73,6 +77,9 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
         ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
         ("mattermost", {"url": "https://x", "token": "t", "account": "Über uns"}, "lower-case letters"),
         ("signal", {"number": "1"}, "phone number"),
+        ("feishu", {"app_id": "cli_1"}, "required"),
+        ("feishu", {"app_id": "cli_1", "app_secret": "s", "region": "us"}, "feishu"),
+        ("feishu", {"app_id": "cli_1", "app_secret": "s", "encrypt_key": "short"}, "characters"),
         ("wecom", {"bot_id": "b"}, "required"),
         ("wecom", {"bot_id": "b", "secret": "s", "ws_url": "https://x"}, "wss://"),
     ],
