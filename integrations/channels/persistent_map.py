@@ -42,6 +42,10 @@ class PersistentMap(Generic[T]):
         """Return a value that is kept."""
         return self._values.get(key)
 
+    def items(self) -> list[tuple[str, T]]:
+        """Return the keys and values, the oldest first."""
+        return list(self._values.items())
+
     async def put(self, key: str, value: T) -> None:
         """Store a value."""
         self._values = dict([*self._values.items(), (key, value)][-self._limit :])

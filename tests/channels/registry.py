@@ -14,6 +14,7 @@ from tests.channels.kit import Can, Forged, Rig, Trouble
 from tests.channels.line_rig import LineRig
 from tests.channels.matrix_rig import MatrixRig
 from tests.channels.mattermost_rig import MattermostRig
+from tests.channels.msteams_rig import TeamsRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
@@ -31,6 +32,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     SlackRig,
     SignalRig,
     WhatsAppRig,
+    TeamsRig,
     WeComRig,
     WebhookRig,
     WebchatPageRig,

@@ -36,6 +36,7 @@ THEIRS = {
     "integrations/channels/matrix/schema.py access_token": "of the server",
     "integrations/channels/matrix/schema.py password": "of the server",
     "integrations/channels/mattermost/schema.py token": "of the server",
+    "integrations/channels/msteams/schema.py app_password": "of the platform",
     "integrations/channels/slack/schema.py app_token": "of the platform",
     "integrations/channels/slack/schema.py bot_token": "of the platform",
     "integrations/channels/wecom/schema.py secret": "of the platform",

@@ -192,6 +192,7 @@ KEPT = (
     "Feishu Lark DingTalk Client ID App Secret Stream "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
+    "Microsoft Teams Azure Bot App Single Tenant msteams default "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"
 )
 """Product names, formats, keys of the keyboard, and units."""

@@ -94,6 +94,16 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Save this form first; then choose persistent connection in Events and Callbacks, and publish a version.",
         ),
     ),
+    "msteams": ChannelGuide(
+        "layout-grid",
+        "A bot in chats and channels of Microsoft Teams; needs an address on the internet.",
+        (
+            "In the Azure portal, create an Azure Bot of the type Single Tenant.",
+            "From its configuration, copy the App ID and the tenant ID, and create a client secret.",
+            "Add the channel Microsoft Teams, and set the messaging endpoint to /msteams/default at your address.",
+            "Upload the app package from the documentation to Teams.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",
