@@ -40,6 +40,9 @@ class DiscordRig(DoubleRig[DiscordServer]):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         return DiscordChannel(account, Secret(TOKEN), self.servers[account].root, None, clock)
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account, "token": TOKEN, "api_root": self.servers[account].root}
+
     def identity(self, who: str) -> str:
         return f"discord:user:{PEOPLE[who]}"
 

@@ -77,6 +77,7 @@ class EmailRig(Rig):
     name = "email"
     can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.TWO_ACCOUNTS})
     troubles = frozenset(FAULTS)
+    passed_over = "times while it was reading it"
 
     def __init__(self) -> None:
         self.smtp = SmtpServer()
@@ -111,6 +112,22 @@ class EmailRig(Rig):
         login = MailLogin(config.credential, JsonStorage(folder / f"tokens-{account}.json"), clock)
         threads = JsonStorage(folder / f"email-{account}.json")
         return Email(config, threads, login, clock, self.reader, lambda why: say("mail.unread", why=why))
+
+    def section(self, account: str = "default") -> dict[str, Any]:
+        mailbox = self._mailboxes.setdefault(account, f"box-{new_id()}")
+        return {
+            "account": account,
+            "address": f"{mailbox}@home.test",
+            "username": mailbox,
+            "password": PASSWORD,
+            "authserv_id": SERVER,
+            "imap_host": "127.0.0.1",
+            "imap_port": dovecot().port,
+            "imap_security": "none",
+            "smtp_host": "127.0.0.1",
+            "smtp_port": self.smtp.port,
+            "smtp_security": "none",
+        }
 
     def mailbox(self, account: str = "default") -> str:
         """Return the name of the mailbox of an account."""

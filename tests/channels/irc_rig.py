@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hub.core.clock import Clock
 from hub.messaging.contract import Address, Channel, ChatType
@@ -46,6 +47,16 @@ class IrcRig(Rig):
         nick = self._nicks[account]
         config = IrcAccount(account, "127.0.0.1", nick, port, tls=False, channels=(self._room,), trust_nicks=True)
         return IrcChannel(config, clock, TIMING)
+
+    def section(self, account: str = "default") -> dict[str, Any]:
+        where = {"host": "127.0.0.1", "port": self._proxies[account].port, "tls": False}
+        return {
+            **where,
+            "account": account,
+            "nick": self._nicks[account],
+            "channels": [self._room],
+            "trust_nicks": True,
+        }
 
     def writes_to(self, account: str) -> None:
         self._written_to, self._lines = account, self._proxies[account].lines

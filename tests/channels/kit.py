@@ -107,6 +107,9 @@ class Rig(Protocol):
     forges: frozenset[Forged] = frozenset()
     """The forgeries that can be tried, of a platform that delivers to a webhook of the hub."""
 
+    passed_over: str | None = None
+    """What comes in instead of a message whose reading was cut off again and again, where that is so."""
+
     async def start(self) -> None:
         """Start the platform."""
         ...
@@ -118,6 +121,14 @@ class Rig(Protocol):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         """Return a channel to log in; each account is a login of its own, and keeps what it must in `folder`."""
         ...
+
+    def section(self, account: str = "default") -> dict[str, Any]:
+        """Return the account as `configuration.yaml` has it, for a whole hub in a process of its own."""
+        ...
+
+    def hub_at(self, url: str, home: Path) -> None:
+        """Let the platform deliver to a whole hub from now on, where it comes to the hub."""
+        del url, home
 
     def writes_to(self, account: str) -> None:
         """Let people write to another account from now on, and see what it says."""

@@ -126,6 +126,12 @@ class MatrixRig(Rig):
         config = MatrixAccount(account, url, who.user_id, access_token=Secret(who.token))
         return MatrixChannel(config, JsonStorage(folder / f"{account}.json"), folder / "keys", clock, WAITS)
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        bot = self._people[BOT]
+        self._before = self.proxy.count(LATER_SYNC)
+        login = {"user_id": bot.user_id, "access_token": bot.token}
+        return {"account": account, "homeserver": self.proxy.url, **login}
+
     def writes_to(self, account: str) -> None:
         raise AssertionError("the rooms have one")
 

@@ -38,6 +38,9 @@ class SignalRig(DoubleRig[SignalServer]):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         return SignalChannel(account, self.servers[account].url, NUMBER, clock, silence_s=5.0)
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account, "url": self.servers[account].url, "number": NUMBER}
+
     def identity(self, who: str) -> str:
         return f"signal:user:{PEOPLE[who]}"
 

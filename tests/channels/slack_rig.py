@@ -39,6 +39,10 @@ class SlackRig(DoubleRig[SlackServer]):
         tokens = Secret(BOT_TOKEN), Secret(APP_TOKEN)
         return SlackChannel(account, *tokens, self.servers[account].root, clock, ping_s=PING_S)
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        tokens = {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN}
+        return {"account": account, **tokens, "api_root": self.servers[account].root}
+
     def identity(self, who: str) -> str:
         return f"slack:user:{TEAM}/{PEOPLE[who]}"
 

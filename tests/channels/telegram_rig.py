@@ -84,6 +84,10 @@ class TelegramRig(Rig):
         self.bots[account] = telegram_channel(self._servers[account], folder, clock, account, timing=self.timing)
         return self.bots[account]
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        server = self._servers[account]
+        return {"account": account, "token": server.token, "api_root": server.api_root}
+
     def writes_to(self, account: str) -> None:
         self.server = self._servers[account]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ class PageInBrowser:
 
     async def put(self, frame: Any) -> None:
         if self._socket is not None and self.is_open:
-            await self._socket.send_str('{"t": "say", "id"' if self.garbles else orjson.dumps(frame).decode())
+            with suppress(aiohttp.ClientError):  # it is said again when the hub is back
+                await self._socket.send_str('{"t": "say", "id"' if self.garbles else orjson.dumps(frame).decode())
             self.garbles = False
 
     async def _live(self) -> None:
@@ -108,6 +110,7 @@ class WebchatPageRig(Rig):
     def __init__(self) -> None:
         self.browsers: dict[str, PageInBrowser] = {}
         self.url = ""
+        self.key = KEY
         self._channels: dict[str, WebchatPage] = {}
         self._said: list[tuple[str, str]] = []
         self._presses = 0
@@ -142,6 +145,13 @@ class WebchatPageRig(Rig):
         self._channels[account] = WebchatPage(account, Visitors(KEY, account), nothing, clock)
         return self._channels[account]
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account}
+
+    def hub_at(self, url: str, home: Path) -> None:
+        kept = home / ".storage" / "integrations" / self.name / "key.json"
+        self.url, self.key = url, bytes.fromhex(orjson.loads(kept.read_bytes())["key"])
+
     def writes_to(self, account: str) -> None:
         self._written_to = account
 
@@ -157,7 +167,7 @@ class WebchatPageRig(Rig):
 
     def browser(self, who: str) -> PageInBrowser:
         if who not in self.browsers:
-            token = Visitors(KEY, self._written_to).token(VISITORS[who])
+            token = Visitors(self.key, self._written_to).token(VISITORS[who])
             self.browsers[who] = PageInBrowser(f"{self.url}/webchat/{self._written_to}", token)
         return self.browsers[who]
 

@@ -71,6 +71,19 @@ class WhatsAppRig(Rig):
             self.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
         return channel
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {
+            "account": account,
+            "phone_number_id": NUMBERS[account],
+            "access_token": f"{TOKEN}-{account}",
+            "app_secret": APP_SECRET,
+            "verify_token": VERIFY_TOKEN,
+            "api_root": self.server.root,
+        }
+
+    def hub_at(self, url: str, home: Path) -> None:
+        self.server.hub = url + PATH
+
     def writes_to(self, account: str) -> None:
         self._written_to = account
 

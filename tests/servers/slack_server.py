@@ -10,10 +10,11 @@ import json
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aiohttp import WSMsgType, web
+from aiohttp import ClientConnectionError, WSMsgType, web
 
 BOT_TOKEN, APP_TOKEN = "xoxb-1", "xapp-1"
 TEAM, ME, ADA = "T1", "U900", "U7"
@@ -120,7 +121,8 @@ class SlackServer:
             if self.garbled:
                 self.garbled = False
                 await self._socket.send_str('{"envelope_id": "env')
-            await self._socket.send_json(envelope)
+            with suppress(ClientConnectionError):  # an app that was killed; it comes with the next connection
+                await self._socket.send_json(envelope)
         return str(envelope["envelope_id"])
 
     async def frame(self, frame: Json | str) -> None:
@@ -138,7 +140,7 @@ class SlackServer:
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
-        arguments = {key: _decoded(str(value)) for key, value in (await request.post()).items()}
+        arguments = {key: _decoded(key, str(value)) for key, value in (await request.post()).items()}
         self.calls.append((method, arguments))
         fault = next((each for each in self.faults if each.method == method), None)
         if self.impatient and self._socket is not None and method.startswith("conversations.hist"):
@@ -309,8 +311,9 @@ class SlackServer:
         return socket
 
 
-def _decoded(value: str) -> Any:
-    return json.loads(value) if re.match(r"[\[{]|(true|false)$", value) else value
+def _decoded(name: str, value: str) -> Any:
+    is_words = name == "text" or not re.match(r"[\[{]|(true|false)$", value)
+    return value if is_words else json.loads(value)
 
 
 def _refused(error: str) -> web.Response:

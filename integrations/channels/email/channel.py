@@ -58,7 +58,9 @@ SUBJECT_CHARS = 70
 ID_CHARS = 998
 """Of the id of a mail; a line of a head is no longer."""
 BEING_READ = "being read"
-"""The position of the mail that is being read: one with which the hub ended is not tried again."""
+"""The position of the mail that is being read, and how often it was begun: one with which the hub ended again and again
+is not tried any more."""
+READ_TRIES = 3
 
 
 class Email:
@@ -268,10 +270,12 @@ class Email:
 
     async def _read_once(self, receive: Receiver, mailbox: Mailbox, reference: str) -> ReadMail:
         """Return the mail, or a notice that it cannot be read."""
-        if await receive.cursor(BEING_READ) == reference:
-            return self._unread(reference, "the hub stopped while it was reading it")
+        begun, _, tries = (await receive.cursor(BEING_READ) or "").partition(" ")
+        times = int(tries or 1) if begun == reference else 0
+        if times >= READ_TRIES:
+            return self._unread(reference, f"the hub stopped {times} times while it was reading it")
         raw = await self._thread_of_imap.run(mailbox.read, int(reference.partition(":")[2]))
-        await receive.keep_cursor(reference, BEING_READ)
+        await receive.keep_cursor(f"{reference} {times + 1}", BEING_READ)
         try:
             return await self.open(raw, reference)
         except HubError as error:
