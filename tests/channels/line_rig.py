@@ -76,6 +76,15 @@ class LineRig(DoubleRig[LineServer]):
         self.channels[account] = channel = LineChannel(config, self.files["line"], clock)
         return channel
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        server = self.servers[account]
+        secrets = {"access_token": server.token, "channel_secret": server.secret}
+        return {"account": account, **secrets, "api_root": server.url, "data_root": server.url}
+
+    def hub_at(self, url: str, home: Path) -> None:
+        for account, server in self.servers.items():
+            server.hub = f"{url}/line/{account}"
+
     def identity(self, who: str) -> str:
         return f"line:user:{PEOPLE[who]}"
 

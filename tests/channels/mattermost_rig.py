@@ -67,6 +67,9 @@ class MattermostRig(DoubleRig[MattermostServer]):
         self.channels[account] = channel = MattermostChannel(config, clock, ping_s=PING_S)
         return channel
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account, "url": self.servers[account].url, "token": self.servers[account].token}
+
     def identity(self, who: str) -> str:
         return f"mattermost:user:{PEOPLE[who]}"
 

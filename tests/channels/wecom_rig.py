@@ -36,6 +36,9 @@ class WeComRig(DoubleRig[WeComServer]):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         return WeComChannel(account, BOT_ID, Secret(SECRET), self.servers[account].url, clock, ping_s=PING_S)
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account, "bot_id": BOT_ID, "secret": SECRET, "ws_url": self.servers[account].url}
+
     def identity(self, who: str) -> str:
         return f"wecom:user:{PEOPLE[who]}"
 

@@ -74,6 +74,9 @@ class ZaloRig(DoubleRig[ZaloServer]):
         self.channels[config.account] = channel
         return channel
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account, "token": self.servers[account].token, "api_root": self.servers[account].url}
+
     def identity(self, who: str) -> str:
         return f"zalo:user:{PEOPLE[who]}"
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -215,9 +216,10 @@ class MattermostServer:
             self.garbled = False
             await self._socket.send_str('{"event": "pos')
         self._seq += 1
-        await self._socket.send_json(
-            {"event": kind, "data": data, "broadcast": {"channel_id": channel}, "seq": self._seq}
-        )
+        with suppress(aiohttp.ClientConnectionError):  # a bot that was killed
+            await self._socket.send_json(
+                {"event": kind, "data": data, "broadcast": {"channel_id": channel}, "seq": self._seq}
+            )
 
     async def frame(self, text: str) -> None:
         """Send a frame as it is."""
