@@ -47,6 +47,10 @@ class FeishuRig(DoubleRig[FeishuServer]):
             FeishuAccount(account, server.app_id, Secret(APP_SECRET), server.root), clock, ping_s=PING_S
         )
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        server = self.servers[account]
+        return {"account": account, "app_id": server.app_id, "app_secret": APP_SECRET, "api_root": server.root}
+
     def identity(self, who: str) -> str:
         return f"feishu:user:{PEOPLE[who]}"
 
