@@ -83,6 +83,16 @@ class TeamsRig(DoubleRig[TeamsServer]):
         )
         return self.channels[account]
 
+    def section(self, account: str = "default") -> dict[str, Any]:
+        url = self.servers[account].url
+        places = {"login_root": f"{url}/login", "openid_url": f"{url}/openid", "service_root": f"{url}/teams/"}
+        app = {"app_id": APPS[account], "app_password": PASSWORD, "tenant_id": TENANT}
+        return {"account": account, **app, **places}
+
+    def hub_at(self, url: str, home: Path) -> None:
+        for account, server in self.servers.items():
+            server.hub = f"{url}/msteams/{account}"
+
     def identity(self, who: str) -> str:
         return f"msteams:user:{PEOPLE[who]}"
 
