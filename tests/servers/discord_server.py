@@ -9,11 +9,10 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from aiohttp import BodyPartReader, ClientConnectionError, WSMsgType, web
+from aiohttp import BodyPartReader, WSMsgType, web
 
 TOKEN = "bot-token"
 BOT = {"id": "900", "username": "homarus", "bot": True}
@@ -151,8 +150,7 @@ class DiscordServer:
                 if self.garbled:
                     self.garbled = False
                     await session.socket.send_str('{"op": 0, "t": "MESSA')
-                with suppress(ClientConnectionError):  # a bot that was killed
-                    await session.socket.send_json(frame)
+                await session.socket.send_json(frame)
 
     async def frame(self, frame: Json | str) -> None:
         """Send a frame as it is."""

@@ -11,7 +11,6 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -216,10 +215,9 @@ class MattermostServer:
             self.garbled = False
             await self._socket.send_str('{"event": "pos')
         self._seq += 1
-        with suppress(aiohttp.ClientConnectionError):  # a bot that was killed
-            await self._socket.send_json(
-                {"event": kind, "data": data, "broadcast": {"channel_id": channel}, "seq": self._seq}
-            )
+        await self._socket.send_json(
+            {"event": kind, "data": data, "broadcast": {"channel_id": channel}, "seq": self._seq}
+        )
 
     async def frame(self, text: str) -> None:
         """Send a frame as it is."""

@@ -10,11 +10,10 @@ import json
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aiohttp import ClientConnectionError, WSMsgType, web
+from aiohttp import WSMsgType, web
 
 BOT_TOKEN, APP_TOKEN = "xoxb-1", "xapp-1"
 TEAM, ME, ADA = "T1", "U900", "U7"
@@ -121,8 +120,7 @@ class SlackServer:
             if self.garbled:
                 self.garbled = False
                 await self._socket.send_str('{"envelope_id": "env')
-            with suppress(ClientConnectionError):  # an app that was killed; it comes with the next connection
-                await self._socket.send_json(envelope)
+            await self._socket.send_json(envelope)
         return str(envelope["envelope_id"])
 
     async def frame(self, frame: Json | str) -> None:
