@@ -22,6 +22,7 @@ from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
 from tests.channels.wecom_rig import WeComRig
 from tests.channels.whatsapp_rig import WhatsAppRig
+from tests.channels.zalo_oa_rig import ZaloOaRig
 from tests.channels.zalo_rig import ZaloRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
@@ -41,6 +42,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     IrcRig,
     LineRig,
     ZaloRig,
+    ZaloOaRig,
 )
 
 

@@ -42,6 +42,8 @@ THEIRS = {
     "integrations/channels/wecom/schema.py secret": "of the platform",
     "integrations/channels/whatsapp/schema.py access_token": "of the platform",
     "integrations/channels/zalo/schema.py token": "of the platform",
+    "integrations/channels/zalo_oa/schema.py app_secret": "of the platform",
+    "integrations/channels/zalo_oa/schema.py refresh_token": "of the platform",
     "integrations/devices/home_assistant/schema.py token": "of Home Assistant",
     "integrations/devices/mqtt/schema.py password": "of another broker; of the embedded one, the section judges it",
     "integrations/memory/chroma/schema.py token": "of the server",

@@ -186,7 +186,7 @@ KEPT = (
     "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP zip PDF OSV OpenTelemetry ClawHub clawhub git "
-    "Zalo Bot Manager "
+    "Zalo Bot Manager OA Explorer developers zalo me "
     "LINE line biz manager developers Messaging Use Developers Console "
     "Mattermost "
     "Feishu Lark DingTalk Client ID App Secret Stream "

@@ -138,6 +138,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Copy the token from its answer and paste it here.",
         ),
     ),
+    "zalo_oa": ChannelGuide(
+        "users",
+        "An official account of a business on Zalo; needs an address on the internet.",
+        (
+            "Open developers.zalo.me, add an app, and link it with your official account.",
+            "Copy the app's id and secret key, and the OA secret key of its webhook.",
+            "In the API Explorer, sign in as the official account and copy the refresh token.",
+        ),
+    ),
     "irc": ChannelGuide(
         "terminal",
         "A nickname on an IRC network.",
