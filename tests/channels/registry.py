@@ -15,6 +15,7 @@ from tests.channels.line_rig import LineRig
 from tests.channels.matrix_rig import MatrixRig
 from tests.channels.mattermost_rig import MattermostRig
 from tests.channels.msteams_rig import TeamsRig
+from tests.channels.nextcloud_talk_rig import NextcloudTalkRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
@@ -39,6 +40,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     WebchatPageRig,
     MatrixRig,
     MattermostRig,
+    NextcloudTalkRig,
     IrcRig,
     LineRig,
     ZaloRig,

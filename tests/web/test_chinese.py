@@ -190,6 +190,7 @@ KEPT = (
     "LINE line biz manager developers Messaging Use Developers Console "
     "Mattermost "
     "Feishu Lark DingTalk Client ID App Secret Stream "
+    "Talk "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Microsoft Teams Azure Bot App Single Tenant msteams default "

@@ -104,6 +104,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Upload the app package from the documentation to Teams.",
         ),
     ),
+    "nextcloud_talk": ChannelGuide(
+        "cloud-sun",
+        "A user of its own on a Nextcloud with Talk.",
+        (
+            "In Nextcloud, create an account for the assistant, and sign in as it.",
+            "In its settings, Security, create an app password, and write it here with the user name.",
+            "In Talk, start a conversation with it, and write to it.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

@@ -1,4 +1,4 @@
-"""Discord, Slack, Mattermost, Signal and WeCom from their sections of the configuration."""
+"""Discord, Slack, Nextcloud Talk, Mattermost, Signal and WeCom from their sections of the configuration."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import TOKEN, DiscordServer
 from tests.servers.feishu_server import APP_ID, APP_SECRET, FeishuServer
 from tests.servers.mattermost_server import TOKEN as MATTERMOST_TOKEN, MattermostServer
+from tests.servers.nextcloud_server import LOGIN, PASSWORD, NextcloudServer
 from tests.servers.signal_server import NUMBER, SignalServer
 from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
 from tests.servers.wecom_server import BOT_ID, SECRET, WeComServer
@@ -33,6 +34,8 @@ def written(domain: str, server: Any) -> dict[str, Any]:
             return {"bot_id": BOT_ID, "secret": SECRET, "ws_url": server.url}
         case "mattermost":
             return {"url": server.url, "token": MATTERMOST_TOKEN}
+        case "nextcloud_talk":
+            return {"url": server.url, "user": LOGIN, "app_password": PASSWORD}
     return {"number": NUMBER, "url": server.url}
 
 
@@ -42,6 +45,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
         ("discord", DiscordServer, {"token": "revoked"}),
         ("slack", SlackServer, {"bot_token": "revoked"}),
         ("mattermost", MattermostServer, {"token": "revoked"}),
+        ("nextcloud_talk", NextcloudServer, {"app_password": "revoked"}),
         ("signal", SignalServer, {"number": "+4900000000"}),
         ("feishu", FeishuServer, {"app_secret": "revoked"}),
         ("wecom", WeComServer, {"secret": "revoked"}),
@@ -76,6 +80,7 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
         ("slack", {"bot_token": "t"}, "required"),
         ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
         ("mattermost", {"url": "https://x", "token": "t", "account": "Über uns"}, "lower-case letters"),
+        ("nextcloud_talk", {"url": "https://x", "user": "u"}, "required"),
         ("signal", {"number": "1"}, "phone number"),
         ("feishu", {"app_id": "cli_1"}, "required"),
         ("feishu", {"app_id": "cli_1", "app_secret": "s", "region": "us"}, "feishu"),
