@@ -134,11 +134,13 @@ class DirectoryEntry(Struct, frozen=True):
     Attributes:
         peer: The id that messages are addressed to.
         name: As the platform shows it; anybody can take any name.
+        space: Name of the server, team or workspace that a room belongs to.
     """
 
     peer: str
     name: str
     chat_type: ChatType = ChatType.DIRECT
+    space: str | None = None
 
 
 @runtime_checkable

@@ -29,12 +29,14 @@ class KnownChat(Struct, frozen=True):
         name: Of the person of this home, else as the platform showed it; None when it showed none.
         heard_ms: When it was last heard from, or asked to be paired, in milliseconds since the epoch; None for never.
         person: Id of the person of this home who writes there.
+        space: Name of the server, team or workspace that a room belongs to.
     """
 
     address: Address
     name: str | None
     heard_ms: int | None = None
     person: str | None = None
+    space: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -46,6 +48,7 @@ class KnownChat(Struct, frozen=True):
             "peer": told.peer,
             "kind": told.chat_type.value,
             "name": self.name,
+            "space": self.space,
             "lastHeardAtMs": self.heard_ms,
         }
 
@@ -142,8 +145,10 @@ async def _asked(
         return [], {**about, "error": f"it did not answer within {LOOK_UP_LIMIT_S:g} s"}
     except HubError as error:
         return [], {**about, "error": error.message}
-    places = [(Address(name, each.peer, account, each.chat_type), each.name) for each in found[:LOOK_UP_LIMIT]]
-    return [KnownChat(*each) for each in places], None
+    return [
+        KnownChat(Address(name, each.peer, account, each.chat_type), each.name, space=each.space)
+        for each in found[:LOOK_UP_LIMIT]
+    ], None
 
 
 def _usual_place(person: str, chats: Sequence[KnownChat]) -> KnownChat | None:

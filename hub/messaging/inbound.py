@@ -118,6 +118,7 @@ class InboundMessage(Struct, frozen=True):
         quoted: What it quotes; the words of its author.
         roles: The platform's ids of the sender's roles in the address's space.
         group_name: Name of the room, for people.
+        topic_name, space_name: Names of the thread or topic, and of the server, team or workspace, for people.
         album: The common id of an album's messages.
         platform_id: The platform's id of the message, where `message_id` is the hub's own; empty for none.
     """
@@ -139,6 +140,8 @@ class InboundMessage(Struct, frozen=True):
     group_name: str | None = None
     album: str | None = None
     platform_id: str | None = None
+    topic_name: str | None = None
+    space_name: str | None = None
 
     @property
     def answerable_id(self) -> str | None:

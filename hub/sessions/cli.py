@@ -29,7 +29,7 @@ def command() -> None:
     """
 
 
-@verb(command, columns=("session", "updated", "", "title"))
+@verb(command, columns=("session", "updated", "", "name"))
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--archived", is_flag=True, help="Those that are archived.")
 @click.option("--snoozed", is_flag=True, help="Those that are snoozed.")
@@ -49,7 +49,12 @@ def list_(client: HubClient, agent: str | None, archived: bool, snoozed: bool, a
         begin = 'No conversations yet. Start one: homarus chat "hello"'
         return sessions, "Nothing was said in that time." if active else begin
     return sessions, [
-        (each["key"], local_time(each.get("updatedAt")), "unread" if each["unread"] else "", each.get("title") or "")
+        (
+            each["key"],
+            local_time(each.get("updatedAt")),
+            "unread" if each["unread"] else "",
+            each.get("displayName") or "",
+        )
         for each in sessions
     ]
 
@@ -295,7 +300,7 @@ def _print_message(message: dict[str, Any], *, as_json: bool) -> None:
 
 def _branch(session: dict[str, Any]) -> str:
     branch = "   " * (session["depth"] - 1) + "└─ " if session["depth"] else ""
-    return f"{branch}{session['key']}  {session.get('title') or ''}".rstrip()
+    return f"{branch}{session['key']}  {session.get('displayName') or ''}".rstrip()
 
 
 def _found(message: dict[str, Any]) -> str:

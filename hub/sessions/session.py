@@ -26,7 +26,7 @@ class SessionOrigin(Struct, frozen=True, omit_defaults=True):
     Attributes:
         channel, account, peer, thread, space: The conversation there (`hub.messaging.inbound.Address`).
         sender: Typed identity of who wrote.
-        sender_name, group_name: Their names.
+        sender_name, group_name, topic_name, space_name: Their names.
     """
 
     channel: str
@@ -37,6 +37,8 @@ class SessionOrigin(Struct, frozen=True, omit_defaults=True):
     sender: str | None = None
     sender_name: str | None = None
     group_name: str | None = None
+    topic_name: str | None = None
+    space_name: str | None = None
 
 
 class BoundThread(Struct, frozen=True, omit_defaults=True):
@@ -132,8 +134,9 @@ class Session(Struct, frozen=True):
         if key.kind not in ROOMS and (key.kind is not SessionKind.DIRECT or key.channel is None):
             return None
         told = self.origin.group_name if key.kind in ROOMS else self.origin.sender_name
-        plain = " ".join("".join(char if char.isprintable() else " " for char in told or "").split())
-        return " · ".join(filter(None, (plain, key.thread))) if plain else None
+        plain = _plain(told)
+        thread = _plain(self.origin.topic_name) or key.thread
+        return " · ".join(filter(None, (plain, thread))) if plain else None
 
     def as_dict(self) -> dict[str, Any]:
         """The session as plain data."""
@@ -213,6 +216,11 @@ def check_patch(changes: Mapping[str, Any]) -> None:
                 raise InvalidRequest(f"{name}: expected true or false")
         elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
             raise InvalidRequest(f"{name}: expected a text of 1 to {TEXT_LIMIT} characters, or null")
+
+
+def _plain(name: str | None) -> str:
+    """Return a name in one line."""
+    return " ".join("".join(char if char.isprintable() else " " for char in name or "").split())
 
 
 def _usage(stored: Mapping[str, Any]) -> Usage:

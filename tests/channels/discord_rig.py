@@ -9,7 +9,7 @@ from hub.core.clock import Clock
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.discord.channel import DiscordChannel
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
 from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, DiscordServer
 
 PEOPLE = {ADA: PERSON, EVE: "666"}
@@ -30,6 +30,7 @@ class DiscordRig(DoubleRig[DiscordServer]):
 
     name = "discord"
     can = frozenset(Can)
+    named = frozenset(Named)
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -110,6 +111,14 @@ class DiscordRig(DoubleRig[DiscordServer]):
     async def reacts(self, emoji: str) -> None:
         reaction = {"user_id": PERSON, "channel_id": DM, "message_id": self._newest()["id"]}
         await self.server.emit("MESSAGE_REACTION_ADD", {**reaction, "emoji": {"id": None, "name": emoji}})
+
+    @property
+    def room_name(self) -> str:  # type: ignore[override]
+        return str(self.server.channels[ROOM]["name"])
+
+    async def renames(self, name: str) -> None:
+        self.server.channels[ROOM]["name"] = name
+        await self.server.emit("CHANNEL_UPDATE", self.server.channels[ROOM])
 
     def notices(self) -> list[str]:
         return self.server.notices

@@ -12,7 +12,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.feishu.channel import FeishuAccount, FeishuChannel
 from integrations.channels.feishu.emoji import emoji_of, name_of
 from integrations.channels.feishu.webhook import BODY_BYTES, NONCE, SIGNATURE, STAMP, FeishuWebhook, signature_of
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Named, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.feishu_server import ADA as ADAS_ID, APP_SECRET, EVE as EVES_ID, GROUP, FeishuServer, buttons_of
 
@@ -34,6 +34,8 @@ class FeishuRig(DoubleRig[FeishuServer]):
 
     name = "feishu"
     can = frozenset(Can) - {Can.VOTES, Can.EDITS}
+    named = frozenset({Named.HEARD, Named.LISTED})
+    room_name = "The family"
     troubles = frozenset(FAULTS)
     forges = frozenset(Forged)
 

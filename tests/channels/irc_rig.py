@@ -10,7 +10,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.irc.channel import IrcChannel
 from integrations.channels.irc.connection import IrcAccount, IrcTiming
 from integrations.channels.irc.protocol import fold, parse
-from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+from tests.channels.kit import ADA, EVE, Can, Named, Rig, Trouble
 from tests.servers import shared
 from tests.servers.ngircd import IrcPerson, free_nick
 from tests.servers.tcp_proxy import TcpProxy
@@ -23,12 +23,13 @@ class IrcRig(Rig):
     """A nick for each account, and one channel."""
 
     name = "irc"
+    named = frozenset({Named.HEARD, Named.LISTED})
     can = frozenset({Can.GROUPS, Can.MALFORMED, Can.TWO_ACCOUNTS})
     troubles = frozenset({Trouble.REFUSED_FOR_NOW, Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
 
     async def start(self) -> None:
         server = shared.ngircd()
-        self._room = f"#{free_nick('room')}"
+        self.room_name = self._room = f"#{free_nick('room')}"
         self._nicks = {each: free_nick("bot") for each in ("default", "second")}
         self._people: dict[str, IrcPerson] = {who: await server.person(None, self._room) for who in (ADA, EVE)}
         self._proxies = {each: await TcpProxy(server.port).__aenter__() for each in self._nicks}

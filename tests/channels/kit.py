@@ -81,6 +81,17 @@ class Trouble(StrEnum):
     """It can never be sent."""
 
 
+class Named(StrEnum):
+    """What a platform says of the names of rooms."""
+
+    HEARD = "heard with names"
+    """What is said in the group comes with the group's name."""
+    RENAMED = "renamed"
+    """The group can get another name, and the channel hears of it."""
+    LISTED = "listed by name"
+    """Rooms, or people too, can be looked up by name."""
+
+
 class Forged(StrEnum):
     """A delivery to a webhook of the hub that its platform never made; what it says is no JSON."""
 
@@ -109,6 +120,10 @@ class Rig(Protocol):
 
     passed_over: str | None = None
     """What comes in instead of a message whose reading was cut off again and again, where that is so."""
+
+    named: frozenset[Named] = frozenset()
+    room_name: str = ""
+    """What the group is called, where it has a name."""
 
     async def start(self) -> None:
         """Start the platform."""
@@ -182,6 +197,10 @@ class Rig(Protocol):
 
     async def reacts(self, emoji: str) -> None:
         """Let Ada react to the assistant's newest message."""
+        raise AssertionError(f"{self.name} has none")
+
+    async def renames(self, name: str) -> None:
+        """Let somebody give the group another name."""
         raise AssertionError(f"{self.name} has none")
 
     def notices(self) -> list[str]:

@@ -18,7 +18,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.matrix.channel import MatrixChannel
 from integrations.channels.matrix.listening import Waits
 from integrations.channels.matrix.login import MatrixAccount
-from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+from tests.channels.kit import ADA, EVE, Can, Named, Rig, Trouble
 from tests.servers import shared
 from tests.servers.matrix_proxy import MatrixProxy
 from tests.servers.synapse import Credentials
@@ -67,6 +67,12 @@ class _Town:
     call: _Caller
     people: dict[str, Credentials]
     rooms: dict[str, str]
+    title: str = "Everybody"
+
+    def name_group(self, name: str) -> None:
+        """Give the room of both a name."""
+        self.call(self.people[ADA], "PUT", f"rooms/{quote(self.rooms['group'])}/state/m.room.name", {"name": name})
+        self.title = name
 
 
 @cache
@@ -83,7 +89,9 @@ def _town() -> _Town:
             call(each, "POST", f"join/{quote(id)}", {})
         return id
 
-    return _Town(server.url, call, people, {ADA: room(ADA, BOT), EVE: room(EVE, BOT), "group": room(ADA, EVE, BOT)})
+    town = _Town(server.url, call, people, {ADA: room(ADA, BOT), EVE: room(EVE, BOT), "group": room(ADA, EVE, BOT)})
+    town.name_group(town.title)
+    return town
 
 
 @dataclass
@@ -101,6 +109,7 @@ class MatrixRig(Rig):
     name = "matrix"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
     can |= {Can.VOTES, Can.REACTS}
+    named = frozenset(Named)
     troubles = frozenset(FAULTS)
 
     async def start(self) -> None:
@@ -190,6 +199,13 @@ class MatrixRig(Rig):
         about = self._events(self._room(ADA, group=False), ADA)[-1]["event_id"]
         content = {"m.relates_to": {"rel_type": "m.annotation", "event_id": about, "key": emoji}}
         self._send(self._people[ADA], self._room(ADA, group=False), "m.reaction", content)
+
+    @property
+    def room_name(self) -> str:  # type: ignore[override]
+        return self._town.title
+
+    async def renames(self, name: str) -> None:
+        self._town.name_group(name)
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         shown: dict[str, _Shown] = {}

@@ -12,7 +12,7 @@ from hub.messaging.contract import Address, Button, Channel, ChatType
 from integrations.channels.emoji_names import emoji_of, name_of
 from integrations.channels.mattermost.buttons import BODY_BYTES, attachment
 from integrations.channels.mattermost.channel import MattermostAccount, MattermostChannel
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Named, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.mattermost_server import (
     ADA as ADAS_ID,
@@ -43,6 +43,8 @@ class MattermostRig(DoubleRig[MattermostServer]):
 
     name = "mattermost"
     can = frozenset(Can) - {Can.VOTES}
+    named = frozenset({Named.HEARD, Named.LISTED})
+    room_name = "Family"
     troubles = frozenset(FAULTS)
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.CHANGED, Forged.TOO_LONG})
 

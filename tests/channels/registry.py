@@ -10,7 +10,7 @@ from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
 from tests.channels.feishu_rig import FeishuRig
 from tests.channels.irc_rig import IrcRig
-from tests.channels.kit import Can, Forged, Rig, Trouble
+from tests.channels.kit import Can, Forged, Named, Rig, Trouble
 from tests.channels.line_rig import LineRig
 from tests.channels.matrix_rig import MatrixRig
 from tests.channels.mattermost_rig import MattermostRig
@@ -48,7 +48,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
 )
 
 
-def rigs_that(*needs: Can | Trouble | Forged) -> pytest.MarkDecorator:
+def rigs_that(*needs: Can | Trouble | Forged | Named) -> pytest.MarkDecorator:
     """Mark a test to run against each channel whose platform has all of this."""
-    able = [rig for rig in RIGS if all(need in rig().can | rig().troubles | rig().forges for need in needs)]
+    able = [rig for rig in RIGS if {*needs} <= (has := rig()).can | has.troubles | has.forges | has.named]
     return pytest.mark.parametrize("rig", able, ids=lambda rig: rig().name, indirect=True)

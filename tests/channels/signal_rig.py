@@ -8,7 +8,7 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.signal.channel import SignalChannel
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
 from tests.servers.signal_server import ADA as ADAS_ID, GROUP, ME, NUMBER, SignalServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "cccccccc-0000-0000-0000-000000000666"}
@@ -25,6 +25,7 @@ class SignalRig(DoubleRig[SignalServer]):
     """A daemon for each account; Ada and Eve write in direct messages and in one group."""
 
     name = "signal"
+    named = frozenset(Named)
     can = frozenset(
         {Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS}
     )
@@ -34,6 +35,7 @@ class SignalRig(DoubleRig[SignalServer]):
         super().__init__(SignalServer(), SignalServer())
         for server in self.servers.values():
             server.keep_alive_s = 0.5
+            server.groups = [{"id": GROUP, "name": "The family", "isMember": True}]
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         return SignalChannel(account, self.servers[account].url, NUMBER, clock, silence_s=5.0)
@@ -85,6 +87,13 @@ class SignalRig(DoubleRig[SignalServer]):
     async def reacts(self, emoji: str) -> None:
         about = {"targetSentTimestamp": self.server.sent[-1]["timestamp"], "targetAuthorUuid": ME, "emoji": emoji}
         self.server.envelope(dataMessage={"timestamp": self.server.now_ms(), "reaction": about})
+
+    @property
+    def room_name(self) -> str:  # type: ignore[override]
+        return str(self.server.groups[0]["name"])
+
+    async def renames(self, name: str) -> None:
+        self.server.groups[0]["name"] = name
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         where = {"groupId": GROUP} if group else {"recipient": [PEOPLE[who]]}

@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.emoji_names import emoji_of, name_of
 from integrations.channels.slack.channel import SlackChannel
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
 from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "U666"}
@@ -30,6 +30,7 @@ class SlackRig(DoubleRig[SlackServer]):
 
     name = "slack"
     can = frozenset(Can) - {Can.VOTES}
+    named = frozenset(Named)
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -105,6 +106,14 @@ class SlackRig(DoubleRig[SlackServer]):
         ts = [each for each in self.server.messages[DM] if each["user"] == ME][-1]["ts"]
         item = {"type": "message", "channel": DM, "ts": ts}
         await self.server.event({"type": "reaction_added", "user": ADAS_ID, "reaction": name_of(emoji), "item": item})
+
+    @property
+    def room_name(self) -> str:  # type: ignore[override]
+        return str(self.server.rooms[0]["name"])
+
+    async def renames(self, name: str) -> None:
+        self.server.rooms[0]["name"] = name
+        await self.server.event({"type": "channel_rename", "channel": {"id": ROOM, "name": name}})
 
     def notices(self) -> list[str]:
         return self.server.notices

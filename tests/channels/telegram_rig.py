@@ -13,7 +13,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
 from integrations.channels.telegram.listener import PollTiming, TelegramWebhook
 from integrations.channels.telegram.webhook import HEADER, delivery_route
-from tests.channels.kit import ADA, EVE, Can, Forged, Rig, Trouble
+from tests.channels.kit import ADA, EVE, Can, Forged, Named, Rig, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.telegram_server import (
     BAD_GATEWAY,
@@ -63,6 +63,7 @@ class TelegramRig(Rig):
 
     name = "telegram"
     can = frozenset(Can)
+    named = frozenset(Named)
     troubles = frozenset(Trouble)
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
@@ -81,7 +82,8 @@ class TelegramRig(Rig):
             await server.stop()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        self.bots[account] = telegram_channel(self._servers[account], folder, clock, account, timing=self.timing)
+        server, groups = self._servers[account], (str(GROUP_ID),)
+        self.bots[account] = telegram_channel(server, folder, clock, account, timing=self.timing, groups=groups)
         return self.bots[account]
 
     def section(self, account: str = "default") -> dict[str, Any]:
@@ -137,6 +139,13 @@ class TelegramRig(Rig):
 
     async def reacts(self, emoji: str) -> None:
         self.server.chats.reacts(PEOPLE[ADA], self._newest()["message_id"], emoji)
+
+    @property
+    def room_name(self) -> str:  # type: ignore[override]
+        return str(self.server.chats.chat(GROUP_ID)["title"])
+
+    async def renames(self, name: str) -> None:
+        self.server.chats.titles[GROUP_ID] = name
 
     def notices(self) -> list[str]:
         return self.server.chats.notices

@@ -15,7 +15,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from hub.security.webhook_signature import is_signed, sign
 from integrations.channels.webhook_chat.channel import BODY_LIMIT_BYTES, FORM, WebhookChannel
-from tests.channels.kit import ADA, Can, Forged, Rig, Trouble
+from tests.channels.kit import ADA, Can, Forged, Named, Rig, Trouble
 from tests.channels.webhook_host import WebhookHost
 
 SECRETS = {"default": "a-secret-of-both-sides", "second": "another-secret-of-both"}
@@ -27,6 +27,7 @@ class WebhookRig(Rig):
     """The program; it knows a repeated message by its id, as the documentation asks."""
 
     name = "webhook_chat"
+    named = frozenset({Named.HEARD, Named.RENAMED})
     can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN, Can.BUTTONS, Can.TWO_ACCOUNTS})
     troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED})
     forges = frozenset(Forged)
@@ -46,6 +47,7 @@ class WebhookRig(Rig):
         self._written_to = "default"
         self._hub_url = ""
         self.host = WebhookHost(lambda: [each.route() for each in self._channels.values()])
+        self.room_name = "The millers"
 
     async def start(self) -> None:
         application = web.Application()
@@ -99,7 +101,7 @@ class WebhookRig(Rig):
         self._count += 1
         message = {"id": str(self._count), "sender": who, "text": text, "mentioned": mention}
         if group:
-            message |= {"peer": GROUP_ID, "chat_type": "group"}
+            message |= {"peer": GROUP_ID, "chat_type": "group", "group_name": self.room_name}
         if thread is not None:
             message["thread"] = thread
         await self.posts(message)
@@ -160,6 +162,9 @@ class WebhookRig(Rig):
         self._count += 1
         pressed = {"type": "button", "id": f"b{self._count}", "sender": who, "message_id": shown["id"], "value": value}
         await self.posts(pressed | ({"peer": GROUP_ID, "chat_type": "group"} if group else {}))
+
+    async def renames(self, name: str) -> None:
+        self.room_name = name
 
     def notices(self) -> list[str]:
         return self._notices

@@ -54,6 +54,17 @@ def test_a_session_tells_where_its_last_message_came_from_and_where_answers_go()
     assert (row["systemSent"], row["abortedLastRun"]) == (True, True)
 
 
+def test_a_session_in_a_topic_is_called_by_names_instead_of_ids() -> None:
+    told = ("telegram:user:1", "Anna", "Family", "Holidays", "Home")
+    origin = SessionOrigin("telegram", "work", "-100", "7", "T1", *told)
+    key = group_key("main", "telegram", "-100", thread="7")
+
+    row = session_payload(Session(key, "s", "main", 1, 2, origin=origin))
+
+    assert row["displayName"] == "Family · Holidays"
+    assert (row["channel"], row["subject"], row["topic"], row["space"]) == ("telegram", "Family", "Holidays", "Home")
+
+
 @pytest.mark.parametrize(
     ("key", "title", "shown"),
     [

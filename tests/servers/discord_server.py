@@ -79,6 +79,10 @@ class DiscordServer:
         self._nonces: dict[str, Json] = {}
         self.guilds = {"Home": 1 << 3}
         """The permissions of the bot, by the name of a server."""
+        self.members: list[Json] = [
+            {"user": {"id": PERSON, "username": "ada"}, "nick": "Ada L"},
+            {"user": {**BOT, "username": "adabot"}},
+        ]
         self.flags = 1 << 19
         """Of its application: it may read what is written, as a bot of few servers."""
         self._sessions: dict[str, _Session] = {}
@@ -101,6 +105,8 @@ class DiscordServer:
         add("*", "/api/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._react)
         add("POST", "/api/channels/{channel}/typing", self._nothing)
         add("POST", "/api/channels/{channel}/threads", self._open_thread)
+        add("GET", "/api/guilds/{guild}/channels", self._rooms)
+        add("GET", "/api/guilds/{guild}/members/search", self._search)
         add("GET", "/api/guilds/{guild}/members/{user}", self._member)
         add("POST", "/api/interactions/{id}/{token}/callback", self._callback)
         add("PATCH", "/api/webhooks/{application}/{token}/messages/@original", self._original)
@@ -235,7 +241,7 @@ class DiscordServer:
     async def _guilds(self, _: web.Request) -> web.Response:
         return web.json_response(
             [
-                {"id": str(at), "name": name, "permissions": str(bits)}
+                {"id": str(at) if at else GUILD, "name": name, "permissions": str(bits)}
                 for at, (name, bits) in enumerate(self.guilds.items())
             ]
         )
@@ -325,6 +331,20 @@ class DiscordServer:
                 return web.Response(status=204)
         return _refused(404, 10008, "Unknown Message")
 
+    async def _rooms(self, request: web.Request) -> web.Response:
+        """Channels, without threads, of every server alike."""
+        rooms = [each for each in self.channels.values() if each["type"] not in (1, *THREAD_KINDS)]
+        return web.json_response([{"id": "599", "type": 4, "name": "general things"}, *rooms])
+
+    async def _search(self, request: web.Request) -> web.Response:
+        """Members whose name or nick begins with the query, in any case."""
+        query, limit = request.query["query"].casefold(), int(request.query["limit"])
+        if not query:
+            return _refused(400, 50035, "Invalid Form Body")
+        names = [(each, each.get("nick") or each["user"]["username"]) for each in self.members]
+        found = [each for each, name in names if name.casefold().startswith(query)]
+        return web.json_response(found[:limit])
+
     async def _member(self, request: web.Request) -> web.Response:
         return web.json_response({"user": {"id": request.match_info["user"]}, "roles": ["77"]})
 
@@ -413,7 +433,8 @@ class DiscordServer:
         await self.emit("READY", ready)
         room, thread = self.channels[ROOM], self.channels[THREAD]
         roles = [{"id": BOT_ROLE, "tags": {"bot_id": BOT["id"]}}, {"id": "77"}]
-        await self.emit("GUILD_CREATE", {"id": GUILD, "roles": roles, "channels": [room], "threads": [thread]})
+        about = {"id": GUILD, "name": next(iter(self.guilds)), "roles": roles}
+        await self.emit("GUILD_CREATE", {**about, "channels": [room], "threads": [thread]})
 
     async def _resume(self, socket: web.WebSocketResponse, said: Json) -> None:
         session = self._sessions.get(said["session_id"])

@@ -95,7 +95,8 @@ class SignalServer:
         timestamp = self.now_ms()
         data: Json = {"timestamp": timestamp, "message": text, **more}
         if group is not None:
-            data["groupInfo"] = {"groupId": group, "type": "DELIVER"}
+            name = next((each["name"] for each in self.groups if each["id"] == group), None)
+            data["groupInfo"] = {"groupId": group, "groupName": name, "revision": 1, "type": "DELIVER"}
         return self.envelope(dataMessage=data, timestamp=timestamp, sourceUuid=who)
 
     def envelope(self, **envelope: Any) -> Json:

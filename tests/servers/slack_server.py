@@ -38,8 +38,9 @@ class SlackServer:
     """One workspace with a channel, and direct messages with Ada."""
 
     def __init__(self) -> None:
-        self.people: list[Json] = []
-        self.rooms: list[Json] = []
+        self.people: list[Json] = [{"id": ADA, "name": "ada", "profile": {"display_name": "Ada"}}]
+        self.rooms: list[Json] = [{"id": ROOM, "name": "general", "is_member": True}]
+        self.scopes = "chat:write,channels:read"
         self.calls: list[tuple[str, Json]] = []
         self.notices: list[str] = []
         self.faults: list[SlackFault] = []
@@ -167,6 +168,8 @@ class SlackServer:
             "auth.test": lambda _: {"user_id": ME, "team_id": TEAM, "user": "homarus", "team": "Home", "bot_id": "B1"},
             "apps.connections.open": lambda _: {"url": f"ws://{self.address}/socket"},
             "conversations.open": self._open_dm,
+            "users.info": lambda given: _found("user", self.people, given, "user_not_found"),
+            "conversations.info": lambda given: _found("channel", self.rooms, given, "channel_not_found"),
             "conversations.list": lambda given: self._page("channels", self.rooms, given),
             "users.list": lambda given: self._page("members", self.people, given),
             "conversations.history": self._history,
@@ -184,7 +187,9 @@ class SlackServer:
             "files.info": lambda given: {"file": self.files[given["file"]]},
         }
         answer = handlers[method](arguments)
-        return _refused(answer) if isinstance(answer, str) else web.json_response({"ok": True, **answer})
+        if isinstance(answer, str):
+            return _refused(answer)
+        return web.json_response({"ok": True, **answer}, headers={"X-OAuth-Scopes": self.scopes})
 
     def _history(self, given: Json) -> Json | str:
         if given["channel"] not in self.messages:
@@ -307,6 +312,11 @@ class SlackServer:
         if self._socket is socket:
             self._socket = None
         return socket
+
+
+def _found(kind: str, entries: list[Json], given: Json, otherwise: str) -> Json | str:
+    found = next((each for each in entries if each["id"] == given[kind]), None)
+    return otherwise if found is None else {kind: found}
 
 
 def _decoded(name: str, value: str) -> Any:

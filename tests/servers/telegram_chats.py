@@ -40,6 +40,11 @@ class ApiError(Exception):
         self.status, self.description, self.parameters = status, description, parameters
 
 
+_GIFTS = dict.fromkeys(
+    ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels"), True
+)
+
+
 def bad(description: str) -> ApiError:
     """Return a refusal."""
     return ApiError(400, f"Bad Request: {description}")
@@ -78,9 +83,22 @@ class TelegramChats:
         """Groups with topics, and whether the bot may manage them."""
         self.migrated: dict[int, int] = {}
         self.blocked: set[int] = set()
+        self.titles: dict[int, str] = {}
+        """Of groups that were renamed."""
         self.posted = asyncio.Event()
         """Set whenever the bot writes."""
         self._number = count(1)
+
+    def chat(self, id: int) -> Json:
+        """Return a chat as it is described."""
+        if id > 0:
+            return {"id": id, "type": "private", "first_name": f"Person {id}"}
+        return {"id": id, "type": "supergroup", "title": self.titles.get(id, f"Group {id}")}
+
+    def full_chat(self, given: Json) -> Json:
+        """Answer `getChat`."""
+        facts = {"accent_color_id": 0, "max_reaction_count": 11, "accepted_gift_types": _GIFTS}
+        return {**self.chat(int(given["chat_id"])), **facts}
 
     # --- what people do ---
 
@@ -98,7 +116,7 @@ class TelegramChats:
         both = [[] if each is None else [{"type": "emoji", "emoji": each}] for each in (before, emoji)]
         self._update(
             "message_reaction",
-            {"chat": _chat(chat), "message_id": message_id, "user": _user(who), "date": int(time.time())}
+            {"chat": self.chat(chat), "message_id": message_id, "user": _user(who), "date": int(time.time())}
             | {"old_reaction": both[0], "new_reaction": both[1]},
         )
 
@@ -128,7 +146,7 @@ class TelegramChats:
     def bot_joins(self, chat: int, status: str = "member", before: str = "left", *, who: int = 7) -> None:
         """Somebody adds the bot to a group, or removes it."""
         both = [{"status": each, "user": self.bot} for each in (before, status)]
-        facts = {"chat": _chat(chat), "from": _user(who), "date": int(time.time())}
+        facts = {"chat": self.chat(chat), "from": _user(who), "date": int(time.time())}
         self._update("my_chat_member", facts | {"old_chat_member": both[0], "new_chat_member": both[1]})
 
     def member(self, given: Json) -> Json:
@@ -266,7 +284,7 @@ class TelegramChats:
         message: Json = {
             "message_id": next(self._ids[chat]),
             "from": self.bot,
-            "chat": _chat(chat),
+            "chat": self.chat(chat),
             "date": int(time.time()),
         }
         if (thread := given.get("message_thread_id")) is not None:
@@ -326,7 +344,7 @@ class TelegramChats:
         return {field: text, ("entities" if field == "text" else "caption_entities"): entities[:ENTITIES_LIMIT]}
 
     def _written(self, text: str | None, chat: int, who: int, more: Json) -> Json:
-        message: Json = {"message_id": next(self._ids[chat]), "date": int(time.time()), "chat": _chat(chat)}
+        message: Json = {"message_id": next(self._ids[chat]), "date": int(time.time()), "chat": self.chat(chat)}
         if "sender_chat" not in more or chat == more["sender_chat"]["id"]:
             message["from"] = _user(who)
         if text is not None:
@@ -363,12 +381,6 @@ def _check_keyboard(keyboard: Json) -> None:
         raise bad("BUTTON_DATA_INVALID")
     if len(buttons) > 100 or any(len(row) > 8 for row in keyboard["inline_keyboard"]):
         raise bad("reply markup is too long")
-
-
-def _chat(id: int) -> Json:
-    if id > 0:
-        return {"id": id, "type": "private", "first_name": f"Person {id}"}
-    return {"id": id, "type": "supergroup", "title": f"Group {id}"}
 
 
 def _user(id: int) -> Json:

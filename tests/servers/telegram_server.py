@@ -240,6 +240,7 @@ class TelegramServer:
                 "can_read_all_group_messages": chats.reads_groups,
             },
             "getchatmember": chats.member,
+            "getchat": chats.full_chat,
             "setwebhook": self._set_webhook,
             "deletewebhook": lambda _: self._set_webhook({}),
             "getwebhookinfo": lambda _: self._webhook_info(),

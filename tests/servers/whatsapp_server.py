@@ -64,6 +64,7 @@ class WhatsAppServer:
         """The reported states of each sent message."""
         self.answers: list[int] = []
         """How the webhook answered."""
+        self.scopes = ["whatsapp_business_messaging", "whatsapp_business_management"]
         self._count = itertools.count(1)
         self._deliveries: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue()
 
@@ -71,6 +72,7 @@ class WhatsAppServer:
         application = web.Application(client_max_size=110_000_000)
         application.router.add_post("/v23.0/{number}/messages", self._messages)
         application.router.add_post("/v23.0/{number}/media", self._media)
+        application.router.add_get("/v23.0/debug_token", self._debug_token)
         application.router.add_get("/v23.0/{id}", self._node)
         application.router.add_get("/file/{id}", self._file)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -145,6 +147,12 @@ class WhatsAppServer:
                 self._deliveries.task_done()
 
     # --- the API ---
+
+    async def _debug_token(self, request: web.Request) -> web.StreamResponse:
+        if refusal := self._unauthorized(request, None):
+            return refusal
+        assert request.query["input_token"] in self.tokens.values()
+        return web.json_response({"data": {"is_valid": True, "scopes": self.scopes}})
 
     async def _node(self, request: web.Request) -> web.StreamResponse:
         id = request.match_info["id"]

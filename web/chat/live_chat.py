@@ -249,7 +249,7 @@ class LiveChat:
         }
         key = event.data["session_key"]
         session = self._sessions.get(key)
-        unnamed = session is not None and session.title is None and SessionKey.parse(key).kind is not SessionKind.MAIN
+        unnamed = session is not None and session.name is None and SessionKey.parse(key).kind is not SessionKind.MAIN
         if unnamed and (title := title_of([entry])) is not None:
             self._tasks.spawn(self._name(key, title), name="name a conversation")
         if self._live.is_watched(_topic(key)):

@@ -312,7 +312,7 @@ def _known_chats(connection: SqlConnection, heard: _Heard) -> list[KnownChat]:
             known = KnownChat(replace(target.address, thread=None), None, heard_ms, said.person if is_direct else None)
         person = heard.people.by_id(known.person) if known.person is not None else None
         name = person.name if person is not None else message.get("sender_name" if is_direct else "group_name")
-        found[key] = replace(known, name=name)
+        found[key] = replace(known, name=name, space=known.space or message.get("space_name"))
     for paired in approved_entries(connection):
         key = (paired.channel, paired.account_name, paired.peer)
         if paired.peer and key not in found and key[:2] in heard.places:

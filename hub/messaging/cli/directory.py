@@ -63,4 +63,5 @@ def rows(chats: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def _row(chat: Mapping[str, Any]) -> tuple[str, ...]:
-    return chat["name"] or "", chat["to"], chat["kind"], local_time(chat["lastHeardAtMs"])
+    name = " · ".join(filter(None, (chat["space"], chat["name"])))
+    return name, chat["to"], chat["kind"], local_time(chat["lastHeardAtMs"])

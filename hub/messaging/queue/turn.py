@@ -246,8 +246,9 @@ def queued_request(session_key: str, first: WaitingMessage) -> RunRequest:
 def _origin(message: InboundMessage, sender_name: str | None) -> SessionOrigin:
     address = message.address
     place = (address.channel, address.account, address.peer, address.thread, address.space)
-    names = ((sender_name or "")[:NAME_LIMIT] or None, (message.group_name or "")[:NAME_LIMIT] or None)
-    return SessionOrigin(*place, message.sender, *names)
+    who, group = (sender_name or "")[:NAME_LIMIT] or None, (message.group_name or "")[:NAME_LIMIT] or None
+    topic, space = (message.topic_name or "")[:NAME_LIMIT] or None, (message.space_name or "")[:NAME_LIMIT] or None
+    return SessionOrigin(*place, message.sender, who, group, topic, space)
 
 
 class TurnContent(Struct, frozen=True):

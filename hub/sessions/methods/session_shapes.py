@@ -90,12 +90,14 @@ def _origin_fields(origin: SessionOrigin, chat_type: str) -> dict[str, Any]:
         **place,
     }
     fields: dict[str, Any] = {
+        "channel": origin.channel,
         "lastTo": origin.peer,
         "lastAccountId": origin.account,
         "lastThreadId": origin.thread,
         "subject": origin.group_name,
         "room": origin.peer if chat_type != "direct" else None,
-        "space": origin.space,
+        "topic": origin.topic_name,
+        "space": origin.space_name or origin.space,
         "origin": {name: value for name, value in described.items() if value is not None},
     }
     if origin.peer is not None:

@@ -157,7 +157,7 @@ class SessionViews:
     async def _resolve(self, call: MethodCall) -> Mapping[str, Any]:
         found = self._found(call.params)
         if found is not None:
-            named = {"displayName": found.title} if found.title is not None else {}
+            named = {"displayName": found.name} if found.name is not None else {}
             return {"ok": True, "key": found.key, "agentId": found.agent_id, **named}
         if call.params["allowMissing"]:
             return {"ok": False}

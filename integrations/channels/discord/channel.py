@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -50,6 +51,8 @@ NO_EMBEDS = 1 << 2
 EPOCH_MS = 1_420_070_400_000
 UNKNOWN_MESSAGE = 10008
 PUBLIC_THREAD = 11
+WRITABLE = frozenset({0, 2, 5, 13})
+"""Kinds of rooms with a text of their own: in a forum there are threads alone."""
 READS_MESSAGES = 1 << 18 | 1 << 19
 """Flags of an application that may read what is written; the second of one in few servers."""
 ADMINISTRATOR = 1 << 3
@@ -107,11 +110,28 @@ class DiscordChannel(ApiChannel):
         application = await self._api.call("GET", "/applications/@me")
         servers = await self._api.call("GET", "/users/@me/guilds")
         missing = [text for server in servers if (text := _missing_in(server))]
+        rights = [phrase("In the server {server}: {rights}.", **_rights_in(server)) for server in servers]
         if not application.get("flags", 0) & READS_MESSAGES:
             missing.append(
                 phrase("It cannot read what is written in servers; the Message Content Intent of the bot is off.")
             )
-        return {"id": me["id"], "name": me["username"], "missing": missing}
+        return {"id": me["id"], "name": me["username"], "rights": rights, "missing": missing}
+
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        """Return members of the bot's servers whose name begins with a text, and rooms whose name holds it."""
+        people: dict[str, DirectoryEntry] = {}
+        rooms: list[DirectoryEntry] = []
+        for server in await self._api.call("GET", "/users/@me/guilds"):
+            for each in await self._api.call("GET", f"/guilds/{server['id']}/channels"):
+                if each["type"] in WRITABLE and query.casefold() in each["name"].casefold():
+                    rooms.append(DirectoryEntry(each["id"], f"#{each['name']}", ChatType.CHANNEL, server["name"]))
+            search = f"/guilds/{server['id']}/members/search?{urlencode({'query': query, 'limit': limit})}"
+            for each in await self._api.call("GET", search) if query else ():
+                user = each["user"]
+                name = each.get("nick") or user.get("global_name") or user["username"]
+                if not user.get("bot"):
+                    people.setdefault(user["id"], DirectoryEntry(user["id"], name))
+        return [*people.values(), *rooms][:limit]
 
     async def _send(self, message: OutboundMessage) -> str | None:
         """Post a message, as the answer to a command where one waits for it."""
@@ -274,6 +294,12 @@ def _read(media: Sequence[OutboundMedia]) -> list[tuple[str, str, bytes]]:
 
 def _emoji_path(emoji: str) -> str:
     return quote(emoji.strip("<>").removeprefix("a:").removeprefix(":"), safe="")
+
+
+def _rights_in(server: Mapping[str, Any]) -> dict[str, str]:
+    granted = int(server.get("permissions", 0))
+    names = ["Administrator"] if granted & ADMINISTRATOR else [name for name, bit in RIGHTS.items() if granted & bit]
+    return {"server": server["name"], "rights": ", ".join(names) or "–"}
 
 
 def _missing_in(server: Mapping[str, Any]) -> str:

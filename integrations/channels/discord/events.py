@@ -42,16 +42,23 @@ _MENTION = re.compile(r"<@!?(\d+)>")
 
 
 class DiscordSelf(Struct):
-    """The bot, as Discord knows it; its own roles by server."""
+    """The bot, as Discord knows it; its own roles, and the names, by server."""
 
     id: str
     name: str
     application: str
     roles: dict[str, frozenset[str]]
+    servers: dict[str, str] = {}
 
 
 def inbound_of(
-    event: str, data: Mapping[str, Any], event_id: str, room: DiscordRoom, me: DiscordSelf, account: str
+    event: str,
+    data: Mapping[str, Any],
+    event_id: str,
+    room: DiscordRoom,
+    me: DiscordSelf,
+    account: str,
+    parent: DiscordRoom | None = None,
 ) -> Iterator[Inbound]:
     """Yield the messages and events in an event; none for bots' own actions and irrelevant events.
 
@@ -59,6 +66,7 @@ def inbound_of(
         event: Its type, such as MESSAGE_CREATE.
         event_id: Its id when the platform gives it none.
         room: The room of the event.
+        parent: The room that a thread belongs to, when it is known.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: It is not as Discord writes them.
@@ -66,7 +74,7 @@ def inbound_of(
     address = room.address(account)
     match event:
         case "MESSAGE_CREATE" | "MESSAGE_UPDATE" if "author" in data and not _is_robot(data, me):
-            yield from _message(event, data, room, me, address)
+            yield from _message(event, data, room, me, address, parent)
         case "MESSAGE_DELETE":
             yield MessageDeleted(address, f"{data['id']}:deleted", "", message_id=data["id"])
         case "MESSAGE_DELETE_BULK":
@@ -95,7 +103,12 @@ def user_of(data: Mapping[str, Any]) -> str | None:
 
 
 def _message(
-    event: str, data: Mapping[str, Any], room: DiscordRoom, me: DiscordSelf, address: Address
+    event: str,
+    data: Mapping[str, Any],
+    room: DiscordRoom,
+    me: DiscordSelf,
+    address: Address,
+    parent: DiscordRoom | None,
 ) -> Iterator[Inbound]:
     author, id = data["author"], data["id"]
     sender = _typed(author["id"])
@@ -129,7 +142,9 @@ def _message(
         reply_to=None if forwarded else reference.get("message_id"),
         quoted=quoted,
         roles=tuple((data.get("member") or {}).get("roles", ())),
-        group_name=room.name,
+        group_name=parent.name if parent is not None else room.name,
+        topic_name=room.name if parent is not None else None,
+        space_name=me.servers.get(room.guild or ""),
     )
 
 

@@ -88,7 +88,7 @@ class DiscordIntake:
 
     async def _ready(self, data: Mapping[str, Any]) -> None:
         user = data["user"]
-        self.me = DiscordSelf(user["id"], user["username"], data["application"]["id"], {})
+        self.me = DiscordSelf(user["id"], user["username"], data["application"]["id"], {}, {})
         self._receive.connected(user["id"], user["username"])
         await self.rooms.load()
         await self.buttons.load()
@@ -100,8 +100,11 @@ class DiscordIntake:
         with skip_if_malformed(f"discord: {event}"):
             if event == "GUILD_CREATE":
                 me.roles[data["id"]] = frozenset(_own_roles(data, me.id))
+                me.servers[data["id"]] = data.get("name", "")
                 for each in (*data.get("channels", ()), *data.get("threads", ())):
                     self.rooms.keep(room_of(each, data["id"]))
+            elif event == "GUILD_UPDATE":
+                me.servers[data["id"]] = data.get("name", "")
             elif event in ROOM_EVENTS:
                 self.rooms.keep(room_of(data))
             elif "channel_id" in data:
@@ -113,8 +116,9 @@ class DiscordIntake:
         self, event: str, data: Mapping[str, Any], event_id: str, room: DiscordRoom, me: DiscordSelf
     ) -> None:
         said: list[Inbound] = []
+        parent = self.rooms.get(room.parent) if room.parent is not None else None
         with skip_if_malformed(f"discord: {event}"):
-            said += inbound_of(event, data, event_id, room, me, self._account)
+            said += inbound_of(event, data, event_id, room, me, self._account, parent)
         for inbound in said:
             await self._offer(inbound, data, room)
 

@@ -9,6 +9,7 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -103,6 +104,15 @@ class IrcChannel:
         if connection is None:
             return {"ok": False, "error": "the account is not connected"}
         return {"ok": True, "nick": connection.nick, "channels": sorted(connection.joined)}
+
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        """Return nicks in the joined channels, and those channels, whose name holds a text."""
+        if (connection := self._connection) is None:
+            raise Unavailable("the account is not connected")
+        nicks = {nick for each in connection.joined.values() for nick in each} - {connection.nick}
+        entries = [DirectoryEntry(fold(each), each) for each in sorted(nicks)]
+        entries += [DirectoryEntry(fold(each), each, ChatType.GROUP) for each in sorted(connection.joined)]
+        return [each for each in entries if query.casefold() in each.name.casefold()][:limit]
 
     @property
     def _connection(self) -> IrcConnection | None:

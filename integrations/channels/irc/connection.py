@@ -81,7 +81,8 @@ class IrcConnection:
         self.nick = account.nick
         self.prefix = f"{account.nick}!~{'u' * 10}@{'h' * 63}"
         """As others see it; the longest one until the server shows it."""
-        self.joined: set[str] = set()
+        self.joined: dict[str, set[str]] = {}
+        """The channels, each with the nicks in it."""
         self.id = new_id()
 
     async def connect(self) -> None:
@@ -221,16 +222,33 @@ class IrcConnection:
         for start in range(0, len(told) + 1, 400):
             self.write(f"AUTHENTICATE {told[start : start + 400] or '+'}")
 
+    def _count(self, line: IrcLine) -> None:
+        """Keep count of who is in the channels."""
+        room = self.joined.get(line.parameter(2 if line.command == "353" else 0))
+        match line.command:
+            case "353" if room is not None:
+                room |= {each.lstrip("~&@%+") for each in line.parameters[-1].split()}
+            case "JOIN" if room is not None:
+                room.add(line.nick)
+            case "PART" | "KICK" if room is not None:
+                room.discard(line.parameter(1) if line.command == "KICK" else line.nick)
+            case "QUIT" | "NICK":
+                for nicks in self.joined.values():
+                    if line.nick in nicks:
+                        nicks.discard(line.nick)
+                        nicks.update([line.parameter(0)] if line.command == "NICK" else ())
+
     def _notice(self, line: IrcLine) -> None:
         """Remember what a line reveals about ourselves."""
         own = line.nick == self.nick
+        self._count(line)
         if own and "!" in line.source:
             self.prefix = line.source
         if line.command == "NICK" and own:
             self.nick = line.parameter(0)
         elif line.command == "JOIN" and own:
-            self.joined.add(line.parameter(0))
+            self.joined[line.parameter(0)] = set()
         elif (line.command == "PART" and own) or (line.command == "KICK" and line.parameter(1) == self.nick):
-            self.joined.discard(line.parameter(0))
+            self.joined.pop(line.parameter(0), None)
         elif line.command in _NO_CHANNEL:
             logger.warning("irc: %s cannot be joined: %s", line.parameter(1), line.parameters[-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,11 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.integration.json_storage import JsonStorage
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
+    ChatType,
     Delivery,
     Media,
     MediaKind,
@@ -148,12 +150,19 @@ class MatrixChannel:
         except HubError as error:
             return {"ok": False, "error": str(error)}
         user = getattr(response, "user_id", None)
-        mute = [
-            phrase("It may not write in the room {room}.", room=room.display_name)
-            for room in client.rooms.values()
-            if user is not None and not room.power_levels.can_user_send_message(user)
-        ]
-        return {"ok": user is not None, "account_id": user, "rooms": len(client.rooms), "missing": mute}
+        rooms = client.rooms.values() if user is not None else ()
+        missing = [told for room in rooms for told in _missing_in(room, str(user))]
+        return {"ok": user is not None, "account_id": user, "rooms": len(client.rooms), "missing": missing}
+
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        """Return rooms of the account whose name or alias holds a text; one with somebody alone is theirs."""
+        found = []
+        for room in self._client.rooms.values():
+            name, asked = str(room.display_name), query.casefold()
+            if asked in name.casefold() or asked in str(room.canonical_alias or "").casefold():
+                kind = ChatType.DIRECT if room.joined_count <= 2 else ChatType.GROUP
+                found.append(DirectoryEntry(room.room_id, name, kind))
+        return found[:limit]
 
     @property
     def _client(self) -> AsyncClient:
@@ -199,6 +208,15 @@ class MatrixChannel:
         if (reason := refusal(uploaded)) is not None:
             raise refusal_error(reason)
         return writing.media(file, size, uploaded.content_uri, keys)
+
+
+def _missing_in(room: Any, user: str) -> Iterator[str]:
+    """Yield what the account may not do in a room, by its power levels."""
+    levels = room.power_levels
+    if not levels.can_user_send_message(user):
+        yield phrase("It may not write in the room {room}.", room=room.display_name)
+    elif not all(levels.can_user_send_message(user, event) for event in ("m.reaction", "m.room.redaction")):
+        yield phrase("It may not react or delete in the room {room}.", room=room.display_name)
 
 
 async def _redact(client: AsyncClient, address: Address, event_id: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
@@ -36,6 +37,14 @@ CLOCK_SKEW_S = 5.0
 HISTORY_PAGE = 100
 LIST_PAGE, LIST_PAGES = 200, 25
 MARK = "homarus_message"
+SCOPES = frozenset(
+    {
+        *(f"{kind}:history" for kind in ("channels", "groups", "im", "mpim")),
+        *("app_mentions:read", "channels:read", "files:read", "groups:read", "reactions:read", "users:read"),
+        *("chat:write", "commands", "files:write", "im:write", "reactions:write"),
+    }
+)
+"""What the channel uses, as its page says."""
 
 
 class SlackChannel(ApiChannel):
@@ -86,7 +95,12 @@ class SlackChannel(ApiChannel):
 
     async def _who(self) -> dict[str, Any]:
         me = await self._api.call("auth.test")
-        return {"id": f"{me['team_id']}/{me['user_id']}", "name": me["user"]}
+        scopes = self._api.scopes
+        lacked = ", ".join(sorted(SCOPES - scopes)) if scopes else ""  # a proxy may keep the header to itself
+        missing = [phrase("It lacks the scopes {scopes}: add them, and install the app again.", scopes=lacked)]
+        rights = [phrase("It has the scopes {scopes}.", scopes=", ".join(sorted(scopes)))] if scopes else []
+        about = {"id": f"{me['team_id']}/{me['user_id']}", "name": me["user"]}
+        return {**about, "rights": rights, "missing": missing if lacked else []}
 
     async def _send(self, message: OutboundMessage) -> str:
         """Post a message; files go before it, with the text as their comment unless there are buttons."""

@@ -43,6 +43,7 @@ class SlackSelf(Struct, frozen=True):
     user: str
     team: str
     name: str
+    team_name: str = ""
 
     @property
     def account_id(self) -> str:

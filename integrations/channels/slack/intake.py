@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
+
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.messaging.contract import Inbound, InboundMessage, Receiver
@@ -20,6 +24,10 @@ _log = logging.getLogger(__name__)
 PAGE = 200
 PAGES_LIMIT = 10
 """Pages of one conversation that are read after a pause."""
+NAMES_LIMIT = 5_000
+NAME_LIMIT_S = 3.0
+"""How long a message waits for a name that was never asked for."""
+RENAMES = frozenset({"channel_rename", "group_rename"})
 GONE = frozenset({"channel_not_found", "not_in_channel", "thread_not_found", "is_archived", "missing_scope"})
 
 
@@ -37,6 +45,8 @@ class SlackIntake:
         self._account = account
         self.rooms = FollowedRooms(receive, SlackRoom)
         self.me: SlackSelf | None = None
+        self._names: dict[str, str | None] = {}
+        """Of rooms and people, by id, since the connection began; None where Slack tells none."""
 
     async def beat(self) -> None:
         """Note that the connection lives, and keep how far it was read."""
@@ -46,7 +56,8 @@ class SlackIntake:
     async def handle_hello(self, missed: bool) -> None:
         """Handle a new connection; read what was missed."""
         said = await self._web.call("auth.test")
-        self.me = SlackSelf(said["user_id"], said["team_id"], said["user"])
+        self.me = SlackSelf(said["user_id"], said["team_id"], said["user"], said.get("team") or "")
+        self._names.clear()
         self._receive.connected(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
         if not missed:
             return
@@ -66,10 +77,13 @@ class SlackIntake:
         said: list[Inbound] = []
         room: SlackRoom | None = None
         with skip_if_malformed(f"slack: {kind}"):
+            self._renamed(payload.get("event") or {})
             room = self._room(kind, payload)
             if room is not None and self.me is not None:
                 said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
         for inbound in said:
+            if isinstance(inbound, InboundMessage) and room is not None and self._receive.admits(inbound):
+                inbound = await self._with_names(inbound, room, str(payload["event"]["user"]))  # noqa: PLW2901
             notice = await self._offer(inbound, room)
             if notice and room is not None:
                 await self._tell(notice, room, payload["user"]["id"], inbound.address.thread)
@@ -81,9 +95,35 @@ class SlackIntake:
         except PlatformError as error:
             _log.info("slack: a pressed button was not answered: %s", error)
 
+    async def _with_names(self, message: InboundMessage, room: SlackRoom, user: str) -> InboundMessage:
+        """Return a message with the names of its sender and its room; Slack is asked once for each."""
+        sender = message.sender_name or await self._name("users.info", "user", user)
+        if room.person is not None:
+            return replace(message, sender_name=sender)
+        group = None if room.kind == "mpim" else await self._name("conversations.info", "channel", room.id)
+        team = self.me.team_name if self.me is not None else None
+        return replace(message, sender_name=sender, group_name=group, space_name=team or None)
+
+    async def _name(self, method: str, kind: str, id: str) -> str | None:
+        if id not in self._names:
+            if len(self._names) >= NAMES_LIMIT:
+                self._names.clear()
+            self._names[id] = None  # who is slow or refuses is not asked for each message
+            ask = self._web.call(method, user=id) if kind == "user" else self._web.call(method, channel=id)
+            with suppress(PlatformError, TimeoutError):
+                async with asyncio.timeout(NAME_LIMIT_S):
+                    self._names[id] = _name_in((await ask)[kind])
+        return self._names[id]
+
+    def _renamed(self, event: Mapping[str, Any]) -> None:
+        if event.get("type") in RENAMES:
+            self._names[event["channel"]["id"]] = event["channel"]["name"]
+
     def _room(self, kind: str, payload: Mapping[str, Any]) -> SlackRoom | None:
         """Return where something happened; None when it did so nowhere."""
         event = payload.get("event") or {}
+        if event.get("type") in RENAMES:
+            return None
         id, person = event.get("channel") or (event.get("item") or {}).get("channel"), event.get("user")
         if kind == "interactive":
             id, person = (payload.get("channel") or {}).get("id"), payload["user"]["id"]
@@ -135,6 +175,13 @@ class SlackIntake:
         for message in sorted(found, key=lambda each: str(each["ts"])):
             if message["ts"] > after:
                 await self.handle("events_api", {"event": {"channel": channel, **message}, "event_id": message["ts"]})
+
+
+def _name_in(found: Mapping[str, Any]) -> str | None:
+    """Return what a person, or a room, shows itself as."""
+    profile = found.get("profile") or {}
+    name = profile.get("display_name") or profile.get("real_name") or found.get("real_name") or found.get("name")
+    return str(name) if name else None
 
 
 def _said(kind: str, payload: Mapping[str, Any], scene: SlackScene) -> Iterator[Inbound]:

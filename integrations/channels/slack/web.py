@@ -26,10 +26,14 @@ class SlackWeb(HttpApi):
 
     Args:
         root: The API, without a method.
+
+    Attributes:
+        scopes: What the token may do, as the last answer said.
     """
 
     def __init__(self, root: str, token: Secret) -> None:
         super().__init__("Slack", root, _bearer(token))
+        self.scopes: frozenset[str] = frozenset()
 
     async def call(self, method: str, *, token: Secret | None = None, **arguments: Any) -> dict[str, Any]:
         """Return the answer of a method; arguments that are None are left out.
@@ -49,6 +53,8 @@ class SlackWeb(HttpApi):
         answer = await self.request("POST", method, data=form, **other)
         status, data = answer.status, answer.json
         known: dict[str, Any] = data if isinstance(data, dict) else {}
+        if token is None and (told := answer.headers.get("x-oauth-scopes")):
+            self.scopes = frozenset(told.replace(" ", "").split(","))
         error = known.get("error", "")
         if known.get("ok") and status < 400:
             return known

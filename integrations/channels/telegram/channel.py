@@ -10,16 +10,18 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from telegram import ReactionTypeEmoji, Update, User
+from telegram import ChatMemberAdministrator, ReactionTypeEmoji, Update, User
 from telegram.constants import ChatMemberStatus
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
+from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
+    ChatType,
     Delivery,
     MediaKind,
     OutboundMessage,
@@ -35,7 +37,7 @@ from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.telegram.api import DONE_ALREADY, TelegramApi
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
 from integrations.channels.telegram.outgoing import change, send, target, which_message
-from integrations.channels.telegram.updates import NAME, SentPoll, UpdateReader
+from integrations.channels.telegram.updates import NAME, SentPoll, UpdateReader, topic_named
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ DESCRIPTION_LENGTH = 256
 DATA_BYTES = 64
 """What a button carries at most."""
 POLLS_KEPT = 500
+TOPICS_KEPT = 500
 
 
 class TelegramAccount(Struct, frozen=True):
@@ -98,6 +101,7 @@ class Telegram(ApiChannel):
         self._api = TelegramApi(self._config.api_root, self._config.token, self._timing.answer_s)
         self._buttons = ButtonValues(receive, DATA_BYTES)
         self._polls = PersistentMap(receive, "polls", POLLS_KEPT, SentPoll)
+        self._topics = PersistentMap(receive, "topics", TOPICS_KEPT, str)
         self._listener = Listener(
             self._api,
             self._reader,
@@ -112,7 +116,8 @@ class Telegram(ApiChannel):
     async def _reader(self, me: User) -> UpdateReader:
         await self._buttons.load()
         await self._polls.load()
-        return UpdateReader(self.account, me, self._buttons, self._polls)
+        await self._topics.load()
+        return UpdateReader(self.account, me, self._buttons, self._polls, self._topics)
 
     async def _leave(self) -> None:
         self._listener = None
@@ -203,27 +208,53 @@ class Telegram(ApiChannel):
         """Return who the bot is, whether it sees all that is said in groups, and what it may not do."""
         me = await self._api.call(self._api.bot.get_me())
         reads_groups = me.can_read_all_group_messages is True
-        missing = [text for group in self._config.groups if (text := await self._missing_in(group, me.id))]
+        rights, missing = list[str](), list[str]()
+        for group in self._config.groups:
+            told = await self._rights_in(group, me.id)
+            rights += told[0]
+            missing += told[1]
         if me.can_join_groups is False:
             missing.append(phrase("It cannot be added to groups; /setjoingroups at @BotFather changes that."))
         if not reads_groups:
             missing.append(
                 phrase("In groups it sees only what is written to it; /setprivacy at @BotFather changes that.")
             )
-        return {"account_id": str(me.id), "name": me.name, "reads_groups": reads_groups, "missing": missing}
+        about = {"account_id": str(me.id), "name": me.name, "reads_groups": reads_groups}
+        return {**about, "rights": rights, "missing": missing}
 
-    async def _missing_in(self, group: str, bot_id: int) -> str:
+    async def _rights_in(self, group: str, bot_id: int) -> tuple[Sequence[str], Sequence[str]]:
+        """Return what the bot may do in a group, and what not."""
         try:
             member = await self._api.call(self._api.bot.get_chat_member(int(group), bot_id))
         except PlatformError as error:
             if error.status not in (400, 403):
                 raise
-            return phrase("It is not in the group {group}.", group=group)
+            return [], [phrase("It is not in the group {group}.", group=group)]
         if member.status in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED):
-            return phrase("It is not in the group {group}.", group=group)
+            return [], [phrase("It is not in the group {group}.", group=group)]
         if getattr(member, "can_send_messages", True) is False:
-            return phrase("It may not write in the group {group}.", group=group)
-        return ""
+            return [], [phrase("It may not write in the group {group}.", group=group)]
+        if not isinstance(member, ChatMemberAdministrator):
+            return [
+                phrase("It writes in the group {group}, where only administrators hear of reactions.", group=group)
+            ], []
+        topics = [] if member.can_manage_topics else [phrase("It opens no topics in the group {group}.", group=group)]
+        return [phrase("It is an administrator of the group {group}.", group=group)], topics
+
+    async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
+        """Return groups of the configuration whose name holds a text: Telegram lists nothing to a bot."""
+        found = []
+        for group in self._config.groups:
+            try:
+                chat = await self._api.call(self._api.bot.get_chat(int(group)))
+            except PlatformError as error:
+                if error.status not in (400, 403):
+                    raise
+                continue  # it is not in there
+            if query.casefold() in (chat.title or "").casefold():
+                kind = ChatType.CHANNEL if chat.type == "channel" else ChatType.GROUP
+                found.append(DirectoryEntry(str(chat.id), chat.title or "", kind))
+        return found[:limit]
 
     def _stored(self, update: Update, notice: str | None) -> None:
         """Do what follows an update that is stored: a button that was pressed waits for an answer, without fail."""
@@ -232,6 +263,10 @@ class Telegram(ApiChannel):
             self._tasks.spawn(answer, name="answer a button")
         if (message := update.message) is not None and (new := message.migrate_to_chat_id) is not None:
             self._parts.migrated(str(message.chat.id), str(new))
+        if message is not None and message.is_topic_message:
+            key, name = topic_named(message)
+            if name and name != self._topics.get(key) and (message.forum_topic_edited or self._topics.get(key) is None):
+                self._tasks.spawn(self._topics.put(key, name), name="name a topic")
 
     async def _show(self, request: Awaitable[object]) -> None:
         """Do something that does not matter when it fails."""

@@ -88,14 +88,23 @@ class UpdateReader:
         me: The bot.
         buttons: Know the values of the buttons that were sent.
         polls: Know the chats of the polls that were sent.
+        topics: Know the names of topics by the key of `topic_named`.
     """
 
-    def __init__(self, account: str, me: User, buttons: ButtonValues, polls: PersistentMap[SentPoll]) -> None:
+    def __init__(
+        self,
+        account: str,
+        me: User,
+        buttons: ButtonValues,
+        polls: PersistentMap[SentPoll],
+        topics: PersistentMap[str],
+    ) -> None:
         self._account = account
         self._me = me
         self._at_me = f"@{me.username}".lower()
         self._buttons = buttons
         self._polls = polls
+        self._topics = topics
         self._addressed_albums: deque[str] = deque(maxlen=ALBUMS_KEPT)
 
     def read(self, update: Update) -> list[Inbound]:
@@ -131,6 +140,7 @@ class UpdateReader:
         address = self._address(message)
         reply, album, contact = message.reply_to_message, message.media_group_id, message.contact
         ours = reply is not None and reply.forum_topic_created is not None and self._is_mine(reply)
+        topic = None if address.thread is None else self._topic(message)
         if reply is not None and _opens_topic(message, reply):
             reply = None
         mentioned = address.chat_type is ChatType.DIRECT or commanded or ours or self._addressed(message, reply)
@@ -151,6 +161,7 @@ class UpdateReader:
             quoted=_quote(message, reply),
             group_name=message.chat.title,
             album=album,
+            topic_name=topic,
         )
         return [read] if read.text or read.media or read.location or read.contacts else []
 
@@ -225,6 +236,11 @@ class UpdateReader:
             if who.id != self._me.id  # that comes as my_chat_member
         ]
 
+    def _topic(self, message: Message) -> str | None:
+        """Return what the topic of a message is called: as it was last named, else as it was opened."""
+        key, opened = topic_named(message)
+        return self._topics.get(key) or opened
+
     def _is_mine(self, message: Message) -> bool:
         return message.from_user is not None and message.from_user.id == self._me.id
 
@@ -264,6 +280,13 @@ class UpdateReader:
             if entity.type == MessageEntity.MENTION and _part(text, entity).lower() == self._at_me:
                 return True
         return False
+
+
+def topic_named(message: Message) -> tuple[str, str | None]:
+    """Return the key of a message's topic among those of all groups, and the name that the message tells of it."""
+    reply = message.reply_to_message
+    told = message.forum_topic_edited or message.forum_topic_created or (reply and reply.forum_topic_created)
+    return f"{message.chat.id}/{message.message_thread_id}", told.name if told else None
 
 
 def _identity(user: User | None, chat: Chat | None = None) -> str | None:

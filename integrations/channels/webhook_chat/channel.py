@@ -37,6 +37,7 @@ TIMEOUT_S = 20.0
 FORM = SignatureForm(header="x-homarus-signature", timestamp_header="x-homarus-timestamp")
 
 _ID = All(string, Length(min=1, max=256))
+_NAMES = ("sender_name", "group_name", "topic_name", "space_name")
 _MESSAGE = Schema(
     {
         Optional("type"): "message",
@@ -46,7 +47,7 @@ _MESSAGE = Schema(
         Optional("peer"): _ID,
         Optional("chat_type", default="direct"): In([each.value for each in ChatType]),
         Optional("thread"): _ID,
-        Optional("sender_name"): All(string, Length(max=256)),
+        **{Optional(each): All(string, Length(max=256)) for each in _NAMES},
         Optional("mentioned", default=False): boolean,
         Optional("reply_to"): _ID,
     }
@@ -140,7 +141,7 @@ class WebhookChannel:
             fields["id"],
             sender,
             fields["text"],
-            sender_name=fields.get("sender_name"),
+            **{each: fields.get(each) for each in _NAMES},
             mentioned=fields["mentioned"],
             reply_to=fields.get("reply_to"),
         )

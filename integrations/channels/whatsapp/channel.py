@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.messaging.contract import (
     Address,
@@ -57,6 +58,8 @@ CHATS_LIMIT = 1_000
 """People whose last message is remembered, to show them typing."""
 TYPING_S = 20.0
 """WhatsApp shows it for 25 seconds."""
+SCOPES = frozenset({"whatsapp_business_messaging", "whatsapp_business_management"})
+"""Permissions of a token, as the channel's page asks for them."""
 STATUS_WAIT_S = 20
 """How long to listen for the status of a message when the answer to its request was lost."""
 
@@ -109,7 +112,12 @@ class WhatsAppChannel(ApiChannel):
         self._open = False
 
     async def _who(self) -> dict[str, Any]:
-        return {"account_id": self.phone_number_id, "name": (await self._me()).get("display_phone_number")}
+        about = {"account_id": self.phone_number_id, "name": (await self._me()).get("display_phone_number")}
+        scopes = await self._api.scopes()
+        lacked = ", ".join(sorted(SCOPES - scopes)) if scopes else ""
+        missing = [phrase("The token lacks the permissions {scopes}: make another with them.", scopes=lacked)]
+        rights = [phrase("The token has the permissions {scopes}.", scopes=", ".join(sorted(scopes)))] if scopes else []
+        return {**about, "rights": rights, "missing": missing if lacked else []}
 
     async def _connect(self) -> None:
         """Look the number up, and accept deliveries until Meta refuses the token."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi, refusal_state
+from integrations.channels.http_api import HttpApi, PlatformError, refusal_state
 
 REQUEST_LIMIT_S = 35.0
 """With the wait for a status it is less than what the outbox waits for a message."""
@@ -37,6 +37,17 @@ class GraphApi(HttpApi):
 
     def __init__(self, root: str, token: Secret) -> None:
         super().__init__("WhatsApp", root, {"Authorization": f"Bearer {token.reveal()}"}, limit_s=REQUEST_LIMIT_S)
+        self._token = token
+
+    async def scopes(self) -> frozenset[str]:
+        """Return what the token may do; empty when Meta does not tell it that."""
+        try:
+            found = await self.call("GET", "debug_token", params={"input_token": self._token.reveal()})
+        except PlatformError as error:
+            if error.state is not DeliveryState.PERMANENT:
+                raise
+            return frozenset()
+        return frozenset(map(str, (found.get("data") or {}).get("scopes") or ()))
 
     async def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the answer to a request.

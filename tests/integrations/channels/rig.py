@@ -32,6 +32,7 @@ class Rig:
     duplicates: int = 0
     full: bool = False
     refused: bool = False
+    strangers: tuple[str, ...] = ()
 
     async def open(self) -> None:
         self.bus = EventBus(TaskOwner("rig"))
@@ -39,7 +40,9 @@ class Rig:
         self.db = Database(self.folder / "hub.db", HUB_MIGRATIONS)
         await self.db.open()
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
-        self.channels.connect(self._receive, Cursors(self.db), lambda inbound, context: True)
+        self.channels.connect(
+            self._receive, Cursors(self.db), lambda inbound, context: inbound.sender not in self.strangers
+        )
 
     async def close(self) -> None:
         for attached in self.channels.all():

@@ -85,7 +85,17 @@ async def test_a_thread_is_a_conversation_of_its_own_below_its_room(
 ) -> None:
     await discord.say("hi", THREAD)
 
-    assert (await taken(rig)).address == replace(IN_ROOM, peer=THREAD, parent=ROOM)
+    message = await taken(rig)
+    assert message.address == replace(IN_ROOM, peer=THREAD, parent=ROOM)
+    assert (message.space_name, message.group_name, message.topic_name) == ("Home", "general", "a thread")
+
+
+async def test_people_and_rooms_of_its_servers_are_looked_up(rig: Rig, channel: DiscordChannel) -> None:
+    people = await channel.look_up("AD", 50)
+    rooms = await channel.look_up("GEN", 50)
+
+    assert [(each.peer, each.name) for each in people] == [(ADA.rpartition(":")[2], "Ada L")]
+    assert [(each.peer, each.name, each.space) for each in rooms] == [(ROOM, "#general", "Home")]
 
 
 async def test_a_direct_message_goes_by_the_person(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:

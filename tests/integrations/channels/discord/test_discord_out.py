@@ -201,5 +201,6 @@ def discord_now(discord: DiscordServer) -> float:
 
 
 async def test_a_probe_asks_who_the_bot_is(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:
-    assert await channel.probe() == {"ok": True, "id": "900", "name": "homarus", "missing": []}
+    found = await channel.probe()
+    assert (found["id"], found["rights"], found["missing"]) == ("900", ["In the server Home: Administrator."], [])
     assert bot(rig, discord).account == "default"

@@ -289,9 +289,13 @@ async def test_an_invitation_is_accepted_only_from_those_whom_the_hub_lets_in(ri
 async def test_a_probe_names_the_rooms_in_which_it_may_not_write(rig: MatrixRig) -> None:
     await rig.ada.room_with(rig.bot, name="Open")
     await rig.ada.room_with(rig.bot, name="News", power_level_content_override={"events_default": 50})
+    await rig.ada.room_with(rig.bot, name="Quiet", power_level_content_override={"events": {"m.reaction": 50}})
     channel = await rig.start()
 
     probed = await channel.probe()
 
     assert probed["ok"] is True
-    assert probed["missing"] == ["It may not write in the room News."]
+    assert sorted(probed["missing"]) == [
+        "It may not react or delete in the room Quiet.",
+        "It may not write in the room News.",
+    ]

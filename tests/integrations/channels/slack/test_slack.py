@@ -23,6 +23,7 @@ from hub.messaging.contract import (
     CommandUsed,
     Delivery,
     DeliveryState,
+    InboundMessage,
     Media,
     MediaKind,
     MembershipChanged,
@@ -32,7 +33,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     ReactionChanged,
 )
-from integrations.channels.slack.channel import SlackChannel
+from integrations.channels.slack.channel import SCOPES, SlackChannel
 from tests.integrations.channels.rig import Rig
 from tests.servers.slack_server import ADA, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
 
@@ -377,7 +378,7 @@ async def test_a_failure_says_whether_to_send_again_and_the_history_whether_it_a
 
 
 async def test_without_a_server_nothing_was_sent(rig: Rig, slack: SlackServer, channel: SlackChannel) -> None:
-    assert await channel.probe() == {"ok": True, "id": f"{TEAM}/{ME}", "name": "homarus"}
+    assert (await channel.probe())["id"] == f"{TEAM}/{ME}"
     await slack.__aexit__()
 
     assert not (await channel.probe())["ok"]
@@ -385,6 +386,30 @@ async def test_without_a_server_nothing_was_sent(rig: Rig, slack: SlackServer, c
     with pytest.raises(HubError):
         await channel.find(out(), 0.0)
     await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
+
+
+async def test_a_probe_says_which_scopes_the_app_has_and_lacks(slack: SlackServer, channel: SlackChannel) -> None:
+    lacking = await channel.probe()
+    slack.scopes = ",".join(SCOPES)
+    whole = await channel.probe()
+
+    assert lacking["rights"] == ["It has the scopes channels:read, chat:write."]
+    assert "It lacks the scopes app_mentions:read, channels:history, commands," in lacking["missing"][0]
+    assert whole["missing"] == []
+
+
+async def test_who_writes_and_where_is_asked_for_once_and_never_for_a_stranger(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    rig.strangers = (f"slack:user:{TEAM}/U666",)
+    await slack.say("let me in", room="C666", who="U666")
+    await slack.say("hello <@U900>")
+    await slack.say("again <@U900>")
+    await rig.until(lambda: len(rig.taken) == 3)
+
+    names = [(each.sender_name, each.group_name) for each in rig.taken if isinstance(each, InboundMessage)]
+    assert names == [(None, None), ("Ada", "general"), ("Ada", "general")]
+    assert [len(slack.asked(each)) for each in ("users.info", "conversations.info")] == [1, 1]
 
 
 # --- the directory ---

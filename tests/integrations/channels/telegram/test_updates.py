@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from telegram import Update, User
+from telegram import Message, Update, User
 
 from hub.messaging.contract import (
     Address,
@@ -19,7 +19,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.persistent_map import PersistentMap
-from integrations.channels.telegram.updates import SentPoll, UpdateReader
+from integrations.channels.telegram.updates import SentPoll, UpdateReader, topic_named
 from tests.channels.kit import Heard
 from tests.servers.telegram_chats import TelegramChats
 
@@ -33,8 +33,9 @@ class Said:
     """Reads what people say in the chats of a server."""
 
     def __init__(self) -> None:
+        self.topics = PersistentMap(Heard(), "topics", 500, str)
         self.polls = PersistentMap(Heard(), "polls", 500, SentPoll)
-        self.reader = UpdateReader("default", User.de_json(ME), ButtonValues(Heard(), 64), self.polls)
+        self.reader = UpdateReader("default", User.de_json(ME), ButtonValues(Heard(), 64), self.polls, self.topics)
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)
 
@@ -142,7 +143,22 @@ def test_in_a_topic_that_the_bot_opened_it_is_meant_by_what_replies_to_nobody(sa
     reply = said.says("what?", chat=GROUP, thread=topic, reply_to=int(first.message_id))
 
     assert (first.address.thread, first.mentioned, first.reply_to) == (str(topic), True, None)
+    assert (first.group_name, first.topic_name) == (f"Group {GROUP}", "Cats")
     assert (reply.mentioned, reply.reply_to) == (False, first.message_id)
+
+
+async def test_a_topic_is_called_as_it_was_last_named(said: Said) -> None:
+    said.says("hello", chat=GROUP)
+    said.chats.forums[GROUP] = True
+    topic = said.chats.create_topic({"chat_id": GROUP, "name": "Cats"})["message_thread_id"]
+    renamed = said.chats.says(None, chat=GROUP, thread=topic, forum_topic_edited={"name": "Dogs"})
+    assert said.found == []
+
+    key, name = topic_named(Message.de_json(renamed))
+    await said.topics.put(key, name or "")
+
+    assert said.says("hello", chat=GROUP, thread=topic).topic_name == "Dogs"
+    assert said.says("hello", chat=GROUP, thread=77).topic_name is None
 
 
 def test_the_part_that_was_quoted_is_what_is_quoted(said: Said) -> None:

@@ -258,3 +258,13 @@ def test_a_number_may_be_written_without_quotation_marks() -> None:
     (found,) = CONFIG_SCHEMA({**SECTION, "phone_number_id": int(NUMBER_ID)})
 
     assert (found["phone_number_id"], found["account"]) == (NUMBER_ID, "default")
+
+
+async def test_a_probe_says_what_the_token_may_do(server: WhatsAppServer, channel: WhatsAppChannel) -> None:
+    whole = await channel.probe()
+    server.scopes = ["whatsapp_business_messaging"]
+    lacking = await channel.probe()
+
+    assert whole["missing"] == []
+    assert lacking["rights"] == ["The token has the permissions whatsapp_business_messaging."]
+    assert "lacks the permissions whatsapp_business_management" in lacking["missing"][0]

@@ -1,0 +1,78 @@
+"""Rooms and people are found by name, and conversations are called as their rooms are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.automation.services.addresses import Addresses
+from tests.channels.kit import ChannelHub, Heard, HurriedClock, Named, Rig
+from tests.channels.registry import rigs_that
+from tests.until import until
+
+
+@pytest.fixture
+async def channel(rig: Rig, tmp_path: Path, clock: HurriedClock, heard: Heard) -> AsyncIterator[Any]:
+    channel = rig.channel(tmp_path, clock)
+    await channel.start(heard)
+    await until(lambda: heard.account_id is not None)
+    await rig.says("hello", group=True)
+    await until(lambda: bool(heard.inbound))
+    yield channel
+    await channel.stop()
+
+
+@rigs_that(Named.LISTED)
+async def test_a_room_is_found_by_a_part_of_its_name_in_any_case(channel: Any, rig: Rig) -> None:
+    room = rig.address(group=True)
+
+    found = await channel.look_up(rig.room_name[1:].upper(), 50)
+    nobody = await channel.look_up("called so by nobody", 50)
+    first = await channel.look_up(rig.room_name, 1)
+
+    entry = next(each for each in found if each.peer == room.peer)
+    assert (entry.chat_type, entry.name.removeprefix("#")) == (room.chat_type, rig.room_name.removeprefix("#"))
+    assert list(nobody) == []
+    assert len(first) == 1
+
+
+@rigs_that()
+async def test_who_wrote_is_in_the_directory_and_is_found_by_name(hub: ChannelHub, rig: Rig) -> None:
+    await rig.says("hello")
+    await hub.until(lambda: bool(rig.shows()))
+    addresses = Addresses(hub.db, lambda: hub.people, hub.channels)
+
+    (known,) = await addresses.known_chats()
+    target = await addresses.called("Me")
+
+    assert (known.name, known.person) == ("Me", "me")
+    assert target is not None
+    assert target.address.peer == rig.address().peer == known.address.peer
+
+
+@rigs_that(Named.HEARD)
+async def test_a_conversation_is_called_as_its_room_is(hub: ChannelHub, rig: Rig) -> None:
+    await rig.says("hello", group=True)
+    await hub.until(lambda: bool(rig.shows(group=True)))
+
+    assert names(hub) == [rig.room_name]
+
+
+@rigs_that(Named.RENAMED)
+async def test_a_room_that_was_renamed_is_called_by_its_new_name(hub: ChannelHub, rig: Rig) -> None:
+    await rig.says("hello", group=True)
+    await hub.until(lambda: len(rig.shows(group=True)) == 1)
+
+    await rig.renames("The kitchen")
+    await rig.says("and again", group=True)
+    await hub.until(lambda: len(rig.shows(group=True)) == 2)
+
+    assert names(hub) == ["The kitchen"]
+
+
+def names(hub: ChannelHub) -> list[str | None]:
+    """Return the names of the conversations."""
+    return [each.name for each in hub.sessions.list()]
