@@ -9,6 +9,7 @@ import pytest
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
 from tests.channels.feishu_rig import FeishuRig
+from tests.channels.google_chat_rig import GoogleChatPullRig, GoogleChatRig
 from tests.channels.irc_rig import IrcRig
 from tests.channels.kit import Can, Forged, Named, Rig, Trouble
 from tests.channels.line_rig import LineRig
@@ -34,6 +35,8 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     SlackRig,
     SignalRig,
     WhatsAppRig,
+    GoogleChatPullRig,
+    GoogleChatRig,
     TeamsRig,
     WeComRig,
     WebhookRig,

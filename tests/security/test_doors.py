@@ -38,6 +38,7 @@ THEIRS = {
     "integrations/channels/mattermost/schema.py token": "of the server",
     "integrations/channels/msteams/schema.py app_password": "of the platform",
     "integrations/channels/nextcloud_talk/schema.py app_password": "of the Nextcloud",
+    "integrations/channels/google_chat/schema.py service_account": "of Google",
     "integrations/channels/slack/schema.py app_token": "of the platform",
     "integrations/channels/slack/schema.py bot_token": "of the platform",
     "integrations/channels/wecom/schema.py secret": "of the platform",

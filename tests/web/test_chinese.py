@@ -194,6 +194,7 @@ KEPT = (
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Microsoft Teams Azure Bot App Single Tenant msteams default "
+    "Google Chat Workspace Cloud Pub/Sub Pub Sub google_chat "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"
 )
 """Product names, formats, keys of the keyboard, and units."""

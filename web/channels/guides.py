@@ -113,6 +113,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "In Talk, start a conversation with it, and write to it.",
         ),
     ),
+    "google_chat": ChannelGuide(
+        "message-circle",
+        "An app in your Google Workspace, by Pub/Sub or an address on the internet.",
+        (
+            "In the Google Cloud console, enable the Chat API, and create a service account with a JSON key.",
+            "Configure the Chat app for Cloud Pub/Sub, or for the HTTP endpoint /google_chat/default at your address.",
+            "Paste the whole JSON here, with the subscription or the authentication audience.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

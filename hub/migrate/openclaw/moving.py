@@ -39,9 +39,8 @@ _SENDERS = {
     "discord": re.compile(r"(?:(?:discord|user):(?:user:)?)?(\d{5,20})"),
     "slack": re.compile(r"(?:(?:slack|user):(?:user:)?)?([UW][A-Z0-9]{2,20})"),
 }
-_LINKED = frozenset(
-    {"feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "line", "zalo", "msteams"}
-)
+_LINKED = frozenset({"feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "line", "zalo"})
+_LINKED |= {"msteams", "googlechat"}
 _VENDOR_NAMES = {"google": "gemini", "google-gemini": "gemini", "x-ai": "xai", "z.ai": "zai"}
 _DM_POLICIES = frozenset({"pairing", "allowlist", "disabled"})
 _HEARTBEAT = phrase("a heartbeat is an automation here, made of the blueprint Heartbeat")
@@ -211,11 +210,9 @@ class _Moving:
                 continue
             keys = _TOKENS.get(channel)
             if keys is None:
-                why = (
-                    phrase("it is linked again here: homarus channels add {name}", name=channel)
-                    if channel in _LINKED
-                    else phrase("there is no such channel here")
-                )
+                here, why = channel.replace("googlechat", "google_chat"), phrase("there is no such channel here")
+                if channel in _LINKED:
+                    why = phrase("it is linked again here: homarus channels add {name}", name=here)
                 self.move.add(MoveItem("channel", channel, Verdict.LEFT, (why,), "openclaw.json"))
                 continue
             if channel in self._draft.raw:
