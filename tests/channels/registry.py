@@ -19,6 +19,7 @@ from tests.channels.msteams_rig import TeamsRig
 from tests.channels.nextcloud_talk_rig import NextcloudTalkRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
+from tests.channels.sms_rig import SmsRig
 from tests.channels.telegram_rig import TelegramRig
 from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
@@ -48,6 +49,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     LineRig,
     ZaloRig,
     ZaloOaRig,
+    SmsRig,
 )
 
 

@@ -186,6 +186,7 @@ KEPT = (
     "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
     "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP zip PDF OSV OpenTelemetry ClawHub clawhub git "
+    "Twilio console twilio Account SID Auth SMS "
     "Zalo Bot Manager OA Explorer developers zalo me "
     "LINE line biz manager developers Messaging Use Developers Console "
     "Mattermost "

@@ -165,6 +165,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "In the API Explorer, sign in as the official account and copy the refresh token.",
         ),
     ),
+    "sms": ChannelGuide(
+        "smartphone",
+        "A telephone number at Twilio; needs an address on the internet, and each message costs.",
+        (
+            "Open console.twilio.com and buy a number that has SMS.",
+            "Copy the Account SID and the Auth Token.",
+            "In the number's settings, let messages come in at the address of the hub.",
+        ),
+    ),
     "irc": ChannelGuide(
         "terminal",
         "A nickname on an IRC network.",
