@@ -17,13 +17,14 @@ from hub.core.context import SCOPES, Authority, Context
 from hub.core.ids import new_id
 from hub.hub import Hub
 from hub.messaging.contract import ChannelState
+from hub.messaging.texts import say
 from hub.storage.homedir import Home
 from hub.tools.approval import Ask
 from tests.channels.kit import ADA, ANSWER, Can, Rig, access_of
 from tests.channels.registry import RIGS, rigs_that
 from tests.e2e.homes import MODELS
 from tests.servers.openai_server import OpenAIServer
-from tests.until import until
+from tests.until import LIMIT_S, until
 
 OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)
 ACCOUNTS = ("default", "second")
@@ -208,6 +209,24 @@ async def test_what_the_hub_says_by_itself_arrives_also_after_a_restart(
         await speaks_up(household, openai_server, when, key)
         if not household.is_weak:
             await speaks_up_to_the_owner(household, openai_server, when)
+
+
+@rigs_that(Can.BUTTONS)
+async def test_an_approval_takes_one_tap(household: Household, rig: Rig, openai_server: OpenAIServer) -> None:
+    openai_server.set_default(ANSWER)
+    await rig.says("hello")
+    await until(lambda: ANSWER in rig.shows())
+    if household.is_weak:
+        pytest.skip("what is tapped here is no order of the owner's")
+    asked = household.hub.tasks.spawn(
+        household.hub.approvals.ask(Ask("tool", "open the garage", "it rains", {}, Context(OWNER))), name="asks"
+    )
+    await until(lambda: any("open the garage" in each for each in rig.shows()))
+
+    await rig.presses(say("approval.approve"))
+
+    async with asyncio.timeout(LIMIT_S):
+        assert (await asked).approved
 
 
 @rigs_that(Can.THREADS)

@@ -122,7 +122,8 @@ class WhatsAppRig(Rig):
         choices = rows or [each["reply"] for each in action["buttons"]]
         reply = next(each for each in choices if each["title"] == label)
         pressed = {"type": kind, kind: reply}
-        self.server.says("interactive", pressed, who=PEOPLE[who], context={"id": message["id"]})
+        more = {"who": PEOPLE[who], "number": NUMBERS[self._written_to], "context": {"id": message["id"]}}
+        self.server.says("interactive", pressed, **more)
 
     async def reacts(self, emoji: str) -> None:
         self.server.says("reaction", {"message_id": self.server.sent[-1]["id"], "emoji": emoji})
