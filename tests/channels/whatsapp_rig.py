@@ -122,8 +122,8 @@ class WhatsAppRig(Rig):
         choices = rows or [each["reply"] for each in action["buttons"]]
         reply = next(each for each in choices if each["title"] == label)
         pressed = {"type": kind, kind: reply}
-        more = {"who": PEOPLE[who], "number": NUMBERS[self._written_to], "context": {"id": message["id"]}}
-        self.server.says("interactive", pressed, **more)
+        number = NUMBERS[self._written_to]
+        self.server.says("interactive", pressed, PEOPLE[who], number=number, context={"id": message["id"]})
 
     async def reacts(self, emoji: str) -> None:
         self.server.says("reaction", {"message_id": self.server.sent[-1]["id"], "emoji": emoji})
