@@ -156,6 +156,39 @@ class CanLookUp(Protocol):
         ...
 
 
+class LinkStep(Struct, frozen=True):
+    """Where the linking of an account to a phone stands.
+
+    Attributes:
+        linked: Whether it is done, and the account is logged in.
+        qr: The text of the QR code to scan now.
+        code: The code to type on the phone instead.
+        error: Why it ended without success.
+    """
+
+    linked: bool = False
+    qr: str | None = None
+    code: str | None = None
+    error: str | None = None
+
+
+@runtime_checkable
+class CanLink(Protocol):
+    """A channel whose account is a device linked to somebody's phone."""
+
+    async def link(self, number: str | None = None) -> LinkStep:
+        """Begin to link the account, unless it is linked or this goes on already; return where it stands.
+
+        Args:
+            number: The phone's, for a code that is typed there instead of scanning one.
+        """
+        ...
+
+    def link_step(self) -> LinkStep:
+        """Return where it stands."""
+        ...
+
+
 class Capability(StrEnum):
     """The capabilities of a channel beyond sending text."""
 

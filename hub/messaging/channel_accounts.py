@@ -19,6 +19,7 @@ from hub.core.events import EventBus
 from hub.core.json_schema import to_json_schema
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
 from hub.integration.status import IntegrationState
+from hub.messaging.capabilities import CanLink, LinkStep
 from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
 from hub.messaging.contract import ChannelState
 from hub.messaging.places import DEFAULT_ACCOUNT, KIND, written_accounts
@@ -69,6 +70,7 @@ class ChannelAccounts:
                 **self._named(channel.name, channel.account),
                 **asdict(attached.status),
                 "capabilities": sorted(attached.capabilities),
+                "linkable": isinstance(channel, CanLink),
             }
         return [found[key] for key in sorted(found)]
 
@@ -92,6 +94,24 @@ class ChannelAccounts:
             return {"ok": False, "error": f"no answer within {PROBE_LIMIT_S:g} s"}
         except HubError as error:
             return {"ok": False, "error": error.message}
+
+    async def link(self, channel: str, account: str, *, begin: bool, number: str | None) -> LinkStep:
+        """Link an account to a phone; return where that stands.
+
+        Args:
+            begin: Whether to begin, unless it goes on already.
+            number: The phone's, to type a code there instead of scanning one.
+
+        Raises:
+            NotFound: That account is not set up.
+            InvalidRequest: The channel links no phones.
+        """
+        attached = self._channels.get(channel, account)
+        if attached is None:
+            raise NotFound(f"{channel} has no account {account} that is set up; see homarus channels list")
+        if not isinstance(attached.channel, CanLink):
+            raise InvalidRequest(f"{channel} is not linked to a phone; it has credentials: homarus channels login")
+        return await attached.channel.link(number) if begin else attached.channel.link_step()
 
     def kinds(self) -> list[dict[str, Any]]:
         """Return the channels that can be added, each with the fields of an account."""
@@ -234,6 +254,8 @@ class ChannelAccounts:
     async def _logged_in(self, channel: str, account: str) -> dict[str, Any]:
         """Apply the configuration, and wait until the account has reached its platform, or the hub restarts.
 
+        One that is to be linked to a phone by a person need not reach it.
+
         Raises:
             InvalidRequest: It did not.
         """
@@ -251,8 +273,10 @@ class ChannelAccounts:
             async with asyncio.timeout(CONNECT_LIMIT_S):
                 while True:
                     heard.clear()
-                    self._refuse_failed(channel, account)
                     attached = self._channels.get(channel, account)
+                    if attached is not None and isinstance(attached.channel, CanLink):
+                        return self._one(channel, account)
+                    self._refuse_failed(channel, account)
                     if attached is not None and attached.status.state is ChannelState.CONNECTED:
                         return self._one(channel, account)
                     await heard.wait()

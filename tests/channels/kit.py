@@ -62,6 +62,8 @@ class Can(StrEnum):
     """People can react to the assistant's messages, and the channel hears of it."""
     TWO_ACCOUNTS = "two accounts"
     """People can write to the second account too."""
+    IN_PROCESS = "in process"
+    """Its double is the client that a channel is given, which a hub in another process cannot be."""
     MALFORMED = "malformed"
     """What it sends can be no JSON."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.channels import whatsapp_web_rig
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
 from tests.channels.feishu_rig import FeishuRig
@@ -29,6 +30,7 @@ from tests.channels.zalo_oa_rig import ZaloOaRig
 from tests.channels.zalo_rig import ZaloRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
+    whatsapp_web_rig.WhatsAppWebRig,
     FeishuRig,
     EmailRig,
     TelegramRig,

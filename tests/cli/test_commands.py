@@ -56,7 +56,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("mcp", name): ["github"] for name in ("accept", "tools")},
     ("mqtt", "listen"): ["#"],
     ("mqtt", "publish"): ["lamp/set", "on"],
-    **{("channels", name): ["telegram"] for name in ("add", "login", "remove", "test")},
+    **{("channels", name): ["telegram"] for name in ("add", "link", "login", "remove", "test")},
     ("models", "remove"): ["my_server"],
     ("models", "set"): ["auto"],
     ("system", "event"): ["The parcel is here"],

@@ -135,6 +135,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "blueprint.update",
         "blueprint.use",
         "channels.add",
+        "channels.link",
         "channels.login",
         "channels.directory",
         "channels.remove",

@@ -29,6 +29,9 @@ PEOPLE = f"{PATH}/people"
 UNSENT = f"{PATH}/unsent"
 ADD = f"{PATH}/add"
 ACCOUNT = f"{PATH}/account"
+LINK = f"{PATH}/link"
+LOOK_S = 3
+"""How often the page with a code looks whether it was scanned."""
 
 _NAME = All(string, Length(min=1, max=128))
 ONE = Schema({Required("channel"): _NAME, Optional("account", default="default"): _NAME})
@@ -41,6 +44,7 @@ PAIR = Schema(
         Optional("person", default=""): All(string, Length(max=128)),
     }
 )
+BEGIN_LINK = Schema({**ONE.schema, Optional("number", default=""): All(string, Length(max=32))})
 REVOKE = Schema({Required("channel"): _NAME, Required("identity"): All(string, Length(min=1, max=512))})
 SEND = Schema(
     {
@@ -135,6 +139,38 @@ class ChannelsPage:
             return json_response(answer)
         return see_other(local_path(back) if back else _account_path(channel, answer["account"]["accountId"]))
 
+    async def link(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /channels/link?channel=…&account=…`: the code to scan with a phone, until that is done."""
+        query = call.request.query
+        asked = {"channel": query.get("channel", ""), "account": query.get("account") or "default"}
+        step = await self._client.ask(call, "channels.link", {**asked, "begin": False})
+        if step["linked"] and not wants_json(call.request):
+            return see_other(_account_path(**asked))
+        code = step["qr"]
+        if code is not None:
+            import segno
+
+            code = segno.make(code, error="l").svg_data_uri(scale=5, border=3, light="#fff")
+        page = RenderedPage("channel_link", "Channels", {**asked, **step, "qr": code}, PATH, secret=True)
+        response = await self._renderer.respond(call, page)
+        if not step["error"]:
+            response.headers["Refresh"] = str(LOOK_S)
+        return response
+
+    async def begin_link(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /channels/link`: begin to link an account to a phone."""
+        fields = read_fields(call, BEGIN_LINK)
+        number = fields.pop("number").strip()
+        try:
+            step = await self._client.ask(call, "channels.link", {**fields, **({"number": number} if number else {})})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._account(call, fields, {"link_error": error.message}, status=error.http_status)
+        if wants_json(call.request):
+            return json_response(step)
+        return see_other(f"{LINK}?{urlencode(fields)}")
+
     async def remove(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/remove`: take an account out of the configuration."""
         answer = await self._client.ask(call, "channels.remove", read_fields(call, ONE))
@@ -199,6 +235,7 @@ class ChannelsPage:
         if found is None:
             raise NotFound(f"There is no account {name} of {wanted['channel'] or 'that channel'}.")
         data = {"account": found, "probed": told.get("probed"), "send": told.get("send")}
+        data["link_error"] = told.get("link_error")
         return await self._show(call, ACCOUNT, data, status)
 
     async def _add(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:

@@ -40,6 +40,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "In the app's basic settings, copy the app secret.",
         ),
     ),
+    "whatsapp_web": ChannelGuide(
+        "qr-code",
+        "A number of your own, linked like WhatsApp Web; unofficial, so that Meta may ban the number.",
+        (
+            "Better take a number for the assistant alone: Meta bans numbers that use unofficial clients.",
+            "Type true under Accept risk, and connect.",
+            "Then scan the code with that phone: WhatsApp, Settings, Linked devices.",
+        ),
+    ),
     "signal": ChannelGuide(
         "shield",
         "End-to-end encrypted, by a signal-cli server in your home.",

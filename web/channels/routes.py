@@ -32,6 +32,8 @@ def routes(pages: LazyPages[ChannelsPage]) -> list[Route]:
         page("/channels/unsent", pages.handler(lambda each: each.unsent), ADMIN),
         page("/channels/account", pages.handler(lambda each: each.account), ADMIN),
         page("/channels/add", pages.handler(lambda each: each.choose), ADMIN),
+        page("/channels/link", pages.handler(lambda each: each.link), ADMIN),
+        form("/channels/link", pages.handler(lambda each: each.begin_link), ADMIN),
         form("/channels/probe", pages.handler(lambda each: each.probe), ADMIN),
         form("/channels/add", pages.handler(lambda each: each.add), ADMIN),
         form("/channels/send", pages.handler(lambda each: each.send), ADMIN),

@@ -17,6 +17,7 @@ from hub.cli.verbs import Answer, verb
 from hub.messaging.cli.directory import COLUMNS, EMPTY, listed, rows
 
 CALL_LIMIT_S = 90.0
+LINK_LOOK_S = 2.0
 DEFAULT_ACCOUNT = "default"
 _CHANNEL = click.argument("channel", metavar="CHANNEL")
 _COLUMNS = ("channel", "account", "as", "state", "heard from", "")
@@ -192,6 +193,28 @@ def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_jso
     _tell(channel, found, as_json=as_json)
 
 
+@command.command("link")
+@_CHANNEL
+@_ACCOUNT
+@click.option("--number", metavar="NUMBER", help="The phone's number: type a code there instead of scanning one.")
+@home_option
+@json_option
+def link(channel: str, account: str, number: str | None, home: Path, as_json: bool) -> None:
+    """Link an account to a phone: shows the code to scan there, until it is linked.
+
+    With --json it begins, prints where that stands, and does not wait.
+
+    Example:
+      homarus channels link whatsapp_web
+      homarus channels link whatsapp_web --number +4915112345678
+    """
+    step = _begin_link(home, channel, account, number)
+    if as_json:
+        print_json(step)
+        return
+    _show_link(home, channel, account, step)
+
+
 @verb(command)
 @_CHANNEL
 @_ACCOUNT
@@ -208,7 +231,39 @@ def remove(client: HubClient, channel: str, account: str) -> Answer:
 
 def _put(home: Path, channel: str, values: Mapping[str, Any], *, as_json: bool) -> None:
     found = HubClient(home).call("channels.add", {"channel": channel, "account": values}, timeout_s=CALL_LIMIT_S)
-    _tell(channel, found["account"], as_json=as_json)
+    account = found["account"]
+    if account["linkable"] and not account["connected"] and not as_json:
+        click.echo(f"{channel} ({account['accountId']}) is added, and is now linked to a phone.")
+        _show_link(home, channel, account["accountId"], _begin_link(home, channel, account["accountId"], None))
+        return
+    _tell(channel, account, as_json=as_json)
+
+
+def _begin_link(home: Path, channel: str, account: str, number: str | None) -> dict[str, Any]:
+    params = {"channel": channel, "account": account, **({"number": number} if number else {})}
+    step: dict[str, Any] = HubClient(home).call("channels.link", params, timeout_s=CALL_LIMIT_S)
+    return step
+
+
+def _show_link(home: Path, channel: str, account: str, step: Mapping[str, Any]) -> None:
+    """Show each code until the account is linked."""
+    import segno
+
+    shown, look = None, {"channel": channel, "account": account, "begin": False}
+    while not step["linked"]:
+        if step["error"]:
+            raise CommandFailed(f"{channel} ({account}) is not linked: {step['error']}")
+        code = step["code"] or step["qr"]
+        if code is not None and code != shown:
+            shown = code
+            if step["code"]:
+                click.echo(f"On the phone: Linked devices → Link a device → Link with phone number: {code}")
+            else:
+                click.echo("On the phone: Settings → Linked devices → Link a device, and scan this:")
+                segno.make(code, error="l").terminal(compact=True)
+        time.sleep(LINK_LOOK_S)
+        step = HubClient(home).call("channels.link", look, timeout_s=CALL_LIMIT_S)
+    click.echo(f"{channel} ({account}) is linked.")
 
 
 def _tell(channel: str, account: Mapping[str, Any], *, as_json: bool) -> None:

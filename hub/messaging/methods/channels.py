@@ -1,4 +1,4 @@
-"""`channels.status|kinds|probe|add|credentials|login|remove`: the accounts of chat platforms."""
+"""`channels.status|kinds|probe|add|credentials|login|link|remove`: the accounts of chat platforms."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ _LOGIN = Schema(
         Required("channel"): _NAME,
         Optional("account", default=DEFAULT_ACCOUNT): _NAME,
         Required("credentials"): Schema({_NAME: _SECRET}),
+    }
+)
+_LINK = Schema(
+    {
+        Required("channel"): _NAME,
+        Optional("account", default=DEFAULT_ACCOUNT): _NAME,
+        Optional("begin", default=True): boolean,
+        Optional("number"): All(string, Length(min=5, max=32)),
     }
 )
 _ADD = Schema({Required("channel"): _NAME, Required("account"): dict})
@@ -50,6 +58,7 @@ class ChannelMethods:
             Method("channels.add", self._add, OWNER, _ADD, ADMIN, acts=True),
             Method("channels.credentials", self._credentials, OWNER, _ONE, READ),
             Method("channels.login", self._login, OWNER, _LOGIN, ADMIN, acts=True),
+            Method("channels.link", self._link, OWNER, _LINK, ADMIN, acts=True),
             Method("channels.remove", self._remove, OWNER, _ONE, ADMIN, acts=True),
         ]
 
@@ -109,6 +118,13 @@ class ChannelMethods:
         found = await self._accounts.login(params["channel"], params["account"], params["credentials"])
         return {"ok": True, "account": _account(found, None)}
 
+    async def _link(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        step = await self._accounts.link(
+            params["channel"], params["account"], begin=params["begin"], number=params.get("number")
+        )
+        return {"linked": step.linked, "qr": step.qr, "code": step.code, "error": step.error}
+
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         await self._accounts.remove(call.params["channel"], call.params["account"])
         return {"ok": True}
@@ -124,6 +140,7 @@ def _account(each: Mapping[str, Any], probe: Any) -> dict[str, Any]:
         "enabled": True,
         "configured": True,
         "linked": each.get("account_id") is not None,
+        "linkable": bool(each.get("linkable")),
         "running": each["state"] != "failed",
         "connected": connected,
         "state": each["state"],

@@ -1,0 +1,132 @@
+"""WhatsApp Web for the test-kit: our double of the client of a linked device, one for each of two accounts.
+
+The protobuf messages of neonize take most of a second to import, once for each process that tests this.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hub.core.clock import Clock
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
+from integrations.channels.whatsapp_web.events import split_id
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+
+if TYPE_CHECKING:
+    from tests.servers.whatsapp_web_double import WhatsAppWebDouble
+
+PEOPLE = {ADA: "4915122222222", EVE: "4915166666666"}
+GROUP = "120363000000000001@g.us"
+FAULTS: dict[Trouble, tuple[str, bool]] = {
+    Trouble.RATE_LIMITED: ("failed to get device list: info query returned status 429: rate-overlimit", False),
+    Trouble.REFUSED_FOR_NOW: ("websocket not connected", False),
+    Trouble.ANSWER_LOST: ("timed out waiting for message send response", True),
+    Trouble.FORBIDDEN: ("server returned error 403", False),
+}
+
+
+class WhatsAppWebRig(Rig):
+    """Ada writes under her LID in the group, and under her number elsewhere."""
+
+    name = "whatsapp_web"
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.IN_PROCESS})
+    troubles = frozenset(FAULTS)
+    server: WhatsAppWebDouble
+
+    def __init__(self) -> None:
+        self.servers: dict[str, WhatsAppWebDouble] = {}
+        self._last: Any = None
+
+    async def start(self) -> None:
+        from tests.servers.whatsapp_web_double import WhatsAppWebDouble
+
+        self.servers = {"default": WhatsAppWebDouble(), "second": WhatsAppWebDouble()}
+        self.server = self.servers["default"]
+
+    async def stop(self) -> None: ...
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        return WhatsAppWebChannel(account, self.servers[account].open, clock)
+
+    def section(self, account: str = "default") -> dict[str, Any]:
+        return {"account": account, "accept_risk": True}
+
+    def writes_to(self, account: str) -> None:
+        self.server = self.servers[account]
+
+    def identity(self, who: str) -> str:
+        return f"whatsapp_web:user:{PEOPLE[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        if group:
+            return Address("whatsapp_web", GROUP, chat_type=ChatType.GROUP)
+        return Address("whatsapp_web", PEOPLE[who])
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        from tests.servers.whatsapp_web_double import MY_LID, e2e
+
+        message = e2e.Message(conversation=text)
+        if media is not None:
+            message = self.server.document(media, "a.txt", text)
+        elif group and mention:
+            message = e2e.Message(extendedTextMessage=e2e.ExtendedTextMessage(text=f"@{MY_LID} {text}"))
+            message.extendedTextMessage.contextInfo.mentionedJID.append(f"{MY_LID}@lid")
+        self._last = self.server.says(message, PEOPLE[who], group=group, by_lid=group)
+        return f"{self._last.Info.ID}:{PEOPLE[who]}"
+
+    async def says_again(self) -> None:
+        self.server.push(self._last)
+
+    async def edits(self, id: str, text: str) -> None:
+        from tests.servers.whatsapp_web_double import e2e
+
+        message = e2e.Message()
+        protocol = message.editedMessage.message.protocolMessage
+        protocol.type = e2e.ProtocolMessage.MESSAGE_EDIT
+        protocol.key.ID, protocol.key.fromMe = split_id(id)[0], True
+        protocol.editedMessage.conversation = text
+        self.server.says(message, PEOPLE[ADA])
+
+    async def votes(self, option: int) -> None:
+        self.server.vote(option)
+
+    async def reacts(self, emoji: str) -> None:
+        self.server.react(emoji)
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        from tests.servers.whatsapp_web_double import text_of
+
+        there = GROUP if group else f"{PEOPLE[who]}@s.whatsapp.net"
+        return [text_of(message) for chat, _, message in self.server.sent if chat == there]
+
+    def reactions(self, id: str) -> list[str]:
+        return [emoji] if (emoji := self.server.reactions.get(split_id(id)[0])) else []
+
+    def uploads(self) -> list[bytes]:
+        return self.server.uploads
+
+    def attempts(self) -> int:
+        return self.server.attempts
+
+    def fetches(self) -> int:
+        return len(self.server.downloads)
+
+    def typing_seen(self) -> int:
+        return len(self.server.typing)
+
+    def trouble(self, *troubles: Trouble) -> None:
+        self.server.faults += [FAULTS[each] for each in troubles]
+
+    def revokes(self, account: str = "default") -> None:
+        self.servers[account].log_out()
