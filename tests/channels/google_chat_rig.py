@@ -14,7 +14,7 @@ from integrations.channels.google_chat.api import GoogleChatAccount
 from integrations.channels.google_chat.channel import GoogleChatChannel
 from integrations.channels.google_chat.events import CHOICE
 from integrations.channels.google_chat.webhook import BODY_BYTES
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Named, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.google_chat_server import (
     ADA as ADAS_ID,
@@ -45,6 +45,8 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
     name = "google_chat"
     can = frozenset({*(Can.GROUPS, Can.THREADS, Can.MEDIA, Can.BUTTONS, Can.VOTES), *(Can.TWO_ACCOUNTS, Can.MALFORMED)})
     troubles = frozenset(FAULTS)
+    named = frozenset({Named.HEARD, Named.LISTED})
+    room_name = "Kitchen"
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
     def __init__(self) -> None:

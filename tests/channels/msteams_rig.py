@@ -16,7 +16,7 @@ from integrations.channels.msteams.channel import TeamsChannel
 from integrations.channels.msteams.connector import TeamsAccount
 from integrations.channels.msteams.events import CHOICE, FILE, POLL
 from integrations.channels.msteams.webhook import BODY_BYTES
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Named, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.msteams_server import (
     ADA as ADAS_ID,
@@ -55,6 +55,8 @@ class TeamsRig(DoubleRig[TeamsServer]):
         }
     )
     troubles = frozenset(FAULTS)
+    named = frozenset({Named.LISTED})
+    room_name = "Kitchen"
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
     def __init__(self) -> None:

@@ -80,6 +80,8 @@ class GoogleChatServer:
         self.now: Callable[[], float] = time.time
         self.unacknowledged: dict[str, bytes] = {}
         self.page_size = 1
+        self.may_pull = True
+        self.is_enabled = True
         self._by_request: dict[str, Json] = {}
         self._count = itertools.count(1)
         self._deliveries: asyncio.Queue[bytes] = asyncio.Queue()
@@ -94,6 +96,7 @@ class GoogleChatServer:
         application.router.add_delete("/v1/spaces/{space}/messages/{id}", self._delete)
         application.router.add_get("/v1/media/{name:.*}", self._media)
         application.router.add_post(f"/v1/{SUBSCRIPTION}:pull", self._pull)
+        application.router.add_post(f"/v1/{SUBSCRIPTION}:testIamPermissions", self._permissions)
         application.router.add_post(f"/v1/{SUBSCRIPTION}:acknowledge", self._acknowledge)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -224,6 +227,8 @@ class GoogleChatServer:
     async def _spaces(self, request: web.Request) -> web.StreamResponse:
         if refusal := self._unauthorized(request):
             return refusal
+        if not self.is_enabled:
+            return _refused(403, "PERMISSION_DENIED")
         at, names = int(request.query.get("pageToken") or 0), [ROOM, GROUP, ADAS_DM]
         page: Json = {"spaces": [self.space(each) for each in names[at : at + self.page_size]]}
         if at + self.page_size < len(names):
@@ -295,6 +300,10 @@ class GoogleChatServer:
             for id, body in self.unacknowledged.items()
         ]
         return web.json_response({"receivedMessages": found} if found else {})
+
+    async def _permissions(self, request: web.Request) -> web.StreamResponse:
+        asked = (await request.json())["permissions"]
+        return self._unauthorized(request) or web.json_response({"permissions": asked} if self.may_pull else {})
 
     async def _acknowledge(self, request: web.Request) -> web.StreamResponse:
         if refusal := self._unauthorized(request):

@@ -71,6 +71,7 @@ class TeamsServer:
         self.file_root: str | None = None
         self.fetched: list[str] = []
         self.uploaded: list[bytes] = []
+        self.room_name = "Kitchen"
         self.accepts: bool | None = True
         """Whether she takes a file that she is offered; None for no answer."""
         self.now: Callable[[], float] = time.time
@@ -277,7 +278,7 @@ class TeamsServer:
         return self._unauthorized(request, None) or web.json_response({"id": TEAM, "name": "Our home"})
 
     async def _rooms(self, request: web.Request) -> web.StreamResponse:
-        rooms = [{"id": FIRST_ROOM}, {"id": ROOM, "name": "Kitchen"}]
+        rooms = [{"id": FIRST_ROOM}, {"id": ROOM, "name": self.room_name}]
         return self._unauthorized(request, None) or web.json_response({"conversations": rooms})
 
     async def _file(self, request: web.Request) -> web.StreamResponse:

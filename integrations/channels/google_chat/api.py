@@ -189,6 +189,13 @@ class GoogleChatApi(HttpApi):
         found = page.get("receivedMessages") or ()
         return [(each["ackId"], base64.b64decode(each["message"].get("data") or "")) for each in found]
 
+    async def may_pull(self) -> bool:
+        """Return whether the account may fetch from the subscription; anybody may ask that."""
+        right = "pubsub.subscriptions.consume"
+        return right in (
+            (await self._subscribed("testIamPermissions", {"permissions": [right]})).get("permissions") or ()
+        )
+
     async def acknowledge(self, ids: list[str]) -> None:
         """Let Pub/Sub forget messages; it may repeat one all the same."""
         await self._subscribed("acknowledge", {"ackIds": ids})

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.phrases import phrase
 from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
@@ -20,6 +21,7 @@ from hub.messaging.contract import (
     ChannelLimits,
     ChatType,
     Delivery,
+    DeliveryState,
     Inbound,
     OutboundMessage,
     OutboundPoll,
@@ -103,7 +105,16 @@ class GoogleChatChannel(ApiChannel):
 
     async def _who(self) -> dict[str, Any]:
         await self._asked(self._api.authorize(renew=True))
-        return {"account_id": self._api.email, "name": self._api.email.partition("@")[0]}
+        missing = []
+        try:
+            [each async for each in self._api.spaces()]
+        except PlatformError as error:
+            if error.state is not DeliveryState.PERMANENT:
+                raise
+            missing.append(phrase("It may not use the Chat API: {error}", error=error.message))
+        if self._config.subscription is not None and not await self._api.may_pull():
+            missing.append(phrase("It may not read the subscription: give it the role Pub/Sub Subscriber there."))
+        return {"account_id": self._api.email, "name": self._api.email.partition("@")[0], "missing": missing}
 
     async def _connect(self) -> str | None:
         """Get a token, and take events until Google refuses the service account."""

@@ -55,7 +55,10 @@ _log = logging.getLogger(__name__)
 TEXT_CHARS = 10_000
 """A message may have 28 KB in all, in Teams' own form of it."""
 MEDIA_BYTES = 50_000_000
-PLACES_KEPT, FILES_KEPT, TEAMS_ASKED = 1_000, 200, 20
+PLACES_KEPT, FILES_KEPT, TOPICS_KEPT, TEAMS_ASKED = 1_000, 200, 500, 20
+TOPIC_CHARS = 60
+"""Of a post, as the name of the thread that it began."""
+RENAMED = frozenset({"channelRenamed", "teamRenamed"})
 SHOWN_EVERY_S = 1.5
 """Teams takes 60 edits of a conversation in 30 seconds, and 1 800 in an hour."""
 OPEN_LIMIT_S = 5.0
@@ -71,6 +74,7 @@ class TeamsPlace(Struct, frozen=True, omit_defaults=True):
     name: str = ""
     kind: ChatType = ChatType.DIRECT
     team: str | None = None
+    team_name: str = ""
 
 
 class OfferedFile(Struct, frozen=True):
@@ -113,6 +117,7 @@ class TeamsChannel(ApiChannel):
         self._receive = receive
         self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._places = PersistentMap(receive, "places", PLACES_KEPT, TeamsPlace)
+        self._topics = PersistentMap(receive, "topics", TOPICS_KEPT, str)
         self._files = PersistentMap(receive, "offered files", FILES_KEPT, OfferedFile)
         self._api = ConnectorApi(self._config, self._clock)
         self._keep_connected(self._connect, receive)
@@ -134,6 +139,7 @@ class TeamsChannel(ApiChannel):
             raise
         self._receive.connected(self._config.app_id)
         await self._places.load()
+        await self._topics.load()
         await self._files.load()
         self._open.set()
         raise AccountRefused(await self._refusal)
@@ -165,6 +171,8 @@ class TeamsChannel(ApiChannel):
             if activity.get("name") == CONSENT:
                 self._answer_consent(activity)
                 return {}
+            if (activity.get("channelData") or {}).get("eventType") in RENAMED:
+                await self._note_new_name(activity)
             found = list(inbound_of(activity, self.account))
             if not found and activity["type"] in ("conversationUpdate", "installationUpdate"):
                 await self._note_installation(activity)
@@ -185,41 +193,51 @@ class TeamsChannel(ApiChannel):
         if not self._receive.admits(inbound):
             return inbound
         place = await self._note_place(activity, inbound.address, inbound.sender_name)
-        if isinstance(inbound, InboundMessage) and inbound.address.chat_type is ChatType.CHANNEL:
-            return replace(inbound, group_name=place.name or None)
-        return inbound
+        if not isinstance(inbound, InboundMessage) or inbound.address.chat_type is not ChatType.CHANNEL:
+            return inbound
+        thread = inbound.address.thread or ""
+        if thread == inbound.message_id and inbound.text:
+            await self._topics.put(thread, inbound.text[:TOPIC_CHARS])
+        names = {"group_name": place.name or None, "space_name": place.team_name or None}
+        return replace(inbound, topic_name=self._topics.get(thread), **names)
 
     async def _note_place(self, activity: Json, address: Address, name: str | None) -> TeamsPlace:
         """Keep where a conversation is written to: nothing can be said there without it, also after a restart."""
         known, service = self._places.get(address.peer), str(activity["serviceUrl"])
         if known is None or known.service != service or not known.name:
-            place = TeamsPlace(service, known.name if known else "", address.chat_type, address.space)
-            if not place.name:
-                place = replace(place, name=await self._name_of(activity, address, service) or name or "")
+            room, team = await self._names_of(activity, address, service)
+            place = TeamsPlace(service, room or name or "", address.chat_type, address.space, team)
             if place != known and self._api.is_service(service):
                 await self._places.put(address.peer, place)
             return place
         return known
 
-    async def _name_of(self, activity: Json, address: Address, service: str) -> str:
-        """Return the name of a room; of a channel Teams has to be asked, once."""
-        if address.chat_type is not ChatType.CHANNEL:
-            return str(activity["conversation"].get("name") or "")
-        if address.space is None:
-            return ""
+    async def _names_of(self, activity: Json, address: Address, service: str) -> tuple[str, str]:
+        """Return the names of a room and of its team; for those of a channel Teams has to be asked, once."""
+        if address.chat_type is not ChatType.CHANNEL or address.space is None:
+            return str(activity["conversation"].get("name") or ""), ""
         try:
             async with asyncio.timeout(NAMES_LIMIT_S):
                 team = await self._api.call("GET", service, f"v3/teams/{quote(address.space, safe='')}")
                 rooms = await self._rooms_of(service, address.space)
+                return rooms.get(address.peer) or "", str(team.get("name") or "")
         except (HubError, TimeoutError) as error:
             _log.warning("msteams: the name of a channel is not known: %s", error)
-            return ""
-        return f"{team.get('name') or ''} / {rooms.get(address.peer) or ''}"
+            return "", ""
 
     async def _rooms_of(self, service: str, team: str) -> dict[str, str]:
         """Return the channels of a team by their ids; the first one of each has no name of its own."""
         page = await self._api.call("GET", service, f"v3/teams/{quote(team, safe='')}/conversations")
         return {each["id"]: each.get("name") or "General" for each in page.get("conversations") or ()}
+
+    async def _note_new_name(self, activity: Json) -> None:
+        """Ask for the names of a channel again that is known already."""
+        room = activity["channelData"].get("channel") or {}
+        address = replace(address_of(activity, self.account), peer=str(room.get("id") or ""), thread=None)
+        known = self._places.get(address.peer)
+        if known is not None:
+            await self._places.put(address.peer, replace(known, name=""))
+            await self._note_place(activity, address, None)
 
     async def _note_installation(self, activity: Json) -> None:
         """Keep where the bot was added by somebody who may talk to it."""

@@ -26,7 +26,7 @@ from hub.messaging.contract import (
 from integrations.channels.google_chat import setup
 from integrations.channels.google_chat.channel import GoogleChatChannel
 from integrations.channels.google_chat.schema import CONFIG_SCHEMA
-from tests.channels.google_chat_rig import GoogleChatRig, buttons_of
+from tests.channels.google_chat_rig import GoogleChatPullRig, GoogleChatRig, buttons_of
 from tests.channels.webhook_host import WebhookHost
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
@@ -142,6 +142,17 @@ async def test_people_and_spaces_are_found_by_name(
 
     assert found == [(ADAS_DM, "Ada", ChatType.DIRECT), (GROUP, "Ada, Eve", ChatType.GROUP)]
     assert [each.peer for each in await channel.look_up("KITCHEN", 9)] == [ROOM]
+
+
+@pytest.mark.parametrize("platform", [GoogleChatPullRig], indirect=True)
+async def test_a_probe_says_what_is_missing(server: GoogleChatServer, channel: GoogleChatChannel) -> None:
+    assert (await channel.probe())["missing"] == []
+
+    server.is_enabled = server.may_pull = False
+    api, subscription = (await channel.probe())["missing"]
+
+    assert "Chat API" in str(api)
+    assert "Pub/Sub Subscriber" in str(subscription)
 
 
 async def test_a_file_is_fetched_with_the_token_and_one_of_drive_is_not(

@@ -177,9 +177,24 @@ async def test_rooms_have_their_threads_and_names(server: TeamsServer, heard: He
     assert isinstance(in_room, InboundMessage)
     assert isinstance(in_group, InboundMessage)
     assert in_room.address == Address("msteams", ROOM, chat_type=ChatType.CHANNEL, thread=post["id"], space=TEAM)
-    assert (in_room.text, in_room.mentioned, in_room.group_name) == ("hi", True, "Our home / Kitchen")
+    assert (in_room.text, in_room.mentioned) == ("hi", True)
+    assert (in_room.group_name, in_room.space_name, in_room.topic_name) == ("Kitchen", "Our home", "hi")
     assert in_group.address == Address("msteams", GROUP_CHAT, chat_type=ChatType.GROUP)
     assert (in_group.mentioned, in_group.group_name) == (False, "Family")
+
+
+async def test_a_thread_is_called_as_it_began_also_when_its_channel_is_renamed(
+    server: TeamsServer, heard: Heard
+) -> None:
+    post = server.says("Where do we go?", ROOM, mention=True)
+    server.room_name = "Holidays"
+    server.deliver(server.activity("conversationUpdate", ROOM, channelData={"eventType": "channelRenamed"}))
+    server.says("To the sea", f"{ROOM};messageid={post['id']}", mention=True)
+    await server.settled()
+
+    answer = heard.inbound[-1]
+    assert isinstance(answer, InboundMessage)
+    assert (answer.text, answer.topic_name, answer.group_name) == ("To the sea", "Where do we go?", "Holidays")
 
 
 async def test_edits_deletes_reactions_and_members_are_events(server: TeamsServer, heard: Heard) -> None:
@@ -267,9 +282,7 @@ async def test_a_place_where_the_bot_is_added_is_known_before_anybody_writes(
 
     found = await channel.look_up("kitchen", 5)
 
-    assert [(each.peer, each.name, each.chat_type) for each in found] == [
-        (ROOM, "Our home / Kitchen", ChatType.CHANNEL)
-    ]
+    assert [(each.peer, each.name, each.chat_type) for each in found] == [(ROOM, "Kitchen", ChatType.CHANNEL)]
     assert set(server.regions) == {"emea"}
 
 
