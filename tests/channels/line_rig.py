@@ -14,7 +14,7 @@ from hub.security.webhook_signature import sign
 from integrations.channels.line.channel import LineAccount, LineChannel
 from integrations.channels.public_files import PublicFiles
 from integrations.channels.webhook_delivery import BODY_BYTES
-from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Named, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.line_server import (
     ADA as ADAS_ID,
@@ -43,6 +43,8 @@ class LineRig(DoubleRig[LineServer]):
     name = "line"
     can = frozenset({Can.GROUPS, Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.TWO_ACCOUNTS})
     troubles = frozenset(FAULTS)
+    named = frozenset({Named.HEARD})
+    room_name = "Family"
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.CHANGED, Forged.TOO_LONG})
 
     def __init__(self) -> None:

@@ -64,6 +64,7 @@ class LineServer:
         self.faults: list[LineFault] = []
         self.answers: list[int] = []
         self.settings: Json = {"chatMode": "bot", "active": True, "value": 200, "totalUsage": 0}
+        self.group_name = "Family"
         self.named: list[str] = []
         """Paths of the names that were asked for."""
         self._reply_tokens: dict[str, str] = {}
@@ -174,7 +175,7 @@ class LineServer:
         self.named.append(request.path)
         last = request.path.rpartition("/")[2]
         if last == "summary":
-            return web.json_response({"groupId": GROUP, "groupName": "Family"})
+            return web.json_response({"groupId": GROUP, "groupName": self.group_name})
         if last not in NAMES:
             return _refused(404, "Not found")
         return web.json_response({"userId": last, "displayName": NAMES[last]})

@@ -68,6 +68,8 @@ FRESH_S, GOOD_S = 40.0, 55.0
 """A reply token is used within the first; until the second, one that LINE does not take was taken before."""
 NAME_LIMIT_S = 1.5
 """LINE waits two seconds for the answer to a delivery."""
+NAME_LIFE_S = 3_600.0
+"""LINE tells nobody that a name was changed."""
 TYPING_S = 20
 HELP = "See docs/channels/line.md."
 
@@ -117,7 +119,7 @@ class LineChannel(ApiChannel):
         self._open = False
         self._tokens: dict[str, list[_Token]] = {}
         self._quotes: dict[str, str] = {}
-        self._names: dict[str, str | None] = {}
+        self._names: dict[str, tuple[str | None, float]] = {}
         self._shown: dict[str, float] = {}
 
     async def start(self, receive: Receiver) -> None:
@@ -236,11 +238,13 @@ class LineChannel(ApiChannel):
         return replace(message, sender_name=name, group_name=group[0] if group else None)
 
     async def _name(self, path: str, field: str) -> str | None:
-        if path not in self._names:
-            with suppress(HubError):
-                answer = await self._asked("GET", f"v2/bot/{path}", limit_s=NAME_LIMIT_S)
-                _remember(self._names, path, answer.get(field))
-        return self._names.get(path)
+        name, since = self._names.get(path, (None, float("-inf")))
+        if self._clock.monotonic() - since < NAME_LIFE_S:
+            return name
+        with suppress(HubError):
+            name = (await self._asked("GET", f"v2/bot/{path}", limit_s=NAME_LIMIT_S)).get(field)
+            _remember(self._names, path, (name, self._clock.monotonic()))
+        return name
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment; see `CanFetch`."""

@@ -21,7 +21,7 @@ from hub.messaging.contract import (
     SharedLocation,
 )
 from integrations.channels.line.channel import LineChannel
-from tests.channels.kit import Heard
+from tests.channels.kit import Heard, HurriedClock
 from tests.servers.line_server import ADA, EVE, GROUP, LineServer
 from tests.until import until
 
@@ -114,13 +114,35 @@ async def test_what_is_not_understood_is_left_out_and_the_rest_is_taken(server: 
     server.happens({"type": "message", "message": {"type": "text"}})
     server.happens({"type": "message", "message": {"type": "text", "id": "1", "text": "?"}}, None, GROUP)
     server.happens({"type": "postback", "postback": {}})
-    server.deliver([{"type": "message"}], destination="U" + "0" * 32)
     server.post_raw(b"[]")
     server.says({"type": "text", "text": "hello"})
-    await until(lambda: len(server.answers) == 8)
+    await until(lambda: len(server.answers) == 7)
 
     assert [each.text for each in heard.inbound if isinstance(each, InboundMessage)] == ["hello"]
     assert set(server.answers) == {200}
+
+
+async def test_what_is_for_another_account_is_left_out(server: LineServer, heard: Heard) -> None:
+    event = server.happens({"type": "message", "message": {"type": "text", "id": "1", "text": "hello"}})
+    theirs = {**event, "message": {"type": "text", "id": "2", "text": "for another"}}
+    server.deliver([theirs], destination="U" + "0" * 32)
+    await until(lambda: len(server.answers) == 2)
+
+    assert [each.text for each in heard.inbound if isinstance(each, InboundMessage)] == ["hello"]
+
+
+async def test_a_group_that_was_renamed_is_asked_for_its_name_after_an_hour(
+    server: LineServer, heard: Heard, clock: HurriedClock
+) -> None:
+    for name in ("Family", "Kitchen", "Kitchen"):
+        server.group_name = name
+        server.says({"type": "text", "text": "hi"}, group=GROUP)
+        await until(lambda: bool(server.answers))
+        server.answers.clear()
+        await clock.sleep(3_599)
+
+    names = [each.group_name for each in heard.inbound if isinstance(each, InboundMessage)]
+    assert names == ["Family", "Family", "Kitchen"]
 
 
 async def test_a_postback_of_a_message_that_is_not_known_names_its_row(server: LineServer, heard: Heard) -> None:
