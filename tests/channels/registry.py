@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.channels import whatsapp_web_rig
+from tests.channels.dingtalk_rig import DingTalkRig
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
 from tests.channels.feishu_rig import FeishuRig
@@ -30,6 +31,7 @@ from tests.channels.zalo_oa_rig import ZaloOaRig
 from tests.channels.zalo_rig import ZaloRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
+    DingTalkRig,
     whatsapp_web_rig.WhatsAppWebRig,
     FeishuRig,
     EmailRig,

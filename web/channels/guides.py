@@ -131,6 +131,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Paste the whole JSON here, with the subscription or the authentication audience.",
         ),
     ),
+    "dingtalk": ChannelGuide(
+        "zap",
+        "The robot of an app of your organisation in DingTalk; nothing on the internet needs to reach your home.",
+        (
+            "Open open-dev.dingtalk.com, create an app for your organisation, and add a robot to it in Stream mode.",
+            "Copy the Client ID and the Client Secret from Credentials, and publish a version.",
+            "Write to the robot in DingTalk, or add it to a group and mention it.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

@@ -39,7 +39,9 @@ _SENDERS = {
     "discord": re.compile(r"(?:(?:discord|user):(?:user:)?)?(\d{5,20})"),
     "slack": re.compile(r"(?:(?:slack|user):(?:user:)?)?([UW][A-Z0-9]{2,20})"),
 }
-_LINKED = frozenset({"feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "line", "zalo"})
+_LINKED = frozenset(
+    {"dingtalk", "feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "line", "zalo"}
+)
 _LINKED |= {"msteams", "googlechat"}
 _VENDOR_NAMES = {"google": "gemini", "google-gemini": "gemini", "x-ai": "xai", "z.ai": "zai"}
 _DM_POLICIES = frozenset({"pairing", "allowlist", "disabled"})

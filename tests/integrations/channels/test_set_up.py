@@ -12,6 +12,7 @@ from hub.core.schema import SchemaError
 from hub.messaging.contract import ChannelState
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
+from tests.servers.dingtalk_server import CLIENT_ID, CLIENT_SECRET, DingTalkServer
 from tests.servers.discord_server import TOKEN, DiscordServer
 from tests.servers.feishu_server import APP_ID, APP_SECRET, FeishuServer
 from tests.servers.mattermost_server import TOKEN as MATTERMOST_TOKEN, MattermostServer
@@ -30,6 +31,9 @@ def written(domain: str, server: Any) -> dict[str, Any]:
             return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_root": server.root}
         case "feishu":
             return {"app_id": APP_ID, "app_secret": APP_SECRET, "api_root": server.root}
+        case "dingtalk":
+            login = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+            return {**login, "api_root": server.root, "oapi_root": server.root}
         case "wecom":
             return {"bot_id": BOT_ID, "secret": SECRET, "ws_url": server.url}
         case "mattermost":
@@ -48,6 +52,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
         ("nextcloud_talk", NextcloudServer, {"app_password": "revoked"}),
         ("signal", SignalServer, {"number": "+4900000000"}),
         ("feishu", FeishuServer, {"app_secret": "revoked"}),
+        ("dingtalk", DingTalkServer, {"client_secret": "revoked"}),
         ("wecom", WeComServer, {"secret": "revoked"}),
     ],
 )
@@ -85,6 +90,7 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
         ("feishu", {"app_id": "cli_1"}, "required"),
         ("feishu", {"app_id": "cli_1", "app_secret": "s", "region": "us"}, "feishu"),
         ("feishu", {"app_id": "cli_1", "app_secret": "s", "encrypt_key": "short"}, "characters"),
+        ("dingtalk", {"client_id": "ding1"}, "required"),
         ("wecom", {"bot_id": "b"}, "required"),
         ("wecom", {"bot_id": "b", "secret": "s", "ws_url": "https://x"}, "wss://"),
     ],
