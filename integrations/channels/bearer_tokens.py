@@ -29,6 +29,8 @@ TOKEN_CHARS = 8_192
 KEYS_S = 86_400.0
 UNKNOWN_KEY_S = 300.0
 """How often an unknown key makes us look for new ones: anybody can name one."""
+FAILED_S = 10.0
+"""How long after a failure: whoever names a key would else let us ask each time."""
 SKEW_S = 300.0
 
 
@@ -63,16 +65,19 @@ class SigningKeys:
             age_s = self._clock.monotonic() - self._fetched_at
             if age_s >= (KEYS_S if name in self._keys else UNKNOWN_KEY_S):
                 await self._renew()
+            if not self._keys:
+                raise Unavailable("the platform's signing keys cannot be fetched")
             return self._keys.get(name)
 
     async def _renew(self) -> None:
         try:
-            self._keys = keys_of(await self._fetch())
+            if not (keys := keys_of(await self._fetch())):
+                raise ValueError("it names none")
         except (HubError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if not self._keys:
-                raise Unavailable(f"the platform's signing keys cannot be fetched: {error}") from error
-            _log.warning("the signing keys of a platform cannot be fetched again: %s", error)
-        self._fetched_at = self._clock.monotonic()
+            _log.warning("the signing keys of a platform cannot be fetched: %s", error)
+            self._fetched_at = self._clock.monotonic() - UNKNOWN_KEY_S + FAILED_S
+            return
+        self._keys, self._fetched_at = keys, self._clock.monotonic()
 
 
 def keys_of(document: Any) -> dict[str, SigningKey]:

@@ -27,11 +27,23 @@ from hub.messaging.contract import (
     ReactionChanged,
     Receipt,
 )
+from integrations.channels.bearer_tokens import signed_token
 from integrations.channels.msteams.channel import TeamsChannel
 from integrations.channels.msteams.events import BUTTON, CHOICE, FILE, POLL
+from integrations.channels.msteams.webhook import ISSUER
 from tests.channels.kit import EVE, Heard, HurriedClock
 from tests.channels.msteams_rig import TeamsRig
-from tests.servers.msteams_server import ADA, ADAS_CHAT, EVES_CHAT, GROUP_CHAT, KEY_ID, ROOM, TEAM, TeamsServer
+from tests.servers.msteams_server import (
+    ADA,
+    ADAS_CHAT,
+    EVES_CHAT,
+    GROUP_CHAT,
+    KEY_ID,
+    ROOM,
+    TEAM,
+    TeamsServer,
+    private_key,
+)
 from tests.until import until
 
 pytestmark = pytest.mark.usefixtures("channel")
@@ -98,6 +110,31 @@ async def test_a_new_key_is_looked_for_once_in_a_while(
 
     assert await posted(platform, server.token(key="new"), server.activity("message", text="hi")) == 200
     assert (server.keys_asked, len(heard.inbound)) == (2, 2)
+
+
+async def test_while_the_keys_cannot_be_had_a_delivery_is_for_later_and_they_are_not_asked_for_at_each(
+    platform: TeamsRig, server: TeamsServer, clock: HurriedClock
+) -> None:
+    keys, server.keys = server.keys, {}
+    for _ in range(3):
+        assert await posted(platform, server.token(), server.activity("message", text="hi")) == 503
+    server.keys = keys
+    assert await posted(platform, server.token(), server.activity("message", text="hi")) == 503
+    assert server.keys_asked == 1
+
+    await clock.sleep(11)
+
+    assert await posted(platform, server.token(), server.activity("message", text="hi")) == 200
+
+
+async def test_what_another_key_signed_in_the_name_of_theirs_is_refused(
+    platform: TeamsRig, server: TeamsServer, heard: Heard
+) -> None:
+    claims = {"iss": ISSUER, "aud": server.app, "serviceurl": server.service, "nbf": NOW, "exp": NOW + 3_600}
+    forged = signed_token(claims, private_key("of somebody else"), KEY_ID)
+
+    assert await posted(platform, forged, server.activity("message", text="hi")) == 401
+    assert heard.inbound == []
 
 
 @pytest.mark.parametrize("body", [[], None, 7, {}, {"serviceUrl": "x"}])

@@ -26,7 +26,7 @@ from hub.messaging.contract import (
     OutboundPoll,
 )
 from integrations.channels.msteams import setup
-from integrations.channels.msteams.channel import TeamsChannel
+from integrations.channels.msteams.channel import TeamsChannel, TeamsPlace
 from integrations.channels.msteams.connector import ConnectorApi, TeamsAccount
 from integrations.channels.msteams.schema import CONFIG_SCHEMA, SERVICE_ROOT
 from tests.channels.msteams_rig import TeamsRig, text_of
@@ -114,6 +114,16 @@ async def test_only_servers_of_teams_are_shown_the_token(url: str, *, is_theirs:
     await api.close()
 
 
+async def test_a_server_that_was_kept_but_is_not_one_of_teams_is_not_asked(
+    server: TeamsServer, channel: TeamsChannel
+) -> None:
+    evil = server.url.replace("127.0.0.1", "localhost")
+    await channel._places.put(ADAS_CHAT, TeamsPlace(f"{evil}/emea/"))
+
+    assert (await channel.send(out())).state is DeliveryState.PERMANENT
+    assert server.regions == []
+
+
 async def test_a_post_in_a_channel_begins_a_thread_that_is_answered_in(
     server: TeamsServer, channel: TeamsChannel
 ) -> None:
@@ -189,9 +199,11 @@ async def test_a_file_that_is_gone_meanwhile_is_said(
 async def test_a_file_is_handed_to_nobody_else(server: TeamsServer, offered: dict[str, Any]) -> None:
     server.consents(offered["attachments"][0], offered["id"], GROUP_CHAT, accept=True)
     server.consents({"name": "x", "content": {"acceptContext": {"id": "x"}}}, "1", ADAS_CHAT, accept=True)
-    await server.settled()
+    server.consents(offered["attachments"][0], offered["id"], ADAS_CHAT, accept=True)
+    await until(lambda: "file.info" in str(server.messages))
 
-    assert (server.uploaded, server.messages) == ([], [offered])
+    assert server.uploaded == [b"notes"]
+    assert {each["conversation"] for each in server.messages} == {ADAS_CHAT}
 
 
 @pytest.mark.parametrize("mime", ["image/png", "image/jpeg"])
