@@ -117,6 +117,8 @@ class Rig(Protocol):
     name: str
     can: frozenset[Can]
     troubles: frozenset[Trouble]
+    only_answers: bool = False
+    """Whether its platform lets the assistant write only to who has just written, and a few times."""
     forges: frozenset[Forged] = frozenset()
     """The forgeries that can be tried, of a platform that delivers to a webhook of the hub."""
 

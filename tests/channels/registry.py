@@ -19,6 +19,7 @@ from tests.channels.matrix_rig import MatrixRig
 from tests.channels.mattermost_rig import MattermostRig
 from tests.channels.msteams_rig import TeamsRig
 from tests.channels.nextcloud_talk_rig import NextcloudTalkRig
+from tests.channels.qq_rig import QQRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.sms_rig import SmsRig
@@ -44,6 +45,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     GoogleChatRig,
     TeamsRig,
     WeComRig,
+    QQRig,
     WebhookRig,
     WebchatPageRig,
     MatrixRig,

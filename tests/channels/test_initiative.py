@@ -24,7 +24,7 @@ from tests.channels.kit import ADA, ANSWER, Can, Rig, access_of
 from tests.channels.registry import RIGS, rigs_that
 from tests.e2e.homes import MODELS
 from tests.servers.openai_server import OpenAIServer
-from tests.until import LIMIT_S, until
+from tests.until import LIMIT_S, LOOK_S, until
 
 OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)
 ACCOUNTS = ("default", "second")
@@ -197,6 +197,8 @@ async def speaks_up_to_the_owner(household: Household, models: OpenAIServer, whe
 async def test_what_the_hub_says_by_itself_arrives_also_after_a_restart(
     household: Household, rig: Rig, openai_server: OpenAIServer
 ) -> None:
+    if rig.only_answers:
+        pytest.skip("its platform lets it only answer")
     openai_server.set_default(ANSWER)
     await rig.says("hello")
     await until(lambda: ANSWER in rig.shows())
@@ -227,6 +229,30 @@ async def test_an_approval_takes_one_tap(household: Household, rig: Rig, openai_
 
     async with asyncio.timeout(LIMIT_S):
         assert (await asked).approved
+
+
+@rigs_that()
+async def test_a_reminder_that_its_platform_does_not_let_through_is_a_dead_letter_that_says_why(
+    household: Household, rig: Rig, openai_server: OpenAIServer
+) -> None:
+    if not rig.only_answers:
+        pytest.skip("its platform lets it write first")
+    openai_server.set_default(ANSWER)
+    remind = {"name": "schedule", "arguments": {"action": "add", "at": "2h", "text": "tea"}}
+    openai_server.rule("remind me", {"tool_call": remind})
+    openai_server.rule("remind me", ANSWER, tool_result="added")
+    await rig.says("remind me")
+    await until(lambda: rig.shows() == [ANSWER])
+
+    household.clock.put_forward(2 * 3_600 + DUE_S)
+
+    async with asyncio.timeout(LIMIT_S):
+        while not (dead := await household.rows("SELECT text, error FROM outbox WHERE state = 'dead'")):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S)
+    ((text, error),) = dead
+    assert "tea" in text
+    assert "only answer" in error
+    assert rig.shows() == [ANSWER]
 
 
 @rigs_that(Can.THREADS)

@@ -40,6 +40,7 @@ THEIRS = {
     "integrations/channels/msteams/schema.py app_password": "of the platform",
     "integrations/channels/nextcloud_talk/schema.py app_password": "of the Nextcloud",
     "integrations/channels/google_chat/schema.py service_account": "of Google",
+    "integrations/channels/qq/schema.py app_secret": "of the platform",
     "integrations/channels/slack/schema.py app_token": "of the platform",
     "integrations/channels/slack/schema.py bot_token": "of the platform",
     "integrations/channels/wecom/schema.py secret": "of the platform",

@@ -31,6 +31,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Copy the token from its answer and paste it here.",
         ),
     ),
+    "qq": ChannelGuide(
+        "circle",
+        "An official bot in QQ, which answers but cannot write first.",
+        (
+            "Sign up at q.qq.com and create a bot.",
+            "In its development settings, copy the AppID and the AppSecret.",
+            "Add the bot in QQ by its code, and write to it.",
+        ),
+    ),
     "whatsapp": ChannelGuide(
         "smartphone",
         "Meta's platform for businesses: a number of its own, and an address on the internet.",

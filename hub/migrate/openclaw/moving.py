@@ -40,7 +40,7 @@ _SENDERS = {
     "slack": re.compile(r"(?:(?:slack|user):(?:user:)?)?([UW][A-Z0-9]{2,20})"),
 }
 _LINKED = frozenset(
-    {"dingtalk", "feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "line", "zalo"}
+    {"dingtalk", "feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "qq", "line", "zalo"}
 )
 _LINKED |= {"msteams", "googlechat"}
 _VENDOR_NAMES = {"google": "gemini", "google-gemini": "gemini", "x-ai": "xai", "z.ai": "zai"}

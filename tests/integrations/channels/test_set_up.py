@@ -17,6 +17,7 @@ from tests.servers.discord_server import TOKEN, DiscordServer
 from tests.servers.feishu_server import APP_ID, APP_SECRET, FeishuServer
 from tests.servers.mattermost_server import TOKEN as MATTERMOST_TOKEN, MattermostServer
 from tests.servers.nextcloud_server import LOGIN, PASSWORD, NextcloudServer
+from tests.servers.qq_server import APP_ID as QQ_ID, SECRET as QQ_SECRET, QQServer
 from tests.servers.signal_server import NUMBER, SignalServer
 from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
 from tests.servers.wecom_server import BOT_ID, SECRET, WeComServer
@@ -27,6 +28,9 @@ def written(domain: str, server: Any) -> dict[str, Any]:
     match domain:
         case "discord":
             return {"token": TOKEN, "api_root": server.root, "gateway_url": f"ws://{server.address}/gateway"}
+        case "qq":
+            secrets = {"app_id": QQ_ID, "app_secret": QQ_SECRET}
+            return {**secrets, "api_root": server.root, "token_url": server.token_url}
         case "slack":
             return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_root": server.root}
         case "feishu":
@@ -47,6 +51,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
     ("domain", "make", "broken"),
     [
         ("discord", DiscordServer, {"token": "revoked"}),
+        ("qq", QQServer, {"app_secret": "revoked"}),
         ("slack", SlackServer, {"bot_token": "revoked"}),
         ("mattermost", MattermostServer, {"token": "revoked"}),
         ("nextcloud_talk", NextcloudServer, {"app_password": "revoked"}),
@@ -82,6 +87,8 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
     [
         ("discord", {}, "required"),
         ("discord", {"token": "t", "gateway_url": "https://x"}, "ws:// or wss://"),
+        ("qq", {"app_id": "1"}, "required"),
+        ("qq", {"app_id": "1", "app_secret": "s", "token_url": "x"}, "http"),
         ("slack", {"bot_token": "t"}, "required"),
         ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
         ("mattermost", {"url": "https://x", "token": "t", "account": "Über uns"}, "lower-case letters"),

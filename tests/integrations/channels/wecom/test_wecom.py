@@ -164,9 +164,10 @@ async def test_a_file_is_decrypted_with_its_own_key(rig: Rig, wecom: WeComServer
 
     assert await read(channel, heard.media[0]) == content
 
-    wecom.files["f1"] = b"not encrypted at all"
-    with pytest.raises(HubError, match="cannot be decrypted"):
-        await read(channel, heard.media[0])
+    for foreign in (b"not encrypted at all", bytes(64)):
+        wecom.files["f1"] = foreign
+        with pytest.raises(HubError, match="cannot be decrypted"):
+            await read(channel, heard.media[0])
 
 
 @pytest.mark.parametrize(
