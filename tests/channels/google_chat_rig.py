@@ -47,6 +47,7 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
     troubles = frozenset(FAULTS)
     named = frozenset({Named.HEARD, Named.LISTED})
     room_name = "Kitchen"
+    way = "HTTP endpoint"
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
     def __init__(self) -> None:
@@ -178,6 +179,7 @@ class GoogleChatPullRig(GoogleChatRig):
 
     can = GoogleChatRig.can | {Can.OFFERS_AGAIN}
     forges = frozenset()
+    way = "Pub/Sub"
 
     async def start(self) -> None:
         await super().start()

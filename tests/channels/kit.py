@@ -129,6 +129,9 @@ class Rig(Protocol):
     room_name: str = ""
     """What the group is called, where it has a name."""
 
+    way: str = ""
+    """How the platform reaches the hub, where there are several ways, each with a rig."""
+
     async def start(self) -> None:
         """Start the platform."""
         ...

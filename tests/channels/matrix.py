@@ -105,7 +105,8 @@ def row_of(channel: Channel, rig: Rig) -> str:
     page = DOCS / "channels" / f"{rig.name}.md"
     title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
     cells = (column.shows(channel, rig) for column in COLUMNS)
-    return f"| [{title}](channels/{rig.name}.md) | " + " | ".join(cells) + " |"
+    way = f", {rig.way}" if rig.way else ""
+    return f"| [{title}](channels/{rig.name}.md){way} | " + " | ".join(cells) + " |"
 
 
 async def _rows() -> list[str]:
