@@ -308,6 +308,19 @@ async def test_an_answer_grows_in_one_message(start: Start, openai_server: OpenA
     assert slates(post).shown == {"1": "One, two, three."}
 
 
+async def test_the_first_words_are_shown_at_once_however_rarely_a_message_may_be_edited(
+    start: Start, openai_server: OpenAIServer
+) -> None:
+    hourly = Slates(limits=ChannelLimits(text=400, draft_interval_s=3_600.0))
+    post = await start(PARTIAL, hourly)
+    openai_server.queue([{"text": "One"}, {"hold": "two"}, {"text": ", two."}])
+
+    await post.said("count")
+    await post.until(lambda: slates(post).seen == ["One"])
+    openai_server.release("two")
+    await post.until(lambda: slates(post).seen == ["One", "One, two."])
+
+
 async def test_with_block_it_grows_by_whole_sentences(start: Start, openai_server: OpenAIServer) -> None:
     post = await start(OutboundPolicy(streaming=DraftStreaming.BLOCK))
     said = "This is a sentence. " * 11

@@ -49,6 +49,8 @@ _TICKS = re.compile("`+")
 
 SHOW_LIMIT_S = 10.0
 """The longest time for one look at an answer; so long it may hold up the answer itself."""
+FIRST_LOOK_S = 0.2
+"""After the first words: they are to be seen at once, and an answer of a moment needs no preview."""
 ROOM_FACTOR = 3.0
 """Edits in a group are so much rarer: platforms count them among its messages."""
 BLOCK_CHECK_S = 0.25
@@ -312,7 +314,8 @@ class LiveAnswers:
         """Show an answer as it grows, until the preview is current."""
         limits, address = attached.channel.limits, stream.target.address
         often = address.chat_type is ChatType.DIRECT
-        pause_s = interval_s = limits.draft_interval_s * (1.0 if often else ROOM_FACTOR)
+        interval_s = limits.draft_interval_s * (1.0 if often else ROOM_FACTOR)
+        pause_s = interval_s if stream.shown else min(FIRST_LOOK_S, interval_s)
         while True:
             await self._parts.clock.sleep(pause_s)
             stream.said = stream.said[-1:]
