@@ -93,8 +93,7 @@ def change_agent(raw: Raw, agents: Sequence[Agent], id: str, change: Mapping[str
             _set(edits, item, ("agents", place), key, value)
         if "tools" in change:
             edits |= _tool_edits(item, place, change["tools"])
-    if "channels" in change:
-        edits |= _channel_edits(raw, id, [(each["channel"], each.get("account")) for each in change["channels"]])
+    edits |= _binding_edits(raw, id, change)
     if "budget" in change:
         edits |= _budget_edits(raw, id, change["budget"] or {})
     return edits
@@ -129,6 +128,13 @@ def bound_channels(raw: Raw) -> list[tuple[str, str, str | None]]:
         for each in raw.get("bindings") or ()
         if _is_simple(each)
     ]
+
+
+def bound_chats(raw: Raw, id: str) -> list[dict[str, Any]]:
+    """Return the people, groups and rooms that bindings of an agent name, as `agents.update` takes them."""
+    keys = [_chat_key(each) for each in raw.get("bindings") or () if each.get("agent") == id]
+    names = ("channel", "account", "peer", "kind")
+    return [{name: key[at] for at, name in enumerate(names) if key[at]} for key in keys if key is not None]
 
 
 def other_bindings(raw: Raw, id: str) -> list[Mapping[str, Any]]:
@@ -192,32 +198,60 @@ def _pinned(item: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
     return {} if "workspace" in item else {"workspace": agent.workspace.name}
 
 
-def _channel_edits(raw: Raw, id: str, wanted: Sequence[tuple[str, str | None]]) -> Edits:
-    """Return the edits that bind an agent to these channels and accounts alone; another's binding becomes its own."""
+def _binding_edits(raw: Raw, id: str, change: Mapping[str, Any]) -> Edits:
+    """Return the edits that bind an agent to these channels and chats alone; another's binding becomes its own."""
     present = list(raw.get("bindings") or ())
     edits: Edits = {}
-    gone = []
-    missing = list(dict.fromkeys(wanted))
-    for place, each in enumerate(present):
-        if not _is_simple(each):
+    gone: list[int] = []
+    new: list[dict[str, Any]] = []
+    for part, key_of in (("channels", _channel_key), ("chats", _chat_key)):
+        if part not in change:
             continue
-        match = (each["match"]["channel"], _account(each["match"]))
-        if match in missing:
-            missing.remove(match)
-            if each["agent"] != id:
-                edits[("bindings", place, "agent")] = id
-        elif each["agent"] == id:
-            gone.append(place)
-    new = [
-        {"agent": id, "match": {"channel": channel, **({"account": account} if account else {})}}
-        for channel, account in missing
-    ]
+        missing = {_key(each): each for each in change[part]}
+        for place, each in enumerate(present):
+            if (key := key_of(each)) is None:
+                continue
+            if missing.pop(key, None) is not None:
+                edits |= {("bindings", place, "agent"): id} if each["agent"] != id else {}
+            elif each["agent"] == id:
+                gone.append(place)
+        new += [{"agent": id, "match": _match(each)} for each in missing.values()]
     if not present:
         return {("bindings",): new} if new else {}
     if len(gone) == len(present) and not new:
         return {("bindings",): REMOVED}
     edits |= {("bindings", len(present) + number): each for number, each in enumerate(new)}
-    return edits | {("bindings", place): REMOVED for place in reversed(gone)}
+    return edits | {("bindings", place): REMOVED for place in sorted(gone, reverse=True)}
+
+
+_Key = tuple[str, str | None, str | None, str | None]
+"""Channel, account, peer and kind of chat; None for any."""
+
+
+def _key(wanted: Mapping[str, Any]) -> _Key:
+    return wanted["channel"], wanted.get("account"), wanted.get("peer"), wanted.get("kind")
+
+
+def _channel_key(binding: Mapping[str, Any]) -> _Key | None:
+    match = binding.get("match") or {}
+    return (str(match["channel"]), _account(match), None, None) if _is_simple(binding) else None
+
+
+def _chat_key(binding: Mapping[str, Any]) -> _Key | None:
+    match = binding.get("match") or {}
+    if not {"channel", "peer"} <= match.keys() <= {"channel", "account", "peer"}:
+        return None
+    peer = match["peer"]
+    id, kind = (peer["id"], str(peer["kind"])) if isinstance(peer, Mapping) else (peer, None)
+    return str(match["channel"]), _account(match), str(id), kind
+
+
+def _match(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    channel, account, peer, kind = _key(wanted)
+    match: dict[str, Any] = {"channel": channel, **({"account": account} if account else {})}
+    if peer is not None:
+        match["peer"] = {"kind": kind, "id": peer} if kind else peer
+    return match
 
 
 def _budget_edits(raw: Raw, id: str, budget: Mapping[str, Any]) -> Edits:

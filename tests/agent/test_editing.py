@@ -96,6 +96,22 @@ async def test_a_channel_of_another_agent_becomes_its_own(house: HubFixture) -> 
     assert "# the family's own\n  - {agent: main, match: {channel: telegram}}" in written(house)
 
 
+async def test_single_chats_are_bound_beside_channels_and_given_up_again(house: HubFixture) -> None:
+    shown = await call(house, "agents.get", {"agentId": "cook"})
+    assert shown["chats"] == [{"channel": "signal", "peer": "+49"}]
+
+    family = {"channel": "telegram", "account": "default", "peer": "-100", "kind": "group"}
+    change = {"chats": [*shown["chats"], family], "channels": [{"channel": "irc"}]}
+    await call(house, "agents.update", {"agentId": "cook", **change})
+    assert (await call(house, "agents.get", {"agentId": "cook"}))["chats"] == change["chats"]
+
+    await call(house, "agents.update", {"agentId": "main", "chats": [family]})  # another's becomes its own
+    assert (await call(house, "agents.get", {"agentId": "cook"}))["chats"] == [{"channel": "signal", "peer": "+49"}]
+    await call(house, "agents.update", {"agentId": "cook", "chats": []})
+    assert (await call(house, "agents.get", {"agentId": "cook"}))["chats"] == []
+    assert [each["channel"] for each in (await call(house, "agents.get", {"agentId": "cook"}))["bindings"]] == ["irc"]
+
+
 async def test_a_picture_is_kept_in_the_workspace(house: HubFixture) -> None:
     await call(house, "agents.update", {"agentId": "cook", "avatar": PICTURE})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from aiohttp import web
 
@@ -39,7 +39,7 @@ WHOLE = "whole"
 RISKS = ("read", "outside", "change", "destroy")
 """The worst last."""
 BUDGET_FIELDS = ("cost_usd", "tokens", "then", "budget")
-FIELDS = ("id", "name", "emoji", "avatar", "content", "model", "thinking", "tools", "channels", *BUDGET_FIELDS)
+FIELDS = ("id", "name", "emoji", "avatar", "content", "model", "thinking", "tools", "channels", "chats", *BUDGET_FIELDS)
 """Where an error can stand; what belongs to none of them stands above the form."""
 
 _ID = {Required("id"): All(string, Length(min=1, max=64))}
@@ -225,9 +225,11 @@ class AgentsPage:
             "answers": _agent(listed, names)["model"],
             "thinking": self._thinking(call),
             "channels": _channels(state["bindings"], accounts, id, agents, typed),
+            "chats": await self._chats(call, state["chats"], typed),
             "other_bindings": [
                 ", ".join(f"{title_of(name)} {value}" for name, value in each.items())
                 for each in state["otherBindings"]
+                if not {"channel", "peer"} <= each.keys() <= {"channel", "account", "peer"}
             ],
             "memory": next((each for each in groups if each["name"] == MEMORY), None),
             "groups": [each for each in groups if each["name"] != MEMORY],
@@ -246,6 +248,24 @@ class AgentsPage:
     async def _html(self, text: str) -> str:
         await self._markdown.prepare([text])
         return self._markdown.render_kept(text)
+
+    async def _chats(
+        self, call: HttpCall, bound: Sequence[Mapping[str, Any]], typed: Typed | None
+    ) -> list[dict[str, str]]:
+        """Return the single chats of an agent as a picker shows them, by name where they are known."""
+        values = _typed_chats(typed) if typed is not None and WHOLE in typed else [*map(_chat_value, bound)]
+        known = (await self._client.ask(call, "channels.directory"))["chats"] if values else []
+        names = {(each["channel"], each["peer"]): each["name"] for each in known if each["name"]}
+        shown = []
+        for value in values:
+            try:
+                chat = _chat(value)
+            except InvalidRequest:  # it is told at the field
+                shown.append({"value": value, "text": value})
+                continue
+            place = (chat["channel"], chat["peer"])
+            shown.append({"value": value, "text": names.get(place) or ":".join(place)})
+        return shown
 
     async def _accounts(self, call: HttpCall) -> list[tuple[str, str, str]]:
         """Return the accounts of chat apps, as (channel, account, name)."""
@@ -320,6 +340,9 @@ def _changes(state: Mapping[str, Any], accounts: Sequence[tuple[str, str, str]],
     tools = _switches(state["tools"], typed)
     if tools:
         change["tools"] = tools
+    chats = _typed_chats(typed)
+    if accounts and sorted(chats) != sorted(map(_chat_value, state["chats"])):
+        change["chats"] = [_chat(each) for each in chats]
     bound = {(each["channel"], each["account"]) for each in state["bindings"] if each["agent"] == state["agentId"]}
     wanted = {(channel, account) for channel, account, _ in accounts if f"channel.{channel}.{account}" in typed}
     mine = {(channel, account) for channel, account, _ in accounts if {(channel, account), (channel, None)} & bound}
@@ -333,6 +356,33 @@ def _changes(state: Mapping[str, Any], accounts: Sequence[tuple[str, str, str]],
             *({"channel": name, "account": account} for name, account in rest),
         ]
     return change
+
+
+def _typed_chats(typed: Typed) -> list[str]:
+    """Return the chats of a posted form; without script they are one text."""
+    parts = [part.strip() for each in typed.get("chats", ()) for part in each.split(",")]
+    return list(dict.fromkeys(part for part in parts if part))
+
+
+def _chat_value(chat: Mapping[str, Any]) -> str:
+    """Return a chat in one word: channel, account, kind and id."""
+    return "/".join(quote(chat.get(name) or "", safe="") for name in ("channel", "account", "kind", "peer"))
+
+
+def _chat(value: str) -> dict[str, str]:
+    """Return the chat of such a word.
+
+    Raises:
+        InvalidRequest: It is none.
+    """
+    parts = [unquote(part) for part in value.split("/")]
+    if len(parts) == 1 and ":" in value:  # typed by hand: telegram:123456
+        channel, _, peer = value.partition(":")
+        parts = [channel, "", "", peer]
+    if len(parts) != 4 or not (parts[0] and parts[3]):
+        told = phrase("Choose a person, a group or a room, or write an address such as telegram:123456.")
+        raise InvalidRequest(told, details={"field": "chats"})
+    return {name: part for name, part in zip(("channel", "account", "kind", "peer"), parts, strict=True) if part}
 
 
 def _dollars(text: str) -> float | None:

@@ -1,9 +1,10 @@
-"""The suggestions of a picker: entities, devices, areas, people, agents, models, channels, services, icons."""
+"""The suggestions of a picker: entities, devices, areas, people, agents, models, channels, chats, services, icons."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 from msgspec import Struct
@@ -13,12 +14,14 @@ from hub.core.errors import InvalidRequest
 from hub.core.surfaces import HttpCall
 from hub.memory.words import fold
 from hub.security.people import People
+from web.core.formats import title_of
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import Renderer, json_response
 from web.entities.tiles import ICONS, icon_of
 
 LIMIT = 50
+CHAT_ICONS = {"direct": "user", "group": "users", "channel": "message-circle"}
 
 
 class Choice(Struct, frozen=True):
@@ -46,6 +49,7 @@ class PickPage:
             "agent": self._agents,
             "area": self._areas,
             "channel": self._channels,
+            "chat": self._chats,
             "device": self._devices,
             "entity": self._entities,
             "icon": self._icons,
@@ -100,6 +104,11 @@ class PickPage:
         found = await self._client.ask(call, "channels.status")
         return [Choice(id, label, icon="send") for id, label in found["channelLabels"].items()]
 
+    async def _chats(self, call: HttpCall) -> Iterable[Choice]:
+        query = call.request.query.get("q", "")[:LIMIT].strip()
+        found = await self._client.ask(call, "channels.directory", {"query": query, "platforms": bool(query)})
+        return [chat_choice(each) for each in found["chats"]]
+
     async def _icons(self, call: HttpCall) -> Iterable[Choice]:
         texts = catalogue(self._renderer.preferences(call).language)
         return [Choice(name, texts.gettext(text), icon=icon) for name, (icon, text) in ICONS.items()]
@@ -111,6 +120,14 @@ class PickPage:
             Choice(each["service"], texts.gettext(each["description"]) or each["service"], each["service"], "play")
             for each in found["services"]
         ]
+
+
+def chat_choice(each: Mapping[str, Any]) -> Choice:
+    """Return a chat of `channels.directory`; its value says channel, account, kind and id."""
+    place = (each["channel"], each["accountId"], each["kind"], each["peer"])
+    app = title_of(each["channel"])
+    named = " · ".join(part for part in (each.get("space"), each["name"] or each["peer"]) if part)
+    return Choice("/".join(quote(part, safe="") for part in place), named, app, CHAT_ICONS[each["kind"]])
 
 
 def _entity(each: Mapping[str, Any]) -> Choice:

@@ -34,6 +34,7 @@ from hub.core.schema import (
     string,
 )
 from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, Method, MethodCall
+from hub.messaging.inbound import ChatType
 from hub.models.choosing import choose_model
 from hub.models.contract import AUTO
 from hub.models.images import image_type
@@ -45,6 +46,7 @@ from hub.tools.switches import enabled_tools, named_tools, switch_tools
 
 OWNER = "gateway"
 CHANNELS_LIMIT = 100
+CHATS_LIMIT = 200
 TOOLS_LIMIT = 1_000
 _PICTURE = re.compile(r"data:image/[a-z+.-]{1,20};base64,([A-Za-z0-9+/=\s]*)")
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
@@ -61,6 +63,17 @@ _KEYS = {
     ),
     Optional("channels", description="All channels, or accounts of them, that it answers"): All(
         [{Required("channel"): slug, Optional("account"): AnyOf(None, _ID)}], Length(max=CHANNELS_LIMIT)
+    ),
+    Optional("chats", description="People, groups and rooms that it answers, by the platform's ids"): All(
+        [
+            {
+                Required("channel"): slug,
+                Optional("account"): AnyOf(None, _ID),
+                Required("peer"): All(string, Length(min=1, max=512)),
+                Optional("kind"): AnyOf(None, In([each.value for each in ChatType])),
+            }
+        ],
+        Length(max=CHATS_LIMIT),
     ),
     Optional("budget", description="What it may spend a day; null for no bound of its own"): AnyOf(
         None,
@@ -144,6 +157,7 @@ class AgentEditMethods:
                 {"agent": owner, "channel": channel, "account": account}
                 for owner, channel, account in editing.bound_channels(raw)
             ],
+            "chats": editing.bound_chats(raw, agent.id),
             "otherBindings": [dict(each) for each in editing.other_bindings(raw, agent.id)],
             "budget": dict(editing.budget_of(raw, agent.id)),
         }
@@ -161,8 +175,8 @@ class AgentEditMethods:
                 item["tools"] = self._switched({}, params["tools"])
             raw = self._config.current.raw
             edits = editing.add_agent(raw, agents, item)
-            if "channels" in params or "budget" in params:
-                rest: dict[str, Any] = {key: params[key] for key in ("channels", "budget") if key in params}
+            rest: dict[str, Any] = {key: params[key] for key in ("channels", "chats", "budget") if key in params}
+            if rest:
                 edits |= editing.change_agent(raw, agents, id, rest)
             await self._write(edits)
             agent = self._agents.get(id)
