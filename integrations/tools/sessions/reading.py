@@ -38,6 +38,9 @@ _LIST = Schema(
         Optional("active_minutes", description="Only those active in the last so many minutes."): All(
             integer, Range(min=1, max=5_256_000)
         ),
+        Optional(
+            "names", default=False, description="What rooms and people call themselves: words of others."
+        ): boolean,
         Optional("messages", default=0, description="The last so many messages of each; then 20 of them at most."): All(
             integer, Range(min=0, max=PREVIEW_LIMIT)
         ),
@@ -119,6 +122,10 @@ class SessionReaders:
         wanted, limit, trusted = call.arguments["messages"], call.arguments["limit"], True
         listed = found[: min(limit, PREVIEWS_LIMIT) if wanted else limit]
         shown = [_shown(each) for each in listed]
+        for each, session in zip(shown, listed, strict=True) if call.arguments["names"] else ():
+            names = _names(session)
+            each.update(names)
+            trusted = trusted and not names
         for each, session in zip(shown, listed, strict=True) if wanted else ():
             messages, heard = await self._messages(call, session, include_tools=False)
             trusted = trusted and heard
@@ -182,9 +189,20 @@ def _shown(session: Session) -> dict[str, Any]:
         "tokens": session.usage.total_tokens,
         "words_from_outside": session.tainted,
     }
+    if session.origin is not None:
+        shown["channel"] = session.origin.channel
     if session.title and not session.tainted:  # a title may be made of what was said
         shown["title"] = session.title
     return shown
+
+
+def _names(session: Session) -> dict[str, str]:
+    """Return what the platform, and so anybody there, calls a conversation."""
+    origin = session.origin
+    if origin is None or origin.peer is None:
+        return {}
+    told = {"name": session.name, "subject": origin.group_name, "topic": origin.topic_name, "space": origin.space_name}
+    return {key: value for key, value in told.items() if value}
 
 
 def _cut(text: str, limit: int = TEXT_CHARS) -> str:
