@@ -252,12 +252,12 @@ class SmsChannel(ApiChannel):
         """Send a message; see `Channel`."""
         delivery = await super().send(message)
         for id in delivery.platform_ids:
-            await self._keep(id)
+            await self._keep(id, message.id)
         return delivery
 
-    async def _keep(self, id: str) -> None:
+    async def _keep(self, id: str, row: str) -> None:
         try:
-            await self._sent.put(id, "")
+            await self._sent.put(id, row)
         except HubError as error:
             _log.warning("sms: a message is not kept as sent: %s", error)
 
@@ -292,9 +292,10 @@ class SmsChannel(ApiChannel):
                 body = str(each["body"] or "")
                 # The address of a file is another at each attempt.
                 is_it = body == text or bool(message.media and body.startswith(text) and "/sms/files/" in body)
-                is_ours = each["direction"] != "inbound" and self._sent.get(each["sid"]) is None
-                if is_it and is_ours and sent_at(each) >= since - FIND_SLACK_S:
-                    await self._keep(each["sid"])
+                is_it = is_it and each["direction"] != "inbound" and sent_at(each) >= since - FIND_SLACK_S
+                known = self._sent.get(each["sid"])  # which may be on disk before the outbox has it
+                if known == message.id or (is_it and known is None):
+                    await self._keep(each["sid"], message.id)
                     return Delivery(DeliveryState.DELIVERED, (each["sid"],))
         except MALFORMED as error:
             raise Unavailable(f"Twilio's list is not as expected: {error!r}") from error

@@ -76,6 +76,13 @@ class ZaloOaAccount(Struct, frozen=True):
     public_url: str | None = None
 
 
+class _Sent(Struct, frozen=True):
+    """A message that was sent: its row of the outbox, and its text."""
+
+    row: str
+    text: str
+
+
 class ZaloOaChannel(ApiChannel):
     """One official account.
 
@@ -105,7 +112,7 @@ class ZaloOaChannel(ApiChannel):
     async def start(self, receive: Receiver) -> None:
         """Start; deliveries are accepted once the account is confirmed."""
         self._receive = receive
-        self._sent = PersistentMap(receive, "sent", SENT_KEPT, str)
+        self._sent = PersistentMap(receive, "sent", SENT_KEPT, _Sent)
         config = self._config
         login = ZaloLogin(
             config.oauth_root, config.app_id, config.app_secret, config.refresh_token, self._tokens, self._clock
@@ -176,12 +183,16 @@ class ZaloOaChannel(ApiChannel):
         self._receive.progress()
         inbound: InboundMessage | None = None
         with skip_if_malformed("zalo_oa: an event"):
-            inbound = inbound_of(event, self.account, self._sent.get)
+            inbound = inbound_of(event, self.account, self._text_of)
         if inbound is None:
             return
         if self._receive.admits(inbound):
             inbound = replace(inbound, sender_name=await self._name(inbound.address.peer))
         await offer(self._receive, inbound)
+
+    def _text_of(self, id: str) -> str | None:
+        sent = self._sent.get(id)
+        return None if sent is None else sent.text
 
     async def _name(self, person: str) -> str | None:
         if person not in self._names:
@@ -202,12 +213,12 @@ class ZaloOaChannel(ApiChannel):
         except AccountRefused as error:
             return Delivery(DeliveryState.PERMANENT, error=str(error))
         for id in delivery.platform_ids:
-            await self._keep(id, message.text)
+            await self._keep(id, message)
         return delivery
 
-    async def _keep(self, id: str, text: str) -> None:
+    async def _keep(self, id: str, message: OutboundMessage) -> None:
         try:
-            await self._sent.put(id, text[:QUOTE_LENGTH])
+            await self._sent.put(id, _Sent(message.id, message.text[:QUOTE_LENGTH]))
         except HubError as error:
             _log.warning("zalo_oa: the text of a message is not kept: %s", error)
 
@@ -254,9 +265,11 @@ class ZaloOaChannel(ApiChannel):
         text = _plain(message.text)
         for each in found.get("data") or ():
             id = str(each.get("message_id"))
-            is_ours = each.get("src") == 0 and each.get("message") == text and self._sent.get(id) is None
-            if is_ours and float(each.get("time", 0)) / 1_000 >= since - FIND_SLACK_S:
-                await self._keep(id, message.text)
+            is_it = each.get("src") == 0 and each.get("message") == text
+            is_it = is_it and float(each.get("time", 0)) / 1_000 >= since - FIND_SLACK_S
+            known = self._sent.get(id)  # which may be on disk before the outbox has it
+            if (is_it and known is None) or (known is not None and known.row == message.id):
+                await self._keep(id, message)
                 return Delivery(DeliveryState.DELIVERED, (id,))
         return None
 

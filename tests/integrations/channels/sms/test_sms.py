@@ -243,6 +243,18 @@ async def test_what_may_have_arrived_is_looked_up_and_no_other_is_taken_for_it(
     assert [each and each.platform_ids for each in found] == [(each["sid"],) for each in server.sent[1:]]
 
 
+async def test_what_is_known_as_sent_is_found_though_the_outbox_was_killed_before_it_knew(
+    server: TwilioServer, channel: SmsChannel
+) -> None:
+    message = OutboundMessage("1", WITH_ADA, "hello")
+    await channel.send(message)
+
+    found = await channel.find(message, time.time())
+
+    assert found is not None
+    assert found.platform_ids == (server.sent[0]["sid"],)
+
+
 @pytest.mark.parametrize(
     ("mime", "size", "is_mms"),
     [("image/png", 9, True), ("image/png", 5_000_001, False), ("application/pdf", 9, False)],
