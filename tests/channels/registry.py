@@ -19,6 +19,7 @@ from tests.channels.matrix_rig import MatrixRig
 from tests.channels.mattermost_rig import MattermostRig
 from tests.channels.msteams_rig import TeamsRig
 from tests.channels.nextcloud_talk_rig import NextcloudTalkRig
+from tests.channels.ntfy_rig import NtfyRig
 from tests.channels.qq_rig import QQRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
@@ -51,6 +52,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     MatrixRig,
     MattermostRig,
     NextcloudTalkRig,
+    NtfyRig,
     IrcRig,
     LineRig,
     ZaloRig,

@@ -192,6 +192,7 @@ KEPT = (
     "Mattermost "
     "Feishu Lark DingTalk Client ID App Secret Stream "
     "Talk "
+    "ntfy "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Microsoft Teams Azure Bot App Single Tenant msteams default "

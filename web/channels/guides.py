@@ -149,6 +149,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Write to the robot in DingTalk, or add it to a group and mention it.",
         ),
     ),
+    "ntfy": ChannelGuide(
+        "bell",
+        "Notifications of the ntfy app, and answers to them.",
+        (
+            "Think of a topic with a long random name for each person: who knows it reads and writes it.",
+            "Subscribe to it in the ntfy app.",
+            "Write the topics here, and the address of the server and a token if it is your own.",
+        ),
+    ),
     "matrix": ChannelGuide(
         "layout-grid",
         "An account on any Matrix server.",

@@ -133,7 +133,7 @@ class TalkChannel(ApiChannel):
 
     async def _share(self, media: OutboundMedia, message: OutboundMessage, token: str) -> str:
         """Put a file among the account's own, and share it; of the message that shows it Nextcloud says nothing."""
-        me, name = await self._me(), media.name or Path(media.path).name
+        me, name = await self._me(), Path(media.name or media.path).name
         content = await asyncio.to_thread(Path(media.path).read_bytes)
         folder = f"{FOLDER}/{_reference(message)[:16]}"
         with surely_not_sent():  # a file that is put there twice is shown to nobody

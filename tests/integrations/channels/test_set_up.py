@@ -1,4 +1,4 @@
-"""Discord, Slack, Nextcloud Talk, Mattermost, Signal and WeCom from their sections of the configuration."""
+"""Discord, Slack, ntfy, Nextcloud Talk, Mattermost, Signal and WeCom from their sections of the configuration."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.servers.discord_server import TOKEN, DiscordServer
 from tests.servers.feishu_server import APP_ID, APP_SECRET, FeishuServer
 from tests.servers.mattermost_server import TOKEN as MATTERMOST_TOKEN, MattermostServer
 from tests.servers.nextcloud_server import LOGIN, PASSWORD, NextcloudServer
+from tests.servers.ntfy_server import ADAS, TOKEN as NTFY_TOKEN, NtfyServer
 from tests.servers.qq_server import APP_ID as QQ_ID, SECRET as QQ_SECRET, QQServer
 from tests.servers.signal_server import NUMBER, SignalServer
 from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
@@ -44,6 +45,8 @@ def written(domain: str, server: Any) -> dict[str, Any]:
             return {"url": server.url, "token": MATTERMOST_TOKEN}
         case "nextcloud_talk":
             return {"url": server.url, "user": LOGIN, "app_password": PASSWORD}
+        case "ntfy":
+            return {"url": server.url, "topics": ADAS, "token": NTFY_TOKEN}
     return {"number": NUMBER, "url": server.url}
 
 
@@ -55,6 +58,7 @@ def written(domain: str, server: Any) -> dict[str, Any]:
         ("slack", SlackServer, {"bot_token": "revoked"}),
         ("mattermost", MattermostServer, {"token": "revoked"}),
         ("nextcloud_talk", NextcloudServer, {"app_password": "revoked"}),
+        ("ntfy", NtfyServer, {"token": "revoked"}),
         ("signal", SignalServer, {"number": "+4900000000"}),
         ("feishu", FeishuServer, {"app_secret": "revoked"}),
         ("dingtalk", DingTalkServer, {"client_secret": "revoked"}),
@@ -93,6 +97,7 @@ async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
         ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
         ("mattermost", {"url": "https://x", "token": "t", "account": "Über uns"}, "lower-case letters"),
         ("nextcloud_talk", {"url": "https://x", "user": "u"}, "required"),
+        ("ntfy", {"topics": "a topic"}, "names of topics"),
         ("signal", {"number": "1"}, "phone number"),
         ("feishu", {"app_id": "cli_1"}, "required"),
         ("feishu", {"app_id": "cli_1", "app_secret": "s", "region": "us"}, "feishu"),
