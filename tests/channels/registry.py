@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.channels import whatsapp_web_rig
+from tests.channels import imessage_rig, whatsapp_web_rig
 from tests.channels.dingtalk_rig import DingTalkRig
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
@@ -35,6 +35,7 @@ from tests.channels.zalo_rig import ZaloRig
 RIGS: tuple[Callable[[], Rig], ...] = (
     DingTalkRig,
     whatsapp_web_rig.WhatsAppWebRig,
+    imessage_rig.IMessageRig,
     FeishuRig,
     EmailRig,
     TelegramRig,

@@ -12,7 +12,7 @@ from hub.core.clock import Clock
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
 from integrations.channels.whatsapp_web.events import split_id
-from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+from tests.channels.kit import ADA, EVE, Can, Named, Rig, Trouble
 
 if TYPE_CHECKING:
     from tests.servers.whatsapp_web_double import WhatsAppWebDouble
@@ -33,6 +33,8 @@ class WhatsAppWebRig(Rig):
     name = "whatsapp_web"
     can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.IN_PROCESS})
     troubles = frozenset(FAULTS)
+    named = frozenset(Named)
+    room_name = "Family"
     server: WhatsAppWebDouble
 
     def __init__(self) -> None:
@@ -103,6 +105,9 @@ class WhatsAppWebRig(Rig):
 
     async def reacts(self, emoji: str) -> None:
         self.server.react(emoji)
+
+    async def renames(self, name: str) -> None:
+        self.server.rename(name)
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         from tests.servers.whatsapp_web_double import text_of

@@ -31,6 +31,7 @@ THEIRS = {
     "integrations/channels/email/schema.py refresh_token": "of the provider",
     "integrations/channels/feishu/schema.py app_secret": "of the platform",
     "integrations/channels/dingtalk/schema.py client_secret": "of the platform",
+    "integrations/channels/imessage/schema.py password": "of the server",
     "integrations/channels/irc/schema.py password": "of the server",
     "integrations/channels/irc/schema.py sasl_password": "of the services",
     "integrations/channels/line/schema.py access_token": "of the platform",

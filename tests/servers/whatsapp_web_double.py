@@ -143,6 +143,12 @@ class WhatsAppWebDouble:
         self.files[key] = content
         return key
 
+    def rename(self, name: str) -> None:
+        """Give the group another name, as Ada."""
+        event = proto.GroupInfoEvent(JID=split(GROUP), Sender=jid(ADA), Timestamp=int(time.time()))
+        event.Name.Name = name
+        self.push(event)
+
     def log_out(self) -> None:
         """Remove the device on the phone."""
         self.linked = False

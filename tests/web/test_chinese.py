@@ -182,9 +182,9 @@ OTHERS = {
 CODE = "script, style, code, pre, textarea, datalist, [lang]:not(html), .code"
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
-    "Web Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
+    "Web iMessage YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "English Assistant Chroma Whoosh Python Jinja Markdown Cron cron Ctrl Alt Shift Esc Tab Enter ms min kB MB "
-    "PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
+    "Homarus BlueBubbles Messages PNG JPEG GIF WebP GB Linux iPad JavaScript WebDAV Nextcloud "
     "ZIP zip PDF OSV OpenTelemetry ClawHub clawhub git "
     "Twilio console twilio Account SID Auth SMS "
     "Zalo Bot Manager OA Explorer developers zalo me "

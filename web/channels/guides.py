@@ -166,6 +166,14 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Write its address here, and sign it in with its password or an access token.",
         ),
     ),
+    "imessage": ChannelGuide(
+        "message-circle",
+        "Through a BlueBubbles server on a Mac of yours.",
+        (
+            "Install BlueBubbles on a Mac that is signed in to Messages, and set a password there.",
+            "Write the server's address and password here.",
+        ),
+    ),
     "email": ChannelGuide(
         "mail",
         "A mailbox that it reads and answers.",

@@ -1,0 +1,53 @@
+"""Configuration of iMessage: a list of BlueBubbles servers."""
+
+from __future__ import annotations
+
+from hub.core.schema import (
+    All,
+    Match,
+    Optional,
+    Required,
+    Schema,
+    boolean,
+    ensure_list,
+    own_secret,
+    positive_seconds,
+    secret,
+    string,
+    url,
+)
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.schema import ACCESS_KEYS
+
+CONFIG_SCHEMA = Schema(
+    ensure_list(
+        {
+            Optional("account", default="default", description="A name; it is the end of the webhook's address."): All(
+                string, Match(r"^[a-z0-9][a-z0-9_-]{0,63}$", msg="expected lower-case letters, digits, - and _")
+            ),
+            Required("url", description="Where the BlueBubbles server is, such as http://192.168.1.20:1234."): url,
+            Required("password", description="The server's password."): secret,
+            Optional(
+                "private_api",
+                default=False,
+                description="Whether to use the server's Private API: edits, unsending, tapbacks, typing and replies.",
+            ): boolean,
+            Optional("read_receipts", default=True, description="Whether what is taken is marked as read."): boolean,
+            Optional(
+                "own_addresses",
+                default=list,
+                description="Your numbers and addresses in Messages, if you write to yourself: the chat has all twice.",
+            ): ensure_list(string),
+            Optional(
+                "names", default=lambda: ["Homarus"], description="Words that address the assistant in a group."
+            ): ensure_list(string),
+            Optional("poll", default=3, description="Seconds between two looks for new messages."): positive_seconds,
+            Optional(
+                "webhook_secret", description="Long random words; with them the server tells the hub at once."
+            ): own_secret(),
+            Optional("webhook_url", description="The hub's address as the Mac reaches it, for the webhook."): url,
+            **ACCESS_KEYS,
+            **OUTBOUND_KEYS,
+        }
+    )
+)
