@@ -34,7 +34,7 @@ class FeishuRig(DoubleRig[FeishuServer]):
 
     name = "feishu"
     can = frozenset(Can) - {Can.VOTES, Can.EDITS}
-    named = frozenset({Named.HEARD, Named.LISTED})
+    named = frozenset(Named)
     room_name = "The family"
     troubles = frozenset(FAULTS)
     forges = frozenset(Forged)
@@ -114,6 +114,10 @@ class FeishuRig(DoubleRig[FeishuServer]):
         reaction = {"message_id": id, "reaction_type": {"emoji_type": name_of(emoji)}, "operator_type": "user"}
         event = {**reaction, "user_id": self.server.ids(ADAS_ID), "action_time": "1"}
         await self.server.tell("im.message.reaction.created_v1", event)
+
+    async def renames(self, name: str) -> None:
+        self.server.groups[GROUP] = name
+        await self.server.tell("im.chat.updated_v1", {"chat_id": GROUP, "after_change": {"name": name}})
 
     def notices(self) -> list[str]:
         return self.server.notices
