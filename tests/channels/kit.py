@@ -53,8 +53,6 @@ class Can(StrEnum):
     """What was not acknowledged comes again."""
     DEAF = "deaf"
     """Its connection can die without a sign."""
-    NO_LOGIN = "no login"
-    """It has no credentials, so that none can be revoked."""
     BUTTONS = "buttons"
     VOTES = "votes"
     """It has polls."""
@@ -62,8 +60,6 @@ class Can(StrEnum):
     """People can react to the assistant's messages, and the channel hears of it."""
     TWO_ACCOUNTS = "two accounts"
     """People can write to the second account too."""
-    IN_PROCESS = "in process"
-    """Its double is the client that a channel is given, which a hub in another process cannot be."""
     MALFORMED = "malformed"
     """What it sends can be no JSON."""
 
@@ -119,6 +115,10 @@ class Rig(Protocol):
     troubles: frozenset[Trouble]
     only_answers: bool = False
     """Whether its platform lets the assistant write only to who has just written, and a few times."""
+    has_login: bool = True
+    """Whether there are credentials, which can be revoked."""
+    is_in_process: bool = False
+    """Whether its double is the client that a channel is given, which a hub in another process cannot be."""
     forges: frozenset[Forged] = frozenset()
     """The forgeries that can be tried, of a platform that delivers to a webhook of the hub."""
 

@@ -84,7 +84,7 @@ class KilledHub:
 
 @pytest.fixture
 async def killed(rig: Rig, tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[KilledHub]:
-    if Can.IN_PROCESS in rig.can:
+    if rig.is_in_process:
         pytest.skip("its double is in this process")
     openai_server.set_default([{"delay_s": 0.05}, {"echo": True}])
     killed = KilledHub(tmp_path, rig, openai_server.base_url)

@@ -104,7 +104,8 @@ class WebchatPageRig(Rig):
     """The browsers of Ada and Eve."""
 
     name = "webchat_page"
-    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.NO_LOGIN, Can.BUTTONS, Can.TWO_ACCOUNTS})
+    has_login = False
+    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.TWO_ACCOUNTS})
     troubles: frozenset[Trouble] = frozenset()
 
     def __init__(self) -> None:

@@ -31,7 +31,8 @@ class WhatsAppWebRig(Rig):
     """Ada writes under her LID in the group, and under her number elsewhere."""
 
     name = "whatsapp_web"
-    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.IN_PROCESS})
+    is_in_process = True
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS})
     troubles = frozenset(FAULTS)
     named = frozenset(Named)
     room_name = "Family"
