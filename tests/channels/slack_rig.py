@@ -29,7 +29,7 @@ class SlackRig(DoubleRig[SlackServer]):
     """A workspace for each account; Ada and Eve write in direct messages and in one channel."""
 
     name = "slack"
-    can = frozenset(Can) - {Can.VOTES}
+    can = frozenset(Can)
     named = frozenset(Named)
     troubles = frozenset(FAULTS)
 
@@ -92,6 +92,15 @@ class SlackRig(DoubleRig[SlackServer]):
         changed = {"type": "message", "subtype": "message_changed", "message": message}
         await self.server.event({**changed, "channel": DM, "channel_type": "im"})
 
+    async def votes(self, option: int) -> None:
+        message = [each for each in self.server.messages[DM] if each.get("blocks")][-1]
+        button = message["blocks"][-1]["elements"][option]
+        user = {"id": ADAS_ID, "team_id": TEAM, "username": ADA}
+        payload = {"type": "block_actions", "user": user, "channel": {"id": DM}, "message": message}
+        await self.server.envelope(
+            "interactive", {**payload, "actions": [{**button, "action_ts": self.server.new_ts()}]}
+        )
+
     async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
         room = ROOM if group else ROOMS[who]
         message = [each for each in self.server.messages[room] if each.get("blocks")][-1]
@@ -132,6 +141,9 @@ class SlackRig(DoubleRig[SlackServer]):
 
     def attempts(self) -> int:
         return len(self.server.asked("chat.postMessage"))
+
+    def typing_seen(self) -> int:
+        return len(self.server.statuses)
 
     def fetches(self) -> int:
         return self.server.fetched

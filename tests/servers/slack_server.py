@@ -56,6 +56,11 @@ class SlackServer:
         self.fetched = 0
         self.impatient = False
         """Whether the history is given only once the client answers a ping over the socket."""
+        self.statuses: list[Json] = []
+        self.views: dict[str, Json] = {}
+        """The app's home as people see it, by their ids."""
+        self.assistant = True
+        """Whether the app may show a status."""
         self.moved: dict[str, str] = {}
         """Files that are elsewhere, and where."""
         self.acknowledged: list[str] = []
@@ -178,6 +183,8 @@ class SlackServer:
             "chat.postEphemeral": self._post_ephemeral,
             "chat.update": self._update,
             "chat.delete": self._delete,
+            "assistant.threads.setStatus": self._set_status,
+            "views.publish": self._publish,
             "reactions.add": self._react,
             "reactions.remove": self._unreact,
             "reactions.get": lambda given: {"message": self._find(given)},
@@ -228,6 +235,23 @@ class SlackServer:
             return "channel_not_found"
         self.notices.append(given["text"])
         return {"message_ts": self.new_ts()}
+
+    def _set_status(self, given: Json) -> Json | str:
+        if not self.assistant:
+            return "missing_scope"
+        if given["channel_id"] not in self.messages:
+            return "channel_not_found"
+        if not self._find({"channel": given["channel_id"], "ts": given["thread_ts"]}):
+            return "invalid_thread_ts"
+        self.statuses.append(given)
+        return {}
+
+    def _publish(self, given: Json) -> Json | str:
+        view = given["view"]
+        if view["type"] != "home" or not 1 <= len(view["blocks"]) <= 100:
+            return "invalid_arguments"
+        self.views[given["user_id"]] = view
+        return {}
 
     def _find(self, given: Json) -> Json:
         ts = given.get("ts") or given.get("timestamp")

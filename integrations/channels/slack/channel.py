@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,15 @@ from hub.messaging.contract import (
     DeliveryState,
     MediaKind,
     OutboundMessage,
+    OutboundPoll,
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.emoji_names import name_of
-from integrations.channels.http_api import delivery_of
+from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.slack.intake import SlackIntake
+from integrations.channels.slack.polls import OPTIONS, SlackPoll
 from integrations.channels.slack.rooms import SlackRoom
 from integrations.channels.slack.socket import PING_S, SlackSocket
 from integrations.channels.slack.web import SlackWeb
@@ -34,9 +36,14 @@ TEXT_CHARS = 3_800
 SECTION_CHARS = 3_000
 LABEL_CHARS = 75
 CLOCK_SKEW_S = 5.0
+LOOK_BACK_S = 3_600.0
+"""How far before its time a message is looked for by its id, which is no other's, however wrong the clock here is."""
 HISTORY_PAGE = 100
 LIST_PAGE, LIST_PAGES = 200, 25
 MARK = "homarus_message"
+TYPING = "…"
+NOT_FOR_THIS_APP = frozenset({"missing_scope", "unknown_method", "not_allowed_token_type", "feature_not_enabled"})
+"""Errors of a status with which it is not asked for again anywhere; with others, in that conversation."""
 SCOPES = frozenset(
     {
         *(f"{kind}:history" for kind in ("channels", "groups", "im", "mpim")),
@@ -82,6 +89,9 @@ class SlackChannel(ApiChannel):
         self._app_token = app_token
         self._root = api_root
         self._ping_s = ping_s
+        self._no_status: set[str] = set()
+        self._shown: dict[str, str] = {}
+        """Threads below which a status is shown, by conversation."""
 
     async def start(self, receive: Receiver) -> None:
         """Start Socket Mode."""
@@ -123,6 +133,8 @@ class SlackChannel(ApiChannel):
         )
         if thread is not None:
             self._intake.join(room, thread, posted["ts"])
+        if (below := self._shown.pop(room, None)) not in (None, thread):  # Slack ends it by itself in its own thread
+            self._tasks.spawn(self._status(room, str(below), ""), name="end a status")
         return str(posted["ts"])
 
     async def _share(self, message: OutboundMessage, room: str, comment: str) -> str:
@@ -148,7 +160,7 @@ class SlackChannel(ApiChannel):
             "conversations.replies" if thread else "conversations.history",
             channel=room,
             ts=thread,
-            oldest=f"{since - CLOCK_SKEW_S:.6f}",
+            oldest=f"{since - (CLOCK_SKEW_S if message.media else LOOK_BACK_S):.6f}",
             limit=HISTORY_PAGE,
             include_all_metadata=True,
         )
@@ -184,6 +196,47 @@ class SlackChannel(ApiChannel):
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
             if cursor is None:
                 return
+
+    async def typing(self, address: Address) -> None:
+        """Show below the last message that an answer is being written; where an app may not, it is not asked again."""
+        room = await self._target(address)
+        thread = address.thread or self._intake.latest(room)
+        if thread is not None and not self._no_status & {"", room} and await self._status(room, thread, TYPING):
+            self._shown[room] = thread
+
+    async def _status(self, room: str, thread: str, status: str) -> bool:
+        """Show a status in a thread for two minutes, or end it; return whether Slack did."""
+        try:
+            await self._api.call("assistant.threads.setStatus", channel_id=room, thread_ts=thread, status=status)
+        except PlatformError as error:
+            if error.state is DeliveryState.PERMANENT:
+                self._no_status.add("" if error.reason in NOT_FOR_THIS_APP else room)
+            return False
+        return True
+
+    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+        """Take the list for the app's home, which everybody is shown when they open it."""
+        self._intake.commands = tuple(commands)
+
+    async def poll(self, poll: OutboundPoll) -> Delivery:
+        """Open a poll of our own: a button for each option, with its count."""
+        if len(poll.options) > OPTIONS:
+            return Delivery(DeliveryState.PERMANENT, error=f"Slack: a poll has at most {OPTIONS} options")
+        return await delivery_of(self._open_poll(poll))
+
+    async def _open_poll(self, poll: OutboundPoll) -> str:
+        room, thread = await self._target(poll.address), poll.address.thread
+        opened = SlackPoll(poll.question, poll.options, poll.multiple)
+        posted = await self._api.call(
+            "chat.postMessage",
+            channel=room,
+            text=poll.question,
+            thread_ts=thread,
+            blocks=opened.blocks(),
+            metadata={"event_type": MARK, "event_payload": {"id": poll.id}},
+        )
+        await self._intake.polls.put(f"{room}:{posted['ts']}", opened)
+        return str(posted["ts"])
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text; its buttons go."""

@@ -23,10 +23,12 @@ from hub.messaging.contract import (
     MembershipChanged,
     MessageDeleted,
     MessageEdited,
+    PollAnswered,
     ReactionChanged,
 )
 from integrations.channels.acknowledging import kind_of
 from integrations.channels.emoji_names import emoji_of
+from integrations.channels.slack.polls import VOTE
 from integrations.channels.slack.rooms import SlackRoom
 
 MESSAGES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
@@ -112,18 +114,20 @@ def of_event(event: Mapping[str, Any], event_id: str, scene: SlackScene) -> Iter
 
 
 def of_interaction(payload: Mapping[str, Any], scene: SlackScene) -> Iterator[Inbound]:
-    """Yield the buttons that were pressed."""
+    """Yield the buttons that were pressed, and votes with the one option that was pressed."""
     for action in payload.get("actions", ()):
         if "value" in action:
-            message = payload["message"]
-            yield ButtonPressed(
+            message, user = payload["message"], payload["user"]
+            pressed = (
                 scene.address(_thread(message)),
                 f"{action['action_ts']}:{action['action_id']}",
-                f"slack:user:{payload['user'].get('team_id', scene.me.team)}/{payload['user']['id']}",
-                payload["user"].get("name") or payload["user"].get("username"),
-                message_id=message["ts"],
-                value=action["value"],
+                f"slack:user:{user.get('team_id', scene.me.team)}/{user['id']}",
+                user.get("name") or user.get("username"),
             )
+            if action["action_id"].startswith(VOTE):
+                yield PollAnswered(*pressed, poll_id=message["ts"], numbers=(int(action["value"]),))
+            else:
+                yield ButtonPressed(*pressed, message_id=message["ts"], value=action["value"])
 
 
 def of_command(payload: Mapping[str, Any], scene: SlackScene) -> Iterator[Inbound]:

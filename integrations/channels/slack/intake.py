@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.messaging.contract import Inbound, InboundMessage, Receiver
+from hub.messaging.contract import Inbound, InboundMessage, PollAnswered, Receiver
 from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
 from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
+from integrations.channels.slack.home import home_view
+from integrations.channels.slack.polls import SlackPolls
 from integrations.channels.slack.rooms import SlackRoom
 from integrations.channels.slack.web import SlackWeb
 
@@ -28,6 +30,8 @@ NAMES_LIMIT = 5_000
 NAME_LIMIT_S = 3.0
 """How long a message waits for a name that was never asked for."""
 RENAMES = frozenset({"channel_rename", "group_rename"})
+HEARD = 500
+"""Conversations whose last message is remembered, to show a status below it."""
 GONE = frozenset({"channel_not_found", "not_in_channel", "thread_not_found", "is_archived", "missing_scope"})
 
 
@@ -36,6 +40,8 @@ class SlackIntake:
 
     Attributes:
         me: The app's bot, once Slack said who it is.
+        polls: The polls that were opened.
+        commands: What the app's home lists.
     """
 
     def __init__(self, web: SlackWeb, receive: Receiver, clock: Clock, account: str) -> None:
@@ -44,7 +50,10 @@ class SlackIntake:
         self._clock = clock
         self._account = account
         self.rooms = FollowedRooms(receive, SlackRoom)
+        self.polls = SlackPolls(receive)
+        self.commands: Sequence[tuple[str, str]] = ()
         self.me: SlackSelf | None = None
+        self._heard: dict[str, str] = {}
         self._names: dict[str, str | None] = {}
         """Of rooms and people, by id, since the connection began; None where Slack tells none."""
 
@@ -61,6 +70,7 @@ class SlackIntake:
         self._receive.connected(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
         if not missed:
             return
+        await self.polls.load()
         await self.rooms.load()
         for room in sorted(self.rooms.followed(), key=lambda room: ":" in room.id):
             await self._catch_up(room)
@@ -78,6 +88,7 @@ class SlackIntake:
         room: SlackRoom | None = None
         with skip_if_malformed(f"slack: {kind}"):
             self._renamed(payload.get("event") or {})
+            await self._show_home(payload.get("event") or {})
             room = self._room(kind, payload)
             if room is not None and self.me is not None:
                 said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
@@ -87,6 +98,35 @@ class SlackIntake:
             notice = await self._offer(inbound, room)
             if notice and room is not None:
                 await self._tell(notice, room, payload["user"]["id"], inbound.address.thread)
+
+    async def _show_home(self, event: Mapping[str, Any]) -> None:
+        """Show the app's home to somebody who opened it."""
+        if event.get("type") != "app_home_opened" or event.get("tab") != "home" or self.me is None:
+            return
+        try:
+            await self._web.call("views.publish", user_id=event["user"], view=home_view(self.me.name, self.commands))
+        except PlatformError as error:
+            _log.info("slack: the app's home is not shown: %s", error)
+
+    async def _count(self, inbound: PollAnswered, room: str) -> PollAnswered | None:
+        """Count a vote, and return all that its voter has chosen; None of a poll that nobody remembers."""
+        key = f"{room}:{inbound.poll_id}"
+        poll = self.polls.get(key)
+        if poll is None or not inbound.numbers[0] < len(poll.options) or not self._receive.admits(inbound):
+            return None
+        poll = poll.voted(inbound.sender, inbound.numbers[0], inbound.event_id)
+        await self.polls.put(key, poll)
+        try:
+            await self._web.call(
+                "chat.update", channel=room, ts=inbound.poll_id, text=poll.question, blocks=poll.blocks()
+            )
+        except PlatformError as error:
+            _log.info("slack: the count of a poll is not shown: %s", error)
+        return replace(inbound, numbers=poll.votes[inbound.sender].numbers)
+
+    def latest(self, room: str) -> str | None:
+        """Return the message in a conversation that was heard last."""
+        return self._heard.get(room)
 
     async def _tell(self, notice: str, room: SlackRoom, user: str, thread: str | None) -> None:
         """Show something to one person alone, who sees it while they are there."""
@@ -140,7 +180,14 @@ class SlackIntake:
         return self.rooms.keep(SlackRoom(id=id, kind=form, person=person if form == "im" else None))
 
     async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> str | None:
+        if isinstance(inbound, PollAnswered):
+            voted = await self._count(inbound, room.id) if room is not None else None
+            if voted is None:
+                return None
+            inbound = voted
         receipt = await offer(self._receive, inbound)
+        if receipt is not None and receipt.accepted and isinstance(inbound, InboundMessage) and room is not None:
+            self._heard = dict([*self._heard.items(), (room.id, inbound.message_id)][-HEARD:])
         if receipt is not None and isinstance(inbound, InboundMessage) and room is not None:
             thread, follow, is_new = inbound.address.thread, receipt.accepted, False
             if thread and (follow or self._is_joined(room, thread)):

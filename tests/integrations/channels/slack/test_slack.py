@@ -31,6 +31,8 @@ from hub.messaging.contract import (
     MessageEdited,
     OutboundMedia,
     OutboundMessage,
+    OutboundPoll,
+    PollAnswered,
     ReactionChanged,
 )
 from integrations.channels.slack.channel import SCOPES, SlackChannel
@@ -343,8 +345,118 @@ async def test_a_message_is_edited_reacted_to_and_deleted(slack: SlackServer, ch
     for _ in range(2):
         assert (await channel.delete(IN_ROOM, id)).state is DeliveryState.DELIVERED
     assert (await channel.edit(IN_ROOM, id, "c")).state is DeliveryState.PERMANENT
-    offered = {Capability.POLL, Capability.DRAFT, Capability.TYPING}
-    assert capabilities_of(channel) == frozenset(Capability) - offered
+    assert capabilities_of(channel) == frozenset(Capability) - {Capability.DRAFT}
+
+
+async def vote(slack: SlackServer, option: int, who: str = ADA, at: str = "") -> None:
+    message = next(each for each in slack.messages[ROOM] if each.get("blocks"))
+    action = {**message["blocks"][1]["elements"][option], "action_ts": at or slack.new_ts()}
+    about = {"type": "block_actions", "user": {"id": who, "team_id": TEAM}, "channel": {"id": ROOM}}
+    await slack.envelope("interactive", {**about, "message": message, "actions": [action]})
+
+
+def counts(slack: SlackServer) -> list[str]:
+    message = next(each for each in slack.messages[ROOM] if each.get("blocks"))
+    return [each["text"]["text"] for each in message["blocks"][1]["elements"]]
+
+
+async def votes_for(rig: Rig, *all_so_far: tuple[int, ...]) -> None:
+    await rig.until(lambda: [each.numbers for each in rig.taken if isinstance(each, PollAnswered)] == list(all_so_far))
+
+
+async def test_votes_are_counted_once_each_also_after_a_restart(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    opened = await channel.poll(OutboundPoll("p", IN_ROOM, "Tea?", ("yes", "no")))
+    await vote(slack, 0)
+    await votes_for(rig, (0,))
+    await rig.until(lambda: counts(slack) == ["yes (1)", "no (0)"])
+    await rig.remove(channel)
+    await rig.add(app(rig, slack))
+
+    await vote(slack, 1, at="9.0")
+    await votes_for(rig, (0,), (1,))
+    await vote(slack, 1, at="9.0")
+    await vote(slack, 1, "U666")
+    await votes_for(rig, (0,), (1,), (1,))
+    await rig.until(lambda: counts(slack) == ["yes (0)", "no (2)"])
+    await vote(slack, 1, at="10.0")
+    await votes_for(rig, (0,), (1,), (1,), ())
+
+    await rig.until(lambda: counts(slack) == ["yes (0)", "no (1)"])
+    assert rig.duplicates == 1
+    assert rig.taken[0].poll_id == opened.platform_ids[0]  # type: ignore[union-attr]
+
+
+async def test_of_many_options_several_are_chosen_where_the_poll_says_so(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    await channel.poll(OutboundPoll("p", IN_ROOM, "Which?", ("a", "b", "c"), multiple=True))
+
+    await vote(slack, 2)
+    await vote(slack, 0)
+    await votes_for(rig, (2,), (0, 2))
+    await vote(slack, 2)
+    await votes_for(rig, (2,), (0, 2), (0,))
+
+    too_many = OutboundPoll("q", IN_ROOM, "Which?", tuple(map(str, range(26))))
+    assert (await channel.poll(too_many)).state is DeliveryState.PERMANENT
+
+
+async def test_a_vote_in_a_poll_that_nobody_remembers_is_none(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    await channel.poll(OutboundPoll("p", IN_ROOM, "Tea?", ("yes", "no")))
+    slack.messages[ROOM][0]["ts"] = "1.000001"
+
+    await vote(slack, 0)
+    await rig.until(lambda: len(slack.acknowledged) == 1)
+
+    assert rig.taken == []
+
+
+async def test_a_status_is_shown_below_the_last_message_and_ends_with_the_answer(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    await channel.typing(IN_ROOM)
+    said = await slack.say("hello")
+    await one(rig)
+
+    await channel.typing(IN_ROOM)
+    await channel.send(out())
+    await rig.until(lambda: len(slack.statuses) == 2)
+
+    assert [(each["thread_ts"], bool(each["status"])) for each in slack.statuses] == [
+        (said["ts"], True),
+        (said["ts"], False),
+    ]
+
+
+async def test_an_app_that_may_show_no_status_is_not_asked_again(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    slack.assistant = False
+    await slack.say("hello")
+    await one(rig)
+
+    for _ in range(3):
+        await channel.typing(IN_ROOM)
+
+    assert len(slack.asked("assistant.threads.setStatus")) == 1
+
+
+async def test_the_home_of_the_app_says_who_it_is_and_what_it_understands(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    await channel.publish_commands([("new", "begin a fresh conversation")])
+
+    for tab in ("messages", "home"):
+        await slack.event({"type": "app_home_opened", "user": ADA, "channel": DM, "tab": tab})
+    await rig.until(lambda: len(slack.acknowledged) == 2)
+
+    texts = [each["text"]["text"] for each in slack.views[ADA]["blocks"]]
+    assert texts == ["homarus", "!new  begin a fresh conversation"]
+    assert len(slack.asked("views.publish")) == 1
 
 
 @pytest.mark.parametrize(
