@@ -52,6 +52,14 @@ def test_whoever_else_wrote_is_reached_by_the_whole_name_and_by_id(name: str) ->
     assert chat_called("car", [*ANNAS, CARL], PEOPLE) is None
 
 
+def test_who_only_calls_themselves_as_a_person_is_called_is_passed_over() -> None:
+    impostors = [chat("66", "Anna Berg", 99), chat("67", "ben", 98, kind=ChatType.GROUP)]
+
+    assert chat_called("anna berg", [*impostors, *ANNAS], PEOPLE) == ANNAS[1]
+    with pytest.raises(NotFound):
+        chat_called("Ben", impostors, PEOPLE)
+
+
 @given(lists(STRANGERS, max_size=6), sampled_from(["Anna Berg", "anna berg", "anna", "ANNA", "berg"]))
 def test_what_others_call_themselves_never_takes_a_message_meant_for_a_person(
     strangers: list[KnownChat], name: str
