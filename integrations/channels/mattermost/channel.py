@@ -47,7 +47,7 @@ CLOCK_SKEW_S = 60.0
 MARK = "homarus_message"
 GONE = "app.post.get.app_error"
 
-_EVERYBODY = re.compile(r"@(?=(?:all|channel|here)\b)", re.IGNORECASE)
+_EVERYBODY = re.compile(r"(?<!\w)@(?=(?:all|channel|here)\b)", re.IGNORECASE)
 
 
 class MattermostAccount(Struct, frozen=True):

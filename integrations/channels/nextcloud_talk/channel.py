@@ -49,7 +49,7 @@ NEEDED = {
 }
 """What is asked of the server's Talk, by the names of its features."""
 
-_EVERYBODY = re.compile(r"@(?=\"?all\b)", re.IGNORECASE)
+_EVERYBODY = re.compile(r"(?<!\w)@(?=\"?all\b)", re.IGNORECASE)
 
 
 class TalkAccount(Struct, frozen=True):

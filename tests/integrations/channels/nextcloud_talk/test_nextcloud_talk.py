@@ -237,10 +237,10 @@ async def test_a_message_keeps_its_markup_answers_what_it_answers_and_wakes_nobo
 ) -> None:
     asked = server.say("?")
 
-    await channel.send(to("ada", "**a** @all @alligator", reply_to=str(asked["id"])))
+    await channel.send(to("ada", "**a** @all @alligator, me@all.org", reply_to=str(asked["id"])))
 
     (sent,) = server.ours(DM)
-    assert (sent["message"], sent["parent"]["id"]) == ("**a** @\u200ball @alligator", asked["id"])
+    assert (sent["message"], sent["parent"]["id"]) == ("**a** @\u200ball @alligator, me@all.org", asked["id"])
 
 
 async def test_a_conversation_with_a_person_is_opened_once_and_one_with_nobody_never(
