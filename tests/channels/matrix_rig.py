@@ -16,6 +16,7 @@ from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.matrix.channel import MatrixChannel
+from integrations.channels.matrix.choices import KEYS
 from integrations.channels.matrix.listening import Waits
 from integrations.channels.matrix.login import MatrixAccount
 from tests.channels.kit import ADA, EVE, Can, Named, Rig, Trouble
@@ -108,7 +109,7 @@ class MatrixRig(Rig):
 
     name = "matrix"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
-    can |= {Can.VOTES, Can.REACTS}
+    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS}
     named = frozenset(Named)
     troubles = frozenset(FAULTS)
 
@@ -116,6 +117,7 @@ class MatrixRig(Rig):
         self._town = _town()
         self._call, self._people = self._town.call, dict(self._town.people)
         self._threads: dict[str, str] = {}
+        self._pressed: dict[tuple[str, str, str], str] = {}
         self._since = {}
         for who, room in self._town.rooms.items():
             person = self._people[EVE if who == EVE else ADA]
@@ -188,6 +190,26 @@ class MatrixRig(Rig):
         content = new | {"m.new_content": new, "m.relates_to": relation}
         self._send(self._people[ADA], self._room(ADA, group=False), "m.room.message", content)
 
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
+        room, person = self._room(who, group), self._people[who]
+        found = [(each["event_id"], _choices(each["content"].get("body", ""))) for each in self._events(room, who)]
+        about, choices = [each for each in found if each[1]][-1]
+        key = next(key for key, shown in choices.items() if shown == label)
+
+        def offers() -> bool:
+            return any(_annotation(each) == (about, key) for each in self._events(room, who))
+
+        await until(offers)
+        if (pressed := self._pressed.pop((who, about, key), None)) is not None:
+            path = f"rooms/{quote(room)}/redact/{quote(pressed)}/{new_id()}"
+            self._call(person, "PUT", path, {})
+        content = {"m.relates_to": {"rel_type": "m.annotation", "event_id": about, "key": key}}
+        self._pressed[who, about, key] = self._send(person, room, "m.reaction", content)
+
+    def notices(self) -> list[str]:
+        events = self._events(self._room(ADA, group=False), ADA)
+        return [each["content"]["body"] for each in events if _is_notice(each["content"])]
+
     async def votes(self, option: int) -> None:
         poll = self._events(self._room(ADA, group=False), ADA)[-1]
         answer = poll["content"]["org.matrix.msc3381.poll.start"]["answers"][option]["id"]
@@ -217,9 +239,9 @@ class MatrixRig(Rig):
             elif "org.matrix.msc3381.poll.start" in content:
                 question = content["org.matrix.msc3381.poll.start"]["question"]["body"]
                 shown[event["event_id"]] = _Shown(question, None)
-            elif "body" in content:
+            elif "body" in content and not _is_notice(content):
                 in_thread = relation["event_id"] if relation.get("rel_type") == "m.thread" else None
-                shown[event["event_id"]] = _Shown(content["body"], in_thread)
+                shown[event["event_id"]] = _Shown(_without_choices(content["body"]), in_thread)
         root = self._root(thread) if thread else None
         return [each.text for each in shown.values() if thread is None or each.thread == root]
 
@@ -279,3 +301,22 @@ class MatrixRig(Rig):
         path = f"rooms/{quote(room)}/messages?dir=f&limit=200&from={quote(self._since[room])}"
         found = self._call(self._people[who], "GET", path)["chunk"]
         return [each for each in found if each["sender"] == self._people[BOT].user_id]
+
+
+def _choices(body: str) -> dict[str, str]:
+    """Return the labels that the numbers below a message stand for."""
+    lines = (line.partition(" ") for line in body.split("\n"))
+    return {key: label for key, _, label in lines if key in KEYS}
+
+
+def _without_choices(body: str) -> str:
+    return "\n".join(line for line in body.split("\n") if line.partition(" ")[0] not in KEYS).rstrip("\n")
+
+
+def _annotation(event: dict[str, Any]) -> tuple[str, str]:
+    relation = event["content"].get("m.relates_to", {})
+    return relation.get("event_id", ""), relation.get("key", "")
+
+
+def _is_notice(content: dict[str, Any]) -> bool:
+    return content.get("msgtype") == "m.notice" and "m.in_reply_to" in content.get("m.relates_to", {})

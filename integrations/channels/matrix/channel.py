@@ -1,9 +1,10 @@
-"""The channel of one Matrix account: it sends, edits, reacts, asks polls and fetches files."""
+"""The channel of one Matrix account: it sends, edits, reacts, asks polls, offers choices and fetches files."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,16 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
+from hub.core.tasks import TaskOwner
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
+    ButtonPressed,
     ChannelLimits,
     ChatType,
     Delivery,
+    DeliveryState,
     Media,
     MediaKind,
     OutboundMedia,
@@ -31,6 +35,7 @@ from hub.messaging.contract import (
 from integrations.channels.http_api import delivery_of, surely_not_sent
 from integrations.channels.matrix import writing
 from integrations.channels.matrix.answers import await_answer, await_success, refusal, refusal_error
+from integrations.channels.matrix.choices import KEYS, Choices, with_choices
 from integrations.channels.matrix.files import fetch
 from integrations.channels.matrix.keys import share
 from integrations.channels.matrix.listening import USUAL_WAITS, Listening, Waits
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
 UPLOAD_S = 600.0
 TYPING_MS = 30_000
 RETRY_S = 5.0
+OFFER_TRIES = 20
+"""How often a number is reacted with while the homeserver wants fewer requests, or is away."""
+NOTICES_KEPT = 200
 DRAFT_INTERVAL_S = 3.0
 """Synapse takes ten messages at once and then one in five seconds: edits at this pace leave room for a minute."""
 
@@ -62,6 +70,7 @@ class MatrixChannel:
         media=frozenset({MediaKind.IMAGE, MediaKind.AUDIO, MediaKind.VIDEO, MediaKind.FILE}),
         media_bytes=50_000_000,
         markup="html",
+        buttons=len(KEYS),
         idempotent=True,
         threads=True,
         draft_interval_s=DRAFT_INTERVAL_S,
@@ -77,40 +86,62 @@ class MatrixChannel:
         self._clock = clock
         self._waits = waits
         self._listening: Listening | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._choices: Choices
+        self._tasks = TaskOwner(f"matrix {self.account}")
+        self._told: deque[tuple[str, str, str]] = deque(maxlen=NOTICES_KEPT)
 
     async def start(self, receive: Receiver) -> None:
         """Begin to listen; see `Channel`."""
         account, home = self._account, Address(self.name, "", self.account)
+        self._choices = Choices(receive)
         self._listening = Listening(
-            lambda: log_in(account, self._kept, self._keys), home, receive, self._clock, self._waits
+            lambda: log_in(account, self._kept, self._keys),
+            home,
+            receive,
+            self._clock,
+            self._waits,
+            self._choices,
+            self._notify,
         )
-        self._task = asyncio.create_task(self._listening.keep(), name=f"matrix {self.account}")
+        self._tasks.spawn(self._listening.keep(), name="connection")
 
     async def stop(self) -> None:
         """End listening; the login stays."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        await self._tasks.cancel_all()
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        """Send a message; its id is the transaction's, so that sending it again shows nothing twice."""
+        """Send a message; its id is the transaction's, so that sending it again shows nothing twice.
+
+        Reactions for its choices follow aside: a homeserver that takes few events at once would hold up the chat.
+        """
         address = message.address
 
         async def attempt(client: AsyncClient) -> str | None:
             if message.media:
                 content = await self._uploaded(client, address.peer, message.media[0])
+                content |= {"body": with_choices("", message.buttons)} if message.buttons else {}
             else:
-                content = writing.text(message.text, silent=message.silent)
+                content = writing.text(with_choices(message.text, message.buttons), silent=message.silent)
             content = writing.with_relations(content, address, message.reply_to)
-            return await self._put(client, address, "m.room.message", content, message.id)
+            sent = await self._put(client, address, "m.room.message", content, message.id)
+            if message.buttons and sent is not None:
+                await self._choices.sent(sent, message)
+                self._aside(self._offer(address, sent), name="offer choices")
+            return sent
 
         return await self._attempt(attempt)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
-        """Give a sent message another text."""
+        """Give a sent message another text; its choices go."""
         content = writing.edit_content(text, platform_id)
-        return await self._attempt(lambda client: self._put(client, address, "m.room.message", content, new_id()))
+
+        async def attempt(client: AsyncClient) -> str | None:
+            edited = await self._put(client, address, "m.room.message", content, new_id())
+            if await self._choices.forget(platform_id):
+                self._aside(self.react(address, platform_id, None), name="take back choices")
+            return edited
+
+        return await self._attempt(attempt)
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Take a message back."""
@@ -185,6 +216,38 @@ class MatrixChannel:
                 await share(client, address.peer)
         request = client.room_send(address.peer, kind, content, transaction, ignore_unverified_devices=True)
         return getattr(await await_success(request), "event_id", None)  # a reaction that is there already has none
+
+    async def _offer(self, address: Address, event_id: str) -> None:
+        """React to a message with the number of each of its choices, until it has others."""
+        for key in self._choices.offered(event_id):
+            for _ in range(OFFER_TRIES):
+                if key not in self._choices.offered(event_id):
+                    return
+                delivery = await self.react(address, event_id, key)
+                if delivery.state not in (DeliveryState.TRANSIENT, DeliveryState.UNKNOWN):
+                    break
+                await self._clock.sleep(delivery.retry_after_s or RETRY_S)
+
+    def _notify(self, pressed: ButtonPressed, notice: str) -> None:
+        """Answer a press that does nothing, once: whoever goes on pressing does not fill the room."""
+        key = (pressed.message_id, pressed.sender, notice)
+        if key in self._told:
+            return
+        self._told.append(key)
+        in_group = pressed.address.chat_type is not ChatType.DIRECT
+        text = f"{pressed.sender_name}: {notice}" if in_group and pressed.sender_name else notice
+        content = writing.with_relations(writing.text(text, silent=True), pressed.address, pressed.message_id)
+        self._aside(
+            self._attempt(lambda client: self._put(client, pressed.address, "m.room.message", content, new_id())),
+            name="answer a press",
+        )
+
+    def _aside(self, work: Coroutine[Any, Any, Any], *, name: str) -> None:
+        """Do what no message waits for; after the stop, nothing."""
+        if self._tasks.closed:
+            work.close()
+        else:
+            self._tasks.spawn(work, name=name)
 
     def _encrypts(self, client: AsyncClient, room_id: str) -> bool:
         room = client.rooms.get(room_id)

@@ -11,8 +11,9 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
-from hub.messaging.contract import Address, ChatType, MembershipChanged, Receiver
+from hub.messaging.contract import Address, ButtonPressed, ChatType, MembershipChanged, ReactionChanged, Receiver
 from integrations.channels.matrix.answers import await_answer, is_signed_out
+from integrations.channels.matrix.choices import Choices
 from integrations.channels.matrix.keys import exchange
 from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
 from integrations.channels.reconnecting import AccountRefused, Reconnector
@@ -58,6 +59,8 @@ class Listening(Reconnector):
         log_in: Returns a client that is logged in.
         address: The address of its channel and account; the peer is filled in.
         receive: The way into the hub.
+        choices: Tells a press from a reaction.
+        notify: Tells somebody why what they pressed does nothing.
 
     Attributes:
         client: The account, while it is logged in.
@@ -71,11 +74,15 @@ class Listening(Reconnector):
         receive: Receiver,
         clock: Clock,
         waits: Waits,
+        choices: Choices,
+        notify: Callable[[ButtonPressed, str], None],
     ) -> None:
         super().__init__(receive, clock)
         self._log_in = log_in
         self._address = address
         self._waits = waits
+        self._choices = choices
+        self._notify = notify
         self._recent = RecentEvents()
         self._late: dict[str, tuple[str, Any]] = {}
         self.client: AsyncClient | None = None
@@ -103,6 +110,7 @@ class Listening(Reconnector):
             HubError: The homeserver does not answer.
         """
         cursor = await self.retry_until_stored(self._receive.cursor)
+        await self.retry_until_stored(self._choices.load)  # before rooms are known, and something is sent to them
         while True:
             response = await self._sync(cursor)
             if is_signed_out(response):
@@ -199,8 +207,12 @@ class Listening(Reconnector):
         if not isinstance(source, dict) or room is None:
             return
         inbound = read(source, self._facts(room, str(source.get("sender"))), self._recent)
-        if inbound is not None:
-            await self.retry_until_stored(lambda: self._receive(inbound))
+        said = self._choices.pressed(inbound) if isinstance(inbound, ReactionChanged) else inbound
+        if said is None:
+            return
+        receipt = await self.retry_until_stored(lambda: self._receive(said))
+        if receipt is not None and receipt.notice and isinstance(said, ButtonPressed):
+            self._notify(said, receipt.notice)
 
     def _facts(self, room: MatrixRoom, sender: str) -> RoomFacts:
         direct = room.joined_count <= 2

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from nio import AsyncClient, AsyncClientConfig
 
-from hub.messaging.contract import DeliveryState, InboundMessage, MediaKind, OutboundMedia
+from hub.messaging.contract import Button, ButtonPressed, DeliveryState, InboundMessage, MediaKind, OutboundMedia
 from tests.integrations.channels.matrix.rig import MatrixRig, matrix_rig
 from tests.servers.synapse import Synapse
 from tests.until import until
@@ -62,6 +62,24 @@ async def ada(rig: MatrixRig, synapse: Synapse, tmp_path: Path) -> AsyncIterator
     await correspondent.sync()
     yield correspondent
     await correspondent.client.close()
+
+
+async def test_a_choice_is_pressed_in_an_encrypted_room_and_after_a_restart(rig: MatrixRig, ada: Correspondent) -> None:
+    room = await rig.ada.room_with(rig.bot, initial_state=[ENCRYPTED])
+    channel = await rig.start()
+    await rig.heard(await ada.say(room, "A secret"))
+    (about,) = (await channel.send(rig.message(room, "May I?", buttons=((Button("Yes", "y"),),)))).platform_ids
+    await ada.sync()
+    await rig.stop()
+    await rig.start()
+
+    relation = {"rel_type": "m.annotation", "event_id": about, "key": "1\ufe0f\u20e3"}
+    pressed = await rig.heard(await rig.ada.send(room, "m.reaction", {"m.relates_to": relation}))
+
+    assert isinstance(pressed, ButtonPressed)
+    assert (pressed.value, pressed.message_id) == ("y", about)
+    assert ada.texts(rig.bot.user_id) == ["May I?\n\n1\ufe0f\u20e3 Yes"]
+    assert not await rig.ada.events(room, "m.room.message")
 
 
 async def test_messages_go_both_ways_in_an_encrypted_room_and_after_a_restart(
