@@ -39,10 +39,9 @@ _SENDERS = {
     "discord": re.compile(r"(?:(?:discord|user):(?:user:)?)?(\d{5,20})"),
     "slack": re.compile(r"(?:(?:slack|user):(?:user:)?)?([UW][A-Z0-9]{2,20})"),
 }
-_LINKED = frozenset(
-    {"dingtalk", "feishu", "whatsapp", "mattermost", "signal", "matrix", "irc", "email", "wecom", "qq", "line", "zalo"}
-)
-_LINKED |= {"msteams", "googlechat"}
+_ALIKE = "dingtalk feishu imessage irc email line matrix mattermost msteams ntfy qq signal wecom zalo"
+_LINKED = {each: each for each in _ALIKE.split()} | {"whatsapp": "whatsapp_web", "bluebubbles": "imessage"}
+_LINKED |= {"googlechat": "google_chat", "nextcloud-talk": "nextcloud_talk", "qqbot": "qq"}
 _VENDOR_NAMES = {"google": "gemini", "google-gemini": "gemini", "x-ai": "xai", "z.ai": "zai"}
 _DM_POLICIES = frozenset({"pairing", "allowlist", "disabled"})
 _HEARTBEAT = phrase("a heartbeat is an automation here, made of the blueprint Heartbeat")
@@ -212,8 +211,8 @@ class _Moving:
                 continue
             keys = _TOKENS.get(channel)
             if keys is None:
-                here, why = channel.replace("googlechat", "google_chat"), phrase("there is no such channel here")
-                if channel in _LINKED:
+                why = phrase("there is no such channel here")
+                if (here := _LINKED.get(channel)) is not None:
                     why = phrase("it is linked again here: homarus channels add {name}", name=here)
                 self.move.add(MoveItem("channel", channel, Verdict.LEFT, (why,), "openclaw.json"))
                 continue
