@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable
+
+Transcribe = Callable[[bytes, str], Awaitable[str]]
+"""Returns the text of a recording, given its bytes and its file name."""
 
 
 @runtime_checkable

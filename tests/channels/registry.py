@@ -25,6 +25,7 @@ from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.sms_rig import SmsRig
 from tests.channels.telegram_rig import TelegramRig
+from tests.channels.voice_call_rig import VoiceCallRig
 from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
 from tests.channels.wecom_rig import WeComRig
@@ -55,6 +56,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     NextcloudTalkRig,
     NtfyRig,
     IrcRig,
+    VoiceCallRig,
     LineRig,
     ZaloRig,
     ZaloOaRig,

@@ -50,12 +50,14 @@ class WebhookHost:
         table = RouteTable()
         for each in self.routes():
             table.add(each)
-        if (match := table.match(request.method, request.path)) is None:
+        upgrades = request.headers.get("Upgrade", "").lower() == "websocket"
+        if (match := table.match(request.method, request.path, websocket=upgrades)) is None:
             return web.Response(status=404)
         route = match.route
         if (request.content_length or 0) > min(route.body_limit, route.open_limit):
             return web.Response(status=413)
         try:
-            return await route.handler(HttpCall(request, None, match.params, await request.read()))
+            body = b"" if upgrades else await request.read()
+            return await route.handler(HttpCall(request, None, match.params, body))
         except HubError as error:
             return web.json_response({"error": {"message": error.message}}, status=error.http_status)

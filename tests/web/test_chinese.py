@@ -197,6 +197,7 @@ KEPT = (
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Microsoft Teams Azure Bot App Single Tenant msteams default "
     "Google Chat Workspace Cloud Pub/Sub Pub Sub google_chat "
+    "console twilio com Account SID Auth voice_call default "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"
 )
 """Product names, formats, keys of the keyboard, and units."""

@@ -223,6 +223,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
         "A nickname on an IRC network.",
         ("Choose a network and a nickname.", "Register the nickname if the network wants that."),
     ),
+    "voice_call": ChannelGuide(
+        "smartphone",
+        "A telephone number that the assistant answers; needs an address on the internet.",
+        (
+            "Open console.twilio.com, and copy the Account SID and the Auth Token.",
+            "Buy a number for voice, and send its calls to your home's address with /voice_call/default.",
+            "Choose a model that speaks, and one that turns speech into text.",
+        ),
+    ),
     "webhook_chat": ChannelGuide("link", "Any program that can send and receive a web request."),
     "webchat_page": ChannelGuide("globe", "A chat on a web page of your own."),
 }

@@ -11,7 +11,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.openai_shapes import BODY_LIMIT_BYTES, show_error
-from hub.messaging.inbox.media_store import Transcribe
+from hub.models.transcription import Transcribe
 
 FORMS = ("json", "text")
 NAME_CHARS = 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
 
 from msgspec.structs import replace
 
@@ -28,7 +27,7 @@ from hub.messaging.component.chat_commands import CommandEngines, chat_commands
 from hub.messaging.component.spoken_commands import SpokenCommands
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
-from hub.messaging.inbox.media_store import MediaStore, Transcribe
+from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.inbox.question_answers import QuestionAnswers
 from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.messaging.notices.approval_messages import ApprovalMessages
@@ -39,7 +38,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.models.registry import ModelRegistry
-from hub.models.transcription import CanTranscribe
+from hub.models.transcription import Transcribe
 from hub.security.hub_token import hub_token
 from hub.security.people import People
 from hub.sessions.store import SessionStore
@@ -188,21 +187,14 @@ class MessagingComponent(Component):
     def _configured(self) -> MessagingSettings:
         return MessagingSettings.from_config(self._base.section, self._base.language())
 
-    def _transcribe(self, models: ModelRegistry) -> Transcribe | None:
+    def transcriber(self) -> Transcribe | None:
+        """Return the transcriber of recordings; None if it is not configured."""
         ref = self.router.settings.transcription_model
         if ref is None:
             return None
+        from hub.models.transcriber import transcriber  # at rest nobody speaks
 
-        async def transcribe(data: bytes, name: str) -> str:
-            resolved = await models.resolve(ref)
-            provider = cast(CanTranscribe, resolved.provider)  # the registry wraps each provider in one that is
-            return await provider.transcribe(resolved.info.id, data, name)
-
-        return transcribe
-
-    def transcriber(self) -> Transcribe | None:
-        """Return the transcriber of recordings; None if it is not configured."""
-        return self._transcribe(self._models)
+        return transcriber(self._models, ref)
 
     def _sending_configured(self) -> OutboxSettings:
         settings = OutboxSettings.from_config(self._base.section("messages"), self._base.language())

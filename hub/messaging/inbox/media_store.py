@@ -10,7 +10,7 @@ import asyncio
 import base64
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, InboundMessage, Media, MediaKind
 from hub.models.contract import Image
 from hub.models.images import image_type
+from hub.models.transcription import Transcribe
 from hub.security.root import Root
 
 _log = logging.getLogger(__name__)
@@ -46,9 +47,6 @@ _SUFFIXES = {
     MediaKind.STICKER: ".webp",
     MediaKind.FILE: ".bin",
 }
-
-Transcribe = Callable[[bytes, str], Awaitable[str]]
-"""Returns the text of a recording, given its bytes and its file name."""
 
 
 class MediaStore:

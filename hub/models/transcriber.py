@@ -1,0 +1,24 @@
+"""A configured model, as what turns recordings into text."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from hub.models.registry import ModelRegistry
+from hub.models.transcription import CanTranscribe, Transcribe
+
+
+def transcriber(models: ModelRegistry, ref: str) -> Transcribe:
+    """Return the transcriber that is a model.
+
+    Args:
+        models: Know the model.
+        ref: Such as groq/whisper-large-v3.
+    """
+
+    async def transcribe(data: bytes, name: str) -> str:
+        resolved = await models.resolve(ref)
+        provider = cast(CanTranscribe, resolved.provider)  # the registry wraps each provider in one that is
+        return await provider.transcribe(resolved.info.id, data, name)
+
+    return transcribe

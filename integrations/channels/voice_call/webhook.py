@@ -1,0 +1,86 @@
+"""What Twilio opens at the hub: the announcement of a call, what became of one, and a call's stream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+from aiohttp import web
+
+from hub.core.errors import HubError, InvalidRequest, Unauthorized
+from hub.core.surfaces import HttpCall, Open, Route
+from integrations.channels.voice_call import twilio
+from integrations.channels.voice_call.channel import NAME, VoiceCallChannel
+
+BODY_BYTES = 16_384
+FIELDS_LIMIT = 100
+FRAME_BYTES = 65_536
+START_LIMIT_S = 10.0
+CLOSE_REFUSED = 4_003
+
+
+def routes(channel: VoiceCallChannel) -> list[Route]:
+    """Return the routes of a number."""
+
+    def fields_of(call: HttpCall, path: str) -> dict[str, str]:
+        """Return the fields of a request that Twilio signed.
+
+        Raises:
+            Unauthorized: It did not.
+        """
+        body = bytes(call.body or b"")
+        try:
+            fields = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=FIELDS_LIMIT)
+        except ValueError:
+            fields = None
+        given = call.request.headers.get("X-Twilio-Signature", "")
+        url = channel.config.public_url + path
+        if fields is None or not twilio.is_signed(channel.config.token.reveal(), url, fields, given):
+            raise Unauthorized("this is not signed with the token of the account")
+        return dict(fields)
+
+    async def announce(call: HttpCall) -> web.StreamResponse:
+        """`POST /voice_call/<account>`: answer a call that comes in."""
+        fields = fields_of(call, channel.path)
+        try:
+            sid, number = fields["CallSid"], fields["From"]
+        except KeyError as error:
+            raise InvalidRequest(f"this is no call: {error} is missing") from error
+        return web.Response(text=await channel.ring(sid, number), content_type="text/xml")
+
+    async def status(call: HttpCall) -> web.StreamResponse:
+        """`POST /voice_call/<account>/status`: hear what became of a call that was made."""
+        fields = fields_of(call, f"{channel.path}/status")
+        channel.ended(fields.get("CallSid", ""), fields.get("CallStatus", ""))
+        return web.Response(status=204)
+
+    async def stream(call: HttpCall) -> web.StreamResponse:
+        """`GET /voice_call/<account>`: hold a call; its first frames say by a token which."""
+        socket = web.WebSocketResponse(compress=False, max_msg_size=FRAME_BYTES, timeout=1.0)
+        await socket.prepare(call.request)
+        try:
+            started = await _started(socket)
+            token = str((started["start"].get("customParameters") or {}).get("token", ""))
+            await channel.serve(socket, str(started["streamSid"]), str(started["start"]["callSid"]), token)
+        except (HubError, LookupError, TypeError, ValueError, AttributeError, TimeoutError, RuntimeError) as error:
+            told = error.message if isinstance(error, HubError) else "this is not understood"
+            await socket.close(code=CLOSE_REFUSED, message=told.encode()[:120])
+        return socket
+
+    return [
+        Route("POST", channel.path, announce, NAME, Open.SELF, body_limit=BODY_BYTES, open_limit=BODY_BYTES),
+        Route("POST", f"{channel.path}/status", status, NAME, Open.SELF, body_limit=BODY_BYTES, open_limit=BODY_BYTES),
+        Route("GET", channel.path, stream, NAME, Open.SELF, websocket=True),
+    ]
+
+
+async def _started(socket: web.WebSocketResponse) -> Any:
+    """Return the frame with which a stream starts."""
+    async with asyncio.timeout(START_LIMIT_S):
+        for _ in range(3):
+            frame = orjson.loads((await socket.receive()).data)
+            if frame["event"] == "start":
+                return frame
+    raise ValueError("it does not start")
