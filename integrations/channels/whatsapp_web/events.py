@@ -51,7 +51,8 @@ _MEDIA = {
     "documentMessage": MediaKind.FILE,
     "stickerMessage": MediaKind.STICKER,
 }
-_FILE_KEYS = ("URL", "directPath", "mediaKey", "fileSHA256", "fileEncSHA256", "fileLength", "mimetype")
+_FILE_KEYS = ("directPath", "mediaKey", "fileSHA256", "fileEncSHA256", "fileLength", "mimetype")
+"""Without the URL, which the sender writes and the client would follow to any server; the path is on WhatsApp's own."""
 _POLLS = tuple(f"pollCreationMessage{each}" for each in ("", "V2", "V3", "V5"))
 _UNREAD = (
     *("eventMessage", "groupInviteMessage", "productMessage", "orderMessage", "invoiceMessage", "templateMessage"),
@@ -114,14 +115,18 @@ def jid_of(jid: Any) -> str:
 
 
 def person_of(jid: str, numbers: Mapping[str, str]) -> str:
-    """Return whom a JID names: a phone number, or a LID whose number is not known.
+    """Return whom a JID names: a phone number, a LID whose number is not known, or somebody of another server.
+
+    The digits of a bot or of another network are no phone number, and stay with the name of their server.
 
     Args:
         numbers: Phone numbers by their LIDs.
     """
     user, _, server = jid.rpartition("@")
     user = re.split(r"[:.]", user, maxsplit=1)[0]
-    return numbers.get(f"{user}@{LID}", f"{user}@{LID}") if server == LID else user
+    if server == PHONE or not user:
+        return user
+    return numbers.get(f"{user}@{LID}", f"{user}@{LID}") if server == LID else f"{user}@{server}"
 
 
 def jid_from(peer: str) -> str:

@@ -25,7 +25,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.http_api import PlatformError
 from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
-from integrations.channels.whatsapp_web.events import Reading, inbound_of, jid_from, person_of
+from integrations.channels.whatsapp_web.events import Reading, _media, inbound_of, jid_from, person_of, unwrap
 from tests.integrations.channels.rig import Rig
 from tests.integrations.channels.whatsapp_web.conftest import Make, taken
 from tests.servers.whatsapp_web_double import (
@@ -324,3 +324,20 @@ def test_people_are_named_without_their_devices(jid_text: str, person: str) -> N
 def test_what_is_no_address_is_refused(peer: str) -> None:
     with pytest.raises(PlatformError):
         jid_from(peer)
+
+
+def test_a_file_is_only_fetched_from_whatsapp_whatever_address_its_sender_wrote() -> None:
+    server = WhatsAppWebDouble()
+    message = server.document(b"x", "a.txt", "")
+    file = message.documentWithCaptionMessage.message.documentMessage
+    file.URL = "http://192.168.1.1/reboot"
+
+    (media,) = _media(unwrap(message))
+
+    kept = e2e.Message.FromString(base64.b64decode(media.reference)).documentMessage
+    assert (kept.URL, kept.directPath) == ("", "/x")
+
+
+@pytest.mark.parametrize("server", ["hosted.lid", "bot", "interop", "msgr"])
+def test_the_digits_of_another_network_are_nobodys_phone_number(server: str) -> None:
+    assert person_of(f"{ADA}@{server}", {ADAS_LID: ADA}) == f"{ADA}@{server}"
