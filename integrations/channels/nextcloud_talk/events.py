@@ -37,6 +37,8 @@ TALKED_IN = frozenset({ONE_TO_ONE, 2, 3})
 WRITERS = {"users": "user", "guests": "guest", "emails": "guest", "federated_users": "federated"}
 """Kinds of people, by Talk's; programs and bridges, which can take any name, are not read."""
 WRITTEN = frozenset({"comment", "voice-message", "object_shared"})
+FILE = "file"
+"""Where a message names a file that Nextcloud shared; in other places people put whatever path they like."""
 
 _PLACE = re.compile(r"\{([\w-]+)\}")
 
@@ -144,7 +146,7 @@ def _written(message: Json, room: TalkRoom, me: TalkSelf, account: str) -> Inbou
         sender_name=message.get("actorDisplayName") or None,
         mentioned=room.person is not None or answered or any(_is_me(each, me) for each in parameters.values()),
         sent_at=float(message["timestamp"]),
-        media=tuple(_media(each, message, me) for each in parameters.values() if each.get("type") == "file"),
+        media=tuple(_media(each, message, me) for key, each in parameters.items() if _is_file(key, each)),
         location=next((_location(each) for each in parameters.values() if each.get("type") == "geo-location"), None),
         reply_to=str(parent["id"]) if parent.get("id") else None,
         quoted=_quote(parent, me),
@@ -163,6 +165,10 @@ def _parameters(message: Json) -> Mapping[str, Json]:
     return found if isinstance(found, dict) else {}  # none are an empty list, as PHP has it
 
 
+def _is_file(key: str, parameter: Json) -> bool:
+    return key == FILE and parameter.get("type") == "file"
+
+
 def _is_me(parameter: Json, me: TalkSelf) -> bool:
     return (parameter.get("type"), parameter.get("id")) == ("user", me.id)
 
@@ -176,7 +182,7 @@ def _text(message: Json, me: TalkSelf) -> str:
         if parameter is None:
             return found[0]
         kind, name = parameter.get("type"), str(parameter.get("name") or "")
-        if kind in ("file", "geo-location"):
+        if kind == "geo-location" or _is_file(found[1], parameter):
             return ""
         return f"@{name}" if kind in ("user", "guest", "call", "user-group", "circle", "email") else name
 

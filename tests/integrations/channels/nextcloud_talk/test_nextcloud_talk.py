@@ -107,6 +107,19 @@ async def test_a_message_comes_with_its_files_its_quote_and_its_words_in_place_o
         await anext(channel.fetch(message.address, Media(MediaKind.FILE, "remote.php/dav/files/homarus/gone")))
 
 
+async def test_a_path_that_somebody_made_up_is_no_file_of_the_account(
+    rig: Rig, server: NextcloudServer, channel: TalkChannel
+) -> None:
+    own = {"type": "file", "id": "9", "name": "my cat", "path": "Talk/Homarus/diary.txt", "mimetype": "text/plain"}
+    server.say("{object}", ROOM, EVE, messageParameters={"object": own})  # as anybody may share an object
+
+    await rig.until(lambda: bool(rig.taken))
+
+    (message,) = rig.taken
+    assert isinstance(message, InboundMessage)
+    assert (message.text, message.media) == ("my cat", ())
+
+
 async def test_a_voice_message_and_a_place_are_such(rig: Rig, server: NextcloudServer, channel: TalkChannel) -> None:
     voice = {"type": "file", "id": "9", "name": "talk.mp3", "path": "Talk/talk.mp3", "mimetype": "audio/mpeg"}
     server.say("{file}", messageParameters={"file": voice}, messageType="voice-message")
