@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -24,6 +25,10 @@ HELP = {
     40301: "the topic is not open to this account",
     41301: "the file is larger than the server takes, or its room is used up",
 }
+LINE_BYTES = 1_048_576
+"""A longer event is left out."""
+
+_FILE = re.compile(r"file/[-\w]{1,64}(\.\w{1,16})?", re.ASCII)
 
 Json = dict[str, Any]
 
@@ -95,18 +100,23 @@ class NtfyApi(HttpApi):
             async with self.session.get(f"{self.root}{topics}/json", allow_redirects=False, **asked) as response:
                 if response.status != 200:
                     raise self._refused(HttpAnswer(response.status, response.headers, await response.read()))
-                async for line in response.content:
+                async for line in _lines(response.content):
                     yield line
         except (aiohttp.ClientError, TimeoutError, OSError) as error:  # their text may show the topics
             raise self.error(DeliveryState.TRANSIENT, f"the stream broke off: {type(error).__name__}") from error
 
-    def fetch(self, reference: str) -> AsyncIterator[bytes]:
-        """Yield an attachment that is on the server itself.
+    async def fetch(self, reference: str) -> AsyncIterator[bytes]:
+        """Yield an attachment that is among the files of the server itself.
+
+        Whoever writes a message chooses the address, and elsewhere on the server the account's login opens more.
 
         Raises:
             PlatformError: It is elsewhere, or cannot be had.
         """
-        return self.download(reference, ())
+        if not (reference.startswith(self.root) and _FILE.fullmatch(reference[len(self.root) :])):
+            raise self.error(DeliveryState.PERMANENT, "a file is not on its servers, or none of its files")
+        async for piece in self.download(reference, ()):
+            yield piece
 
     def _refused(self, answer: HttpAnswer) -> PlatformError:
         status, found = answer.status, answer.json
@@ -121,3 +131,13 @@ class NtfyApi(HttpApi):
 def bearer(token: Secret) -> str:
     """Return the value of the header that shows a token."""
     return f"Bearer {token.reveal()}"
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield lines; aiohttp's own reader breaks off at one of 128 KB, and would again at each new connection."""
+    held = b""
+    async for piece in content.iter_any():
+        *lines, held = (held + piece).split(b"\n")
+        for line in lines:
+            yield line
+        held = held[-LINE_BYTES:]  # what is left of a longer one is no JSON

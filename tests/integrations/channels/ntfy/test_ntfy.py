@@ -24,6 +24,7 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
+from integrations.channels.ntfy.api import NtfyApi
 from integrations.channels.ntfy.channel import NtfyAccount, NtfyChannel
 from integrations.channels.ntfy.events import peer_of
 from integrations.channels.ntfy.schema import CONFIG_SCHEMA
@@ -92,6 +93,24 @@ async def test_a_file_on_the_server_is_fetched_and_one_elsewhere_is_not(
     assert [piece async for piece in channel.fetch(WITH_ADA, here.media[0])] == [b"abc"]
     with pytest.raises(HubError, match="not on its servers"):
         await anext(channel.fetch(WITH_ADA, elsewhere.media[0]))
+
+
+@pytest.mark.parametrize(
+    "path", ["v1/account", f"{EVES}/json?poll=1", "file/../v1/account", "file/..", "file/x/../../y"]
+)
+async def test_a_sender_has_nothing_else_fetched_with_the_login(server: NtfyServer, path: str) -> None:
+    api = NtfyApi(server.url, Secret("tk_hub"), None, None)
+
+    with pytest.raises(HubError, match="none of its files"):
+        await anext(api.fetch(f"{server.url}/{path}"))
+    await api.close()
+
+
+async def test_a_very_long_event_holds_up_nothing(rig: Rig, server: NtfyServer, channel: NtfyChannel) -> None:
+    await server.say("long", title="x" * 3_000_000)
+    await server.say("next")
+
+    await rig.until(lambda: rig.texts() == ["next"])
 
 
 async def test_a_restart_reads_on_from_the_last_message_and_a_first_start_reads_nothing_old(
