@@ -48,7 +48,7 @@ async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: 
             receive.disconnected(str(error), permanent=True)
             return
         except BROKEN as error:
-            reason = str(error) or type(error).__name__
+            reason = _reason(error)
             asked_s = getattr(error, "retry_after_s", None) or 0.0
         if reason is None:
             continue
@@ -58,6 +58,15 @@ async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: 
         # Jitter spreads reconnects; it guards nothing.
         await clock.sleep(max(asked_s, pause_s * (1 + 0.25 * random.random())))  # noqa: S311
         pause_s = min(pause_s * 2, BACKOFF_LIMIT_S)
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says for people, without an address: that of a WebSocket has a ticket in it."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"HTTP {error.status}: {error.message}"
+    if isinstance(error, aiohttp.InvalidURL):
+        return "the platform named an address that is none"
+    return str(error) or type(error).__name__
 
 
 async def retry_until_stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clock) -> T | None:

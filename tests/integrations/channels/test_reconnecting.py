@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import aiohttp
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
 
 from hub.core.errors import Unavailable
 from integrations.channels.reconnecting import BACKOFF_LIMIT_S, AccountRefused, keep_connected
@@ -60,3 +63,15 @@ async def test_what_the_platform_or_the_disk_does_is_survived(error: Exception) 
 
     assert len(errors) == 2
     assert all(errors)
+
+
+async def test_the_ticket_in_an_address_is_not_told() -> None:
+    url = URL("wss://platform.test/link?ticket=hush")
+    request = aiohttp.RequestInfo(url, "GET", CIMultiDictProxy(CIMultiDict()), url)
+    _, errors = await pauses(
+        aiohttp.WSServerHandshakeError(request, (), status=403, message="Invalid response status"),
+        aiohttp.InvalidURL("wss://[?ticket=hush"),
+    )
+
+    assert errors[0] == "HTTP 403: Invalid response status"
+    assert not any("hush" in each for each in errors)
