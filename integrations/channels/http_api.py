@@ -154,13 +154,13 @@ class HttpApi:
         """
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=self._limit_s)
         for _ in range(1 + REDIRECTS_LIMIT):
-            parts = urlsplit(url)
-            host, secure = parts.hostname or "", parts.scheme == "https"
-            signed = parts[:2] == urlsplit(self.root)[:2] or (secure and _is_among(host, hosts))
-            if not signed and not (secure and _is_among(host, cdn)):
-                raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
-            headers = self._headers if signed else None
             try:
+                parts = urlsplit(url)
+                host, secure = parts.hostname or "", parts.scheme == "https"
+                signed = parts[:2] == urlsplit(self.root)[:2] or (secure and _is_among(host, hosts))
+                if not signed and not (secure and _is_among(host, cdn)):
+                    raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
+                headers = self._headers if signed else None
                 async with self.session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as response:
                     if response.status in REDIRECTS and "Location" in response.headers:
                         url = urljoin(url, response.headers["Location"])
@@ -173,6 +173,8 @@ class HttpApi:
                     return
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise self.error(DeliveryState.TRANSIENT, f"a download broke off: {type(error).__name__}") from error
+            except ValueError as error:
+                raise self.error(DeliveryState.PERMANENT, "the address of a file is none") from error
         raise self.error(DeliveryState.PERMANENT, "a file is redirected too often")
 
     def error(self, state: DeliveryState, message: str, **more: Any) -> PlatformError:

@@ -209,6 +209,13 @@ async def test_a_file_is_followed_with_the_token_to_slacks_own_servers_alone(
             await anext(channel.fetch(IN_ROOM, media))
 
 
+async def test_a_file_without_a_possible_address_cannot_be_had(slack: SlackServer, channel: SlackChannel) -> None:
+    slack.files["F1"] = {"id": "F1", "mimetype": "image/png", "url_private": "https://[/F1"}
+
+    with pytest.raises(HubError, match="the address of a file is none"):
+        await anext(channel.fetch(IN_ROOM, Media(MediaKind.IMAGE, "F1")))
+
+
 # --- the connection ---
 
 
