@@ -28,8 +28,8 @@ _SHOWN = ("image/jpeg", "image/png", "image/gif", "image/webp", "audio/", "video
 
 class _Offered(msgspec.Struct, frozen=True):
     path: str
-    file: tuple[int, int]
-    """Device and number: what lies there later is another file."""
+    file: tuple[int, ...]
+    """Device, number, size and time: what lies there later, or was written into it, is another file."""
     mime_type: str
     until: float
 
@@ -68,7 +68,7 @@ class PublicFiles:
         found = await asyncio.to_thread(os.stat, media.path, follow_symlinks=False)
         token, now = secrets.token_urlsafe(32), self._clock.time()
         mime_type = media.mime_type.partition(";")[0].strip().lower()
-        offered = _Offered(media.path, (found.st_dev, found.st_ino), mime_type, now + LIFE_S)
+        offered = _Offered(media.path, _identity(found), mime_type, now + LIFE_S)
         good = [(key, each) for key, each in self._offered.items() if each.until > now]
         self._offered = dict([*good, (_digest(token), offered)][-KEPT:])
         await self._kept.save(msgspec.to_builtins(self._offered))
@@ -107,10 +107,14 @@ def _opened(offered: _Offered) -> int:
     """
     descriptor = os.open(offered.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     found = os.fstat(descriptor)
-    if (found.st_dev, found.st_ino) != offered.file or not stat.S_ISREG(found.st_mode):
+    if _identity(found) != offered.file or not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
         raise OSError("another file is in its place")
     return descriptor
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _digest(token: str) -> str:

@@ -266,6 +266,19 @@ async def test_a_file_is_served_to_whoever_has_its_address_for_a_day_and_over_re
     assert (await served(platform, address))[0] == 404
 
 
+async def test_what_was_written_into_a_file_later_is_not_served(
+    platform: LineRig, tmp_path: Path, clock: HurriedClock
+) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("for the guest")
+    platform.files["line"] = files = PublicFiles("line", JsonStorage(tmp_path / "files.json"), clock)
+    address = await files.offer(OutboundMedia(MediaKind.FILE, str(path), "text/plain"), PUBLIC_URL)
+
+    path.write_text("for the family")
+
+    assert (await served(platform, address))[0] == 404
+
+
 async def test_a_file_that_was_replaced_is_not_served(platform: LineRig, tmp_path: Path, clock: HurriedClock) -> None:
     path, secret = tmp_path / "a.txt", tmp_path / "secrets.yaml"
     path.write_text("a")
