@@ -70,7 +70,7 @@ class FeishuWebhook:
 
 def signature_of(key: str, stamp: str, nonce: str, body: bytes) -> str:
     """Return the signature of a body."""
-    return sha256(f"{stamp}{nonce}{key}".encode() + body).hexdigest()
+    return sha256(f"{stamp}{nonce}{key}".encode("utf-8", "replace") + body).hexdigest()
 
 
 def is_signed(key: str, body: bytes, headers: Mapping[str, str], now: float) -> bool:
@@ -79,7 +79,7 @@ def is_signed(key: str, body: bytes, headers: Mapping[str, str], now: float) -> 
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 20):
         return False
     expected = signature_of(key, stamp, headers.get(NONCE, ""), body)
-    if not hmac.compare_digest(given.encode(), expected.encode()):
+    if not hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode()):
         return False
     at = int(stamp)
     while at > 10**11:  # milliseconds, or less

@@ -18,7 +18,15 @@ from hub.core.errors import Unavailable
 from hub.core.secret import Secret
 from hub.messaging.contract import Inbound, InboundMessage, Receipt
 from integrations.channels.feishu.channel import FeishuAccount, FeishuChannel
-from integrations.channels.feishu.webhook import CHALLENGE_BYTES, NONCE, SIGNATURE, STAMP, FeishuWebhook, decrypted
+from integrations.channels.feishu.webhook import (
+    CHALLENGE_BYTES,
+    NONCE,
+    SIGNATURE,
+    STAMP,
+    FeishuWebhook,
+    decrypted,
+    is_signed,
+)
 from tests.channels.feishu_rig import KEY
 from tests.channels.kit import Heard, HurriedClock
 from tests.channels.webhook_host import WebhookHost
@@ -170,3 +178,10 @@ async def test_what_is_signed_and_no_event_is_refused_or_left_out(post: Any, hea
 
     assert status == (200 if isinstance(event, dict) else 400)
     assert heard.inbound == []
+
+
+@pytest.mark.parametrize("name", [SIGNATURE, NONCE])
+def test_a_header_that_is_no_text_is_a_wrong_signature(name: str) -> None:
+    headers = signed_as_feishu_does(b"{}", "1000") | {name: "\udce9"}
+
+    assert not is_signed(KEY, b"{}", headers, 1000.0)
