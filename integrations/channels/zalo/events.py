@@ -30,7 +30,7 @@ def inbound_of(update: Json, account: str, name: str | None) -> InboundMessage |
     author, chat = message["from"], message["chat"]
     if author.get("is_bot") or not str(event).startswith("message."):
         return None
-    is_group = chat.get("chat_type") == "GROUP"
+    is_group = chat.get("chat_type") != "PRIVATE"  # a kind that is not known is not taken for a direct chat
     text = str(message.get("text") or message.get("caption") or "")
     mention = f"@{name}" if name else None
     named = mention is not None and mention in text

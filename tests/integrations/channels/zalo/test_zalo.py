@@ -28,6 +28,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.zalo import setup
 from integrations.channels.zalo.channel import ZaloChannel
+from integrations.channels.zalo.events import inbound_of
 from integrations.channels.zalo.schema import CONFIG_SCHEMA
 from tests.channels.kit import Heard, HurriedClock
 from tests.channels.zalo_rig import SECRET, ZaloRig
@@ -101,6 +102,15 @@ async def test_each_kind_of_message_is_read(server: ZaloServer, heard: Heard) ->
     assert "'unsupported'" in other.text
     assert (mention.text, mention.mentioned, mention.address.chat_type) == ("tea?", True, ChatType.GROUP)
     assert not plain.mentioned
+
+
+@pytest.mark.parametrize("kind", [{}, {"chat_type": "group"}, {"chat_type": "COMMUNITY"}])
+def test_a_chat_of_an_unknown_kind_is_not_a_direct_one(kind: dict[str, str]) -> None:
+    message = {"from": {"id": "1"}, "chat": {"id": "2", **kind}, "message_id": "3", "date": 1, "text": "hello"}
+    found = inbound_of({"event_name": "message.text.received", "message": message}, "default", "Bot")
+
+    assert found is not None
+    assert (found.address.chat_type, found.mentioned) == (ChatType.GROUP, False)
 
 
 @pytest.mark.usefixtures("channel")
