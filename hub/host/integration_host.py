@@ -192,6 +192,11 @@ class IntegrationHost:
         return self._hub.gateway.url
 
     @property
+    def lan_url(self) -> str:
+        """The address of the hub for a browser in the home's network; that for this machine when no other is known."""
+        return self._hub.gateway.lan_url
+
+    @property
     def attempts(self) -> AttemptLimiter:
         """Counts failed attempts, for integrations that check credentials of their own."""
         return self._hub.gateway.authenticator.attempts

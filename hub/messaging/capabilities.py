@@ -156,6 +156,16 @@ class CanLookUp(Protocol):
         ...
 
 
+@runtime_checkable
+class HasPage(Protocol):
+    """A channel that people open in a browser."""
+
+    @property
+    def page_url(self) -> str:
+        """The address of its page, for a browser in the home's network."""
+        ...
+
+
 class LinkStep(Struct, frozen=True):
     """Where the linking of an account to a phone stands.
 

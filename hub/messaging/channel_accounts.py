@@ -19,7 +19,7 @@ from hub.core.events import EventBus
 from hub.core.json_schema import to_json_schema
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
 from hub.integration.status import IntegrationState
-from hub.messaging.capabilities import CanLink, LinkStep
+from hub.messaging.capabilities import CanLink, HasPage, LinkStep
 from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
 from hub.messaging.contract import ChannelState
 from hub.messaging.places import DEFAULT_ACCOUNT, KIND, written_accounts
@@ -71,6 +71,7 @@ class ChannelAccounts:
                 **asdict(attached.status),
                 "capabilities": sorted(attached.capabilities),
                 "linkable": isinstance(channel, CanLink),
+                "page_url": channel.page_url if isinstance(channel, HasPage) else None,
             }
         return [found[key] for key in sorted(found)]
 

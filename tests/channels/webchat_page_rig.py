@@ -143,7 +143,7 @@ class WebchatPageRig(Rig):
         async def nothing(address: Address) -> list[PastMessage]:
             return []
 
-        self._channels[account] = WebchatPage(account, Visitors(KEY, account), nothing, clock)
+        self._channels[account] = WebchatPage(account, Visitors(KEY, account), nothing, clock, lambda: self.url)
         return self._channels[account]
 
     def section(self, account: str = "default") -> dict[str, Any]:

@@ -50,6 +50,18 @@ def test_an_account_that_works_is_kept_with_its_secret_apart(hub: HubProcess, as
     assert "ferry_token: good1" in secrets
 
 
+def test_a_page_for_guests_says_where_it_is(hub: HubProcess, ask: Terminal) -> None:
+    added = ask("channels", "add", "webchat_page", "--account", "hall")
+    status = ask("channels", "status", "webchat_page")
+    hub.rpc("channels.remove", {"channel": "webchat_page", "account": "hall"})
+
+    page = f"{hub.url}/webchat/hall"
+    told, _, code = added.out.partition(f"Its page is {page}\n")
+    assert told.startswith("webchat_page (hall) is connected")
+    assert len(code.splitlines()) > 10
+    assert page in status.out
+
+
 @pytest.mark.parametrize(("typed", "code", "told"), [("", 2, "Give it with --set token=VALUE."), ("good1\n", 0, "")])
 def test_without_a_terminal_a_secret_is_a_line_of_the_input_or_named(
     hub: HubProcess, typed: str, code: int, told: str

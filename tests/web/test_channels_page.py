@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 from tests.web.plain_browser import PlainBrowser, plain_browser
+from web.channels.channels_page import page_of
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,33 @@ async def test_an_account_is_tested_and_removed(plain: PlainBrowser) -> None:
 
     assert answered == "Ferry answers."
     assert "No chat app is connected yet." in plain.text("#channels")
+
+
+async def test_a_page_for_guests_shows_its_address(plain: PlainBrowser, hub: HubProcess) -> None:
+    hub.rpc("channels.add", {"channel": "webchat_page", "account": {"account": "hall"}})
+
+    await plain.goto("/channels/account?channel=webchat_page&account=hall")
+    shown = plain.text("main")
+    hub.rpc("channels.remove", {"channel": "webchat_page", "account": "hall"})
+
+    assert f"{hub.url}/webchat/hall" in shown
+    assert "Only this computer can reach it" in shown
+    assert not plain.page.select("img.qr")
+
+
+@pytest.mark.parametrize(
+    ("host", "secure", "url"),
+    [
+        ("127.0.0.1:8420", False, "http://192.0.2.7:8420/webchat/hall"),
+        ("home.example", True, "https://home.example/webchat/hall"),
+        ("192.0.2.9:80", False, "http://192.0.2.9:80/webchat/hall"),
+    ],
+)
+def test_the_address_of_a_page_is_the_one_by_which_the_hub_is_reached(host: str, secure: bool, url: str) -> None:
+    shown = page_of("http://192.0.2.7:8420/webchat/hall", host, secure=secure)
+
+    assert (shown["url"], shown["far"]) == (url, True)
+    assert shown["qr"].startswith("data:image/svg+xml")
 
 
 async def test_an_account_that_fails_is_a_repair(plain: PlainBrowser, hub: HubProcess) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from aiohttp import web
 
@@ -13,6 +13,7 @@ from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
+from hub.gateway.access.hosts import is_loopback_host
 from web.channels.guides import GUIDES, guide_of
 from web.channels.identity_names import IdentityNames
 from web.channels.pairing_card import PairingCard
@@ -236,6 +237,9 @@ class ChannelsPage:
             raise NotFound(f"There is no account {name} of {wanted['channel'] or 'that channel'}.")
         data = {"account": found, "probed": told.get("probed"), "send": told.get("send")}
         data["link_error"] = told.get("link_error")
+        data["page"] = None
+        if "pageUrl" in found:
+            data["page"] = page_of(found["pageUrl"], call.request.host, secure=call.request.secure)
         return await self._show(call, ACCOUNT, data, status)
 
     async def _add(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
@@ -325,6 +329,24 @@ def _lists(allowed: Mapping[str, Any] | None, names: IdentityNames) -> dict[str,
         "dm_text": DM_POLICIES[allowed["dmPolicy"]],
         "group_text": GROUP_POLICIES[allowed["groupPolicy"]],
     }
+
+
+def page_of(url: str, host: str, *, secure: bool) -> dict[str, Any]:
+    """Return the `url` of a channel's page, its `qr` code, and whether other devices reach it (`far`).
+
+    Args:
+        url: The address as the hub knows it.
+        host: By which the viewer reaches the hub; one that is not of this machine alone counts, with a proxy or tunnel.
+        secure: Whether the viewer came over https.
+    """
+    import segno
+
+    parts = urlsplit(url)
+    if not is_loopback_host(host):
+        parts = parts._replace(scheme="https" if secure else "http", netloc=host)
+    url = parts.geturl()
+    code = segno.make(url, error="l").svg_data_uri(scale=4, border=3, light="#fff")
+    return {"url": url, "qr": code, "far": not is_loopback_host(parts.netloc)}
 
 
 def _words(message: Mapping[str, Any]) -> str:

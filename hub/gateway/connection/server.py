@@ -12,7 +12,7 @@ import orjson
 from aiohttp import web
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, LimitExceeded, NotFound, Unauthorized, Unavailable
+from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unauthorized, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs
@@ -155,6 +155,16 @@ class Gateway:
         host, port = self.address
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
         return f"{'https' if self.settings.tls else 'http'}://{host}:{port}"
+
+    @property
+    def lan_url(self) -> str:
+        """The address for a browser in the home's network; that for this machine, when only that is known."""
+        from hub.gateway.access.setup_codes import device_url
+
+        try:
+            return device_url(self.settings, self.address[1]).replace("ws", "http", 1)
+        except InvalidRequest:
+            return self.url
 
     @property
     def connections(self) -> Mapping[str, Connection]:

@@ -272,6 +272,11 @@ def _tell(channel: str, account: Mapping[str, Any], *, as_json: bool) -> None:
         return
     who = f" as {account['name']}" if "name" in account else ""
     click.echo(f"{channel} ({account['accountId']}) is connected{who}.")
+    if (page := account.get("pageUrl")) is not None:
+        import segno
+
+        click.echo(f"Its page is {page}")
+        segno.make(page, error="l").terminal(compact=True)
 
 
 def _given(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -315,7 +320,7 @@ def _shown(client: HubClient, channel: str | None, *, probe: bool) -> Answer:
 
 def _row(account: Mapping[str, Any]) -> tuple[str, ...]:
     heard = account["lastEventAt"]
-    error = account["lastError"] or ""
+    error = account["lastError"] or account.get("pageUrl") or ""
     if "probe" in account:
         probe = account["probe"]
         error = (

@@ -150,6 +150,7 @@ def _account(each: Mapping[str, Any], probe: Any) -> dict[str, Any]:
         "lastInboundAt": _ms(each.get("last_received_at")),
         "lastError": each.get("error"),
         "capabilities": each["capabilities"],
+        **({"pageUrl": each["page_url"]} if each.get("page_url") else {}),
         **({"probe": probe} if probe is not None else {}),
     }
 

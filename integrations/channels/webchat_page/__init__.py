@@ -25,7 +25,10 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     key = await signing_key(host.storage("key"))
     for account in config:
         name = account["account"]
-        channel = WebchatPage(name, Visitors(key, name), lambda address: recent(host.database, address), host.clock)
+        visitors = Visitors(key, name)
+        channel = WebchatPage(
+            name, visitors, lambda address: recent(host.database, address), host.clock, lambda: host.lan_url
+        )
         await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))
         for route in page_routes(channel, account, host.language):
             host.routes.add(route)

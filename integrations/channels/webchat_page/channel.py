@@ -99,15 +99,19 @@ class WebchatPage:
         visitors: Know who has which token.
         history: Returns the latest messages of a conversation.
         clock: For the bounds.
+        hub_url: Returns the address of the hub for browsers of the home.
     """
 
     name = "webchat_page"
 
-    def __init__(self, account: str, visitors: Visitors, history: History, clock: Clock) -> None:
+    def __init__(
+        self, account: str, visitors: Visitors, history: History, clock: Clock, hub_url: Callable[[], str]
+    ) -> None:
         self.account = account
         self.limits = ChannelLimits(text=20_000, markup="html", buttons=20, idempotent=True, draft_interval_s=0.3)
         self._visitors = visitors
         self._history = history
+        self._hub_url = hub_url
         self._receive: Receiver | None = None
         self._open: set[OpenPage] = set()
         self._unkept: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -225,7 +229,12 @@ class WebchatPage:
 
     async def probe(self) -> dict[str, Any]:
         """Return where the page is, and how many have it open."""
-        return {"ok": self._receive is not None, "path": f"/webchat/{self.account}", "open": len(self._open)}
+        return {"ok": self._receive is not None, "page": self.page_url, "open": len(self._open)}
+
+    @property
+    def page_url(self) -> str:
+        """The address of the page; see `HasPage`."""
+        return f"{self._hub_url()}/webchat/{self.account}"
 
     def _address(self, visitor: str) -> Address:
         return Address(self.name, visitor, self.account)
