@@ -23,7 +23,7 @@ STORE_RETRY_S = 2.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_LIMIT_S = 120.0
 """Discord lets 1 000 sessions be opened in a day."""
-BROKEN = (aiohttp.ClientError, OSError, HubError, ValueError, LookupError, TypeError, AttributeError)
+BROKEN = (aiohttp.ClientError, OSError, HubError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What is raised for a connection that broke, or a platform that says something else than expected."""
 
 

@@ -57,7 +57,7 @@ async def test_a_connection_that_is_to_be_replaced_is_so_at_once_and_in_silence(
     assert await pauses(None, None) == ([], ["revoked"])
 
 
-@pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("d"), TimeoutError()])
+@pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("d"), TimeoutError(), RecursionError()])
 async def test_what_the_platform_or_the_disk_does_is_survived(error: Exception) -> None:
     _, errors = await pauses(error)
 
