@@ -63,10 +63,10 @@ class HttpAnswer(Struct, frozen=True):
 
     @property
     def json(self) -> Any:
-        """The decoded body; None when it is empty or not JSON."""
+        """The decoded body; None when it is empty, not JSON, or nested too deep."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     @property

@@ -33,7 +33,7 @@ from hub.messaging.contract import (
 from integrations.channels.mattermost.buttons import attachment, call_of
 from integrations.channels.mattermost.channel import MattermostAccount, MattermostChannel
 from tests.integrations.channels.rig import Rig
-from tests.servers.mattermost_server import ADA, DM, EVE, ME, ROOM, TEAM, TOKEN, MattermostServer
+from tests.servers.mattermost_server import ADA, DEEP, DM, EVE, ME, ROOM, TEAM, TOKEN, MattermostServer
 
 BY_ADA = f"mattermost:user:{ADA}"
 IN_ROOM = Address("mattermost", ROOM, chat_type=ChatType.CHANNEL, space=TEAM, account_id=ME)
@@ -196,6 +196,22 @@ async def test_what_was_missed_is_read_in_all_conversations_also_in_one_that_beg
     assert sorted(rig.texts()) == ["1", "2", "3", "hello from eve", "in the room"]
     events = [each for each in rig.taken if not isinstance(each, InboundMessage)]
     assert [type(each) for each in events] == [MessageEdited, MessageDeleted]
+
+
+async def test_a_post_that_nests_too_deep_to_be_read_holds_up_its_own_room_alone(
+    rig: Rig, server: MattermostServer, channel: MattermostChannel
+) -> None:
+    await server.say("1")
+    await rig.until(lambda: rig.texts() == ["1"])
+    await rig.remove(channel)
+    await server.say("", ROOM, EVE, heard=False, props={"mine": DEEP})
+    await server.say("hello", heard=False)
+
+    await rig.add(bot(rig, server))
+
+    await rig.until(lambda: rig.texts() == ["1", "hello"])
+    await server.say("still there?")
+    await rig.until(lambda: rig.texts() == ["1", "hello", "still there?"])
 
 
 async def test_more_is_read_than_the_server_gives_at_once_however_it_slows_the_bot_down(
