@@ -33,7 +33,7 @@ class DingTalkRig(DoubleRig[DingTalkServer]):
     """An app for each account; Ada and Eve write alone, and in one group."""
 
     name = "dingtalk"
-    can = frozenset({Can.GROUPS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.TWO_ACCOUNTS, Can.MALFORMED})
+    can = frozenset({Can.GROUPS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.TWO_ACCOUNTS, Can.MALFORMED, Can.VOICE})
     named = frozenset({Named.HEARD, Named.RENAMED})
     room_name = GROUP_NAME
     troubles = frozenset({*FAULTS, Trouble.FORBIDDEN})
@@ -80,6 +80,11 @@ class DingTalkRig(DoubleRig[DingTalkServer]):
         for message in reversed([self.server.message(text) for text in texts]):
             await self.server.tell(message)
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.files["code"] = sound
+        content = {"downloadCode": "code", "duration": 3_000, "recognition": "hello"}
+        await self.server.tell(self.server.message("", ADAS_ID, msgtype="audio", content=content))
+
     async def says_again(self) -> None:
         await self.server.tell(self.last)
 
@@ -91,6 +96,9 @@ class DingTalkRig(DoubleRig[DingTalkServer]):
 
     def uploads(self) -> list[bytes]:
         return [content for _, content in self.server.uploaded.values()]
+
+    def voices(self) -> list[bytes]:
+        return [self.server.uploaded[each["mediaId"]][1] for each in self.server.sent if each["kind"] == "voice"]
 
     def attempts(self) -> int:
         return len(self.server.calls("/sendBySession") or self.server.calls("/batchSend"))

@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.discord.channel import DiscordChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
-from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, DiscordServer
+from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, VOICE, DiscordServer
 
 PEOPLE = {ADA: PERSON, EVE: "666"}
 ROOMS = {ADA: DM, EVE: "1666"}
@@ -86,6 +86,12 @@ class DiscordRig(DoubleRig[DiscordServer]):
         for message in reversed(said):
             await self.server.emit("MESSAGE_CREATE", message)
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.files["voice-message.ogg"] = sound
+        file = {"id": "1", "filename": "voice-message.ogg", "content_type": "audio/ogg", "duration_secs": 3.0}
+        file["url"] = f"http://{self.server.address}/cdn/voice-message.ogg"
+        await self.server.say("", DM, PERSON, flags=VOICE, attachments=[file])
+
     async def says_again(self) -> None:
         await self.server.emit("MESSAGE_CREATE", self.last)
 
@@ -139,6 +145,10 @@ class DiscordRig(DoubleRig[DiscordServer]):
 
     def uploads(self) -> list[bytes]:
         return list(self.server.files.values())
+
+    def voices(self) -> list[bytes]:
+        voices = [each for each in self.server.messages[DM] if each["author"] == BOT and each.get("flags", 0) & VOICE]
+        return [self.server.files[each["attachments"][0]["filename"]] for each in voices]
 
     def attempts(self) -> int:
         return len(self.server.asked(POST))

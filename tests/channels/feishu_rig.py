@@ -98,6 +98,10 @@ class FeishuRig(DoubleRig[FeishuServer]):
         await self.says(text)
         return self.last
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.files["file_v3_v"] = sound
+        await self.server.say({"file_key": "file_v3_v", "duration": 3_000}, ADAS_ID, None, kind="audio")
+
     async def says_again(self) -> None:
         await self.server.tell("im.message.receive_v1", self.last)
 
@@ -137,6 +141,12 @@ class FeishuRig(DoubleRig[FeishuServer]):
 
     def uploads(self) -> list[bytes]:
         return [content for _, content in self.server.uploaded.values()]
+
+    def voices(self) -> list[bytes]:
+        chat = self.server.chat_with(ADAS_ID)
+        said = [each for each in self.server.messages.values() if each["chat_id"] == chat]
+        ours = [each for each in said if each["sender"] == self.server.app_id and each["msg_type"] == "audio"]
+        return [self.server.uploaded[json.loads(each["content"])["file_key"]][1] for each in ours]
 
     def attempts(self) -> int:
         return len(self.server.calls("POST", "/im/v1/messages"))

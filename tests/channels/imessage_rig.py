@@ -32,7 +32,17 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
 
     name = "imessage"
     can = frozenset(
-        {Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.REACTS, Can.TWO_ACCOUNTS, Can.OFFERS_AGAIN}
+        {
+            Can.GROUPS,
+            Can.EDITS,
+            Can.MEDIA,
+            Can.DEAF,
+            Can.MALFORMED,
+            Can.REACTS,
+            Can.TWO_ACCOUNTS,
+            Can.OFFERS_AGAIN,
+            Can.VOICE,
+        }
     )
     troubles = frozenset(FAULTS)
     named = frozenset(Named)
@@ -103,6 +113,11 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
         self.last = self.server.says(text, PEOPLE[who], GROUP if group else None, **more)
         return str(self.last["guid"])
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.files["file-2"] = sound
+        file = {"guid": "file-2", "mimeType": "audio/amr", "transferName": "Audio Message.caf"}
+        self.server.says("\ufffc", ADAS_ID, isAudioMessage=True, attachments=[file])
+
     async def says_again(self) -> None:
         self.server.tell("new-message", self.last)
 
@@ -129,6 +144,9 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
 
     def uploads(self) -> list[bytes]:
         return self.server.uploaded
+
+    def voices(self) -> list[bytes]:
+        return self.server.voices
 
     def attempts(self) -> int:
         return len(self.server.asked)

@@ -39,6 +39,8 @@ ANSWER = "This is the answer."
 LIMIT_S = 20.0
 HOUR_S = 3_600.0
 SETTLED = {"sent", "unknown", "dead"}
+SOUND = b"OggS\0\2" + bytes(22) + b"OpusHead" + bytes(90) + b"OggS\0\4" + (3 * 48_000).to_bytes(8, "little") + bytes(40)
+"""The beginning and the end of three seconds of Opus in an Ogg file."""
 
 
 class Can(StrEnum):
@@ -62,6 +64,8 @@ class Can(StrEnum):
     """People can write to the second account too."""
     MALFORMED = "malformed"
     """What it sends can be no JSON."""
+    VOICE = "voice"
+    """People can record voice messages, and the assistant can send them."""
 
 
 class Trouble(StrEnum):
@@ -129,6 +133,9 @@ class Rig(Protocol):
     room_name: str = ""
     """What the group is called, where it has a name."""
 
+    voice_type: str = "audio/ogg"
+    """The type of sound that it plays as a voice message."""
+
     way: str = ""
     """How the platform reaches the hub, where there are several ways, each with a rig."""
 
@@ -194,6 +201,10 @@ class Rig(Protocol):
         """Let Ada change a message of hers."""
         raise AssertionError(f"{self.name} has none")
 
+    async def speaks(self, sound: bytes) -> None:
+        """Let Ada send a voice message that she recorded."""
+        raise AssertionError(f"{self.name} has none")
+
     async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
         """Let somebody press a button of the assistant's newest message."""
         raise AssertionError(f"{self.name} has none")
@@ -224,6 +235,10 @@ class Rig(Protocol):
 
     def uploads(self) -> list[bytes]:
         """Return the files that the assistant sent."""
+        raise AssertionError(f"{self.name} has none")
+
+    def voices(self) -> list[bytes]:
+        """Return the sounds that the assistant sent as voice messages."""
         raise AssertionError(f"{self.name} has none")
 
     def attempts(self) -> int:

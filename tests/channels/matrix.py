@@ -73,6 +73,7 @@ COLUMNS = (
     Column("polls", _able(Capability.POLL), "test_a_poll_is_opened"),
     Column("files in", _has(Can.MEDIA), "test_a_stranger_reaches_neither_the_model_nor_the_disk"),
     Column("files out", _files_out, "test_each_kind_of_media_is_sent"),
+    Column("voice", _has(Can.VOICE), "test_a_voice_message_is_heard_and_sent_as_one"),
     Column("live answer", _live, "test_an_answer_grows_in_one_message"),
     Column("typing", _able(Capability.TYPING), "test_typing_is_seen"),
     Column("edits", _able(Capability.EDIT), "test_a_message_is_edited"),
@@ -92,6 +93,7 @@ LEGEND = """\
 Made from the channels themselves; each ✓ is tried by the tests that all channels share.
 
 - **text**: the longest message; a longer answer comes in parts.
+- **voice**: voice messages both ways; elsewhere what is said goes as a file that plays.
 - **live answer**: an answer is shown while it is written, as a draft or by editing its message; without either,
   [in blocks](messages.md#while-an-answer-is-written) where an account says so.
 - **catches up**: what was written while the hub was away is answered when it is back.

@@ -109,7 +109,7 @@ class MatrixRig(Rig):
 
     name = "matrix"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
-    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS}
+    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS, Can.VOICE}
     named = frozenset(Named)
     troubles = frozenset(FAULTS)
 
@@ -170,8 +170,7 @@ class MatrixRig(Rig):
         mentioned = [self._people[BOT].user_id] if group and mention else []
         content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": mentioned}}
         if media is not None:
-            uploaded = json.loads(self._call.raw(person, "POST", "/_matrix/media/v3/upload", media))["content_uri"]
-            content |= {"msgtype": "m.file", "filename": "a.txt", "url": uploaded}
+            content |= {"msgtype": "m.file", "filename": "a.txt", "url": self._upload(person, media)}
         if thread is not None:
             content["m.relates_to"] = {"rel_type": "m.thread", "event_id": self._root(thread)}
         return self._send(person, room, "m.room.message", content)
@@ -179,6 +178,11 @@ class MatrixRig(Rig):
     async def says_in_disorder(self, *texts: str) -> None:
         for text in texts:
             await self.says(text)
+
+    async def speaks(self, sound: bytes) -> None:
+        address = self._upload(self._people[ADA], sound)
+        content = {"msgtype": "m.audio", "body": "Voice message", "url": address, "org.matrix.msc3245.voice": {}}
+        self._send(self._people[ADA], self._room(ADA, group=False), "m.room.message", content)
 
     async def says_again(self) -> None:
         headers = (("Content-Type", "application/json"),)
@@ -254,8 +258,12 @@ class MatrixRig(Rig):
     def uploads(self) -> list[bytes]:
         events = self._events(self._room(ADA, group=False), ADA)
         addresses = [each["content"]["url"] for each in events if "url" in each["content"]]
-        place = "/_matrix/client/v1/media/download/"
-        return [self._call.raw(self._people[ADA], "GET", place + each.removeprefix("mxc://")) for each in addresses]
+        return [self._file(each) for each in addresses]
+
+    def voices(self) -> list[bytes]:
+        events = self._events(self._room(ADA, group=False), ADA)
+        addresses = [each["content"]["url"] for each in events if "org.matrix.msc3245.voice" in each["content"]]
+        return [self._file(each) for each in addresses]
 
     def attempts(self) -> int:
         return self.proxy.count(SEND)
@@ -295,6 +303,13 @@ class MatrixRig(Rig):
 
     def _send(self, who: Credentials, room: str, kind: str, content: dict[str, Any]) -> str:
         return str(self._call(who, "PUT", f"rooms/{quote(room)}/send/{kind}/{new_id()}", content)["event_id"])
+
+    def _upload(self, who: Credentials, content: bytes) -> str:
+        return str(json.loads(self._call.raw(who, "POST", "/_matrix/media/v3/upload", content))["content_uri"])
+
+    def _file(self, address: str) -> bytes:
+        place = f"/_matrix/client/v1/media/download/{address.removeprefix('mxc://')}"
+        return self._call.raw(self._people[ADA], "GET", place)
 
     def _events(self, room: str, who: str) -> list[dict[str, Any]]:
         """Return the assistant's events of this test, oldest first."""

@@ -47,8 +47,10 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
             Can.REACTS,
             Can.TWO_ACCOUNTS,
             Can.MALFORMED,
+            Can.VOICE,
         }
     )
+    voice_type = "audio/mpeg"
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -91,6 +93,11 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
         said = self.server.say(text, ROOM if group else ROOMS[who], PEOPLE[who], **more)
         return str(said["id"])
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.files["Talk/voice.mp3"] = sound
+        parameter = {"type": "file", "id": "6", "name": "voice.mp3", "path": "Talk/voice.mp3", "mimetype": "audio/mpeg"}
+        self.server.say("{file}", DM, ADAS_ID, messageType="voice-message", messageParameters={"file": parameter})
+
     async def says_again(self) -> None:
         """Nothing: a message of Talk is read once its place in the conversation was not kept."""
 
@@ -109,6 +116,10 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
 
     def uploads(self) -> list[bytes]:
         return list(self.server.files.values())
+
+    def voices(self) -> list[bytes]:
+        ours = [each for each in self.server.ours(DM) if each["messageType"] == "voice-message"]
+        return [self.server.files[each["messageParameters"]["file"]["path"]] for each in ours]
 
     def attempts(self) -> int:
         return self.server.asked.count("POST chat")

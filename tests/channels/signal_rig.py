@@ -27,7 +27,7 @@ class SignalRig(DoubleRig[SignalServer]):
     name = "signal"
     named = frozenset(Named)
     can = frozenset(
-        {Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS}
+        {Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE}
     )
     troubles = frozenset(FAULTS)
 
@@ -73,6 +73,10 @@ class SignalRig(DoubleRig[SignalServer]):
         for text, timestamp in zip(reversed(texts), reversed(times), strict=True):
             self.server.envelope(dataMessage={"timestamp": timestamp, "message": text})
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.attachments["voice"] = sound
+        self.server.says(None, attachments=[{"id": "voice", "contentType": "audio/aac", "voiceNote": True}])
+
     async def says_again(self) -> None:
         self.server.envelope(**self.last)
 
@@ -105,6 +109,10 @@ class SignalRig(DoubleRig[SignalServer]):
 
     def uploads(self) -> list[bytes]:
         return self.server.uploaded
+
+    def voices(self) -> list[bytes]:
+        paths = [path for each in self.server.sent if each.get("voiceNote") for path in each["attachments"]]
+        return [Path(each).read_bytes() for each in paths]
 
     def attempts(self) -> int:
         return len(self.server.asked("send"))

@@ -29,7 +29,7 @@ class SlackRig(DoubleRig[SlackServer]):
     """A workspace for each account; Ada and Eve write in direct messages and in one channel."""
 
     name = "slack"
-    can = frozenset(Can)
+    can = frozenset(Can) - {Can.VOICE}
     named = frozenset(Named)
     troubles = frozenset(FAULTS)
 

@@ -125,6 +125,10 @@ class TelegramRig(Rig):
         for text in texts:
             await self.says(text)
 
+    async def speaks(self, sound: bytes) -> None:
+        voice = self.server.chats.file(sound, duration=3, mime_type="audio/ogg")
+        self.server.chats.says(chat=PEOPLE[ADA], who=PEOPLE[ADA], voice=voice)
+
     async def says_again(self) -> None:
         self.server.queue_again(self.server.last_update)
 
@@ -162,6 +166,11 @@ class TelegramRig(Rig):
 
     def uploads(self) -> list[bytes]:
         return list(self.server.chats.files.values())
+
+    def voices(self) -> list[bytes]:
+        voices = [each["voice"] for each in self.server.chats.messages[PEOPLE[ADA]].values() if "voice" in each]
+        said = [self.server.chats.files[each["file_id"]] for each in voices]
+        return said[1:]  # the first is Ada's
 
     def attempts(self) -> int:
         return sum(self.server.calls[each] for each in SENDS)

@@ -21,7 +21,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     OutboundPoll,
 )
-from tests.channels.kit import Heard, HurriedClock, Rig
+from tests.channels.kit import SOUND, Can, Heard, HurriedClock, Rig
 from tests.channels.registry import rigs_that
 from tests.until import until
 
@@ -152,6 +152,23 @@ async def test_each_kind_of_media_is_sent(channel: Any, rig: Rig, tmp_path: Path
             await sent(channel, rig, "", media=(OutboundMedia(kind, str(path), "application/octet-stream", path.name),))
 
     await until(lambda: set(rig.uploads()) >= {f"a {kind}".encode() for kind in channel.limits.media})
+
+
+@rigs_that(Can.VOICE)
+async def test_a_voice_message_is_heard_and_sent_as_one(channel: Any, rig: Rig, heard: Heard, tmp_path: Path) -> None:
+    await rig.speaks(SOUND)
+    await until(lambda: len(heard.inbound) > 1)
+    message = heard.inbound[-1]
+    assert isinstance(message, InboundMessage)
+    (media,) = message.media
+    fetched = b"".join([piece async for piece in channel.fetch(message.address, media)])
+
+    path = tmp_path / "answer.ogg"
+    path.write_bytes(SOUND + b"answer")
+    await sent(channel, rig, "", media=(OutboundMedia(MediaKind.AUDIO, str(path), rig.voice_type, voice=True),))
+
+    assert (media.kind, media.voice, fetched) == (MediaKind.AUDIO, True, SOUND)
+    await until(lambda: rig.voices() == [SOUND + b"answer"])
 
 
 @rigs_that()

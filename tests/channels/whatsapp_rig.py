@@ -39,7 +39,7 @@ class WhatsAppRig(Rig):
     """Ada is known by her id, Eve by her phone number; there are no groups."""
 
     name = "whatsapp"
-    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.REACTS, Can.TWO_ACCOUNTS})
+    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE})
     troubles = frozenset(FAULTS)
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.CHANGED, Forged.TOO_LONG})
 
@@ -111,6 +111,11 @@ class WhatsAppRig(Rig):
         self._last["number"] = NUMBERS[self._written_to]
         return self.server.says(**self._last)
 
+    async def speaks(self, sound: bytes) -> None:
+        self.server.files["1003"] = sound
+        body = {"id": "1003", "mime_type": "audio/ogg; codecs=opus", "voice": True}
+        self.server.says("audio", body, PEOPLE[ADA], number=NUMBERS[self._written_to])
+
     async def says_again(self) -> None:
         self.server.says(**self._last)
 
@@ -139,7 +144,11 @@ class WhatsAppRig(Rig):
         return [emoji] if (emoji := self.server.reactions.get(id)) else []
 
     def uploads(self) -> list[bytes]:
-        return self.server.uploaded
+        return list(self.server.uploads.values())
+
+    def voices(self) -> list[bytes]:
+        voices = [each["audio"]["id"] for each in self.server.sent if each.get("audio", {}).get("voice")]
+        return [self.server.uploads[each] for each in voices]
 
     def attempts(self) -> int:
         return len(self.server.asked)

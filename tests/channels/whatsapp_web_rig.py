@@ -32,7 +32,7 @@ class WhatsAppWebRig(Rig):
 
     name = "whatsapp_web"
     is_in_process = True
-    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS})
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE})
     troubles = frozenset(FAULTS)
     named = frozenset(Named)
     room_name = "Family"
@@ -88,6 +88,15 @@ class WhatsAppWebRig(Rig):
         self._last = self.server.says(message, PEOPLE[who], group=group, by_lid=group)
         return f"{self._last.Info.ID}:{PEOPLE[who]}"
 
+    async def speaks(self, sound: bytes) -> None:
+        from tests.servers.whatsapp_web_double import e2e
+
+        file = e2e.AudioMessage(
+            PTT=True, seconds=3, mimetype="audio/ogg; codecs=opus", mediaKey=self.server.keep(sound)
+        )
+        file.URL, file.directPath = "https://mmg.whatsapp.net/x", "/x"
+        self.server.says(e2e.Message(audioMessage=file), PEOPLE[ADA])
+
     async def says_again(self) -> None:
         self.server.push(self._last)
 
@@ -121,6 +130,10 @@ class WhatsAppWebRig(Rig):
 
     def uploads(self) -> list[bytes]:
         return self.server.uploads
+
+    def voices(self) -> list[bytes]:
+        sounds = [message.audioMessage for _, _, message in self.server.sent if message.HasField("audioMessage")]
+        return [self.server.files[each.mediaKey] for each in sounds if each.PTT]
 
     def attempts(self) -> int:
         return self.server.attempts

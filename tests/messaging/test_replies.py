@@ -85,6 +85,19 @@ async def test_a_voice_message_is_audio_that_is_said_to_be_one(
     assert media.voice is voice
 
 
+async def test_the_text_of_a_voice_message_goes_before_it(post: Post, openai_server: OpenAIServer) -> None:
+    post.pigeons.limits = ChannelLimits(text=400, caption=300, media=frozenset(MediaKind))
+    workspace = post.agents.default().workspace
+    workspace.mkdir(exist_ok=True)
+    (workspace / "note.ogg").write_bytes(b"content")
+    openai_server.queue("Listen. [[voice]] [[media:note.ogg]]")
+
+    await post.said("let me have it")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+
+    assert [(each.text, len(each.media)) for each in post.pigeons.sent] == [("Listen.", 0), ("", 1)]
+
+
 async def test_what_a_tool_sent_is_not_said_again(post: Post, openai_server: OpenAIServer) -> None:
     async def send(call: ToolCall) -> ToolResult:
         await post.outbox.send(

@@ -51,6 +51,7 @@ class BlueBubblesServer:
         self.files: dict[str, bytes] = {}
         self.fetched: list[str] = []
         self.uploaded: list[bytes] = []
+        self.voices: list[bytes] = []
         self.reactions: dict[str, str] = {}
         self.typing: list[str] = []
         self.read: list[str] = []
@@ -233,6 +234,8 @@ class BlueBubblesServer:
             )
             if file is not None:
                 self.uploaded.append(file)
+                if body.get("isAudioMessage") == "true":
+                    self.voices.append(file)
                 row["attachments"] = [{"guid": "sent", "transferName": body["name"]}]
             if body["chatGuid"].endswith(ME):
                 self.says(body.get("message"), ME, body["chatGuid"])

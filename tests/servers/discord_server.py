@@ -5,6 +5,7 @@ Written after https://discord.com/developers/docs; a nonce is kept, sessions are
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
@@ -24,6 +25,8 @@ PERSON = "7"
 DM = "17"
 HEARTBEAT_MS = 41_250
 ANSWER, EPHEMERAL = 4, 64
+VOICE = 1 << 13
+WAVEFORM_POINTS = 256
 THREAD_KINDS = {10, 11, 12}
 EPOCH_MS = 1_420_070_400_000
 
@@ -70,6 +73,8 @@ class DiscordServer:
         self.interactions: dict[str, int] = {}
         self.notices: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.takes_voices = True
+        """Whether the bot may send voice messages."""
         self.channels: dict[str, Json] = {
             ROOM: {"id": ROOM, "type": 0, "guild_id": GUILD, "parent_id": "599", "name": "general"},
             THREAD: {"id": THREAD, "type": 11, "guild_id": GUILD, "parent_id": ROOM, "name": "a thread"},
@@ -230,7 +235,8 @@ class DiscordServer:
             name = part.filename or ""
             self.files[name] = content
             files.append({"id": self.new_id(), "filename": name, "url": f"http://{self.address}/cdn/{name}"})
-        return {**body, "attachments": files}
+        told = {int(each["id"]): each for each in body.get("attachments", ())}
+        return {**body, "attachments": [{**told.get(at, {}), **each} for at, each in enumerate(files)]}
 
     async def _gateway_bot(self, _: web.Request) -> web.Response:
         return web.json_response({"url": f"ws://{self.address}/gateway", "shards": 1})
@@ -280,6 +286,8 @@ class DiscordServer:
             return _refused(404, 10003, "Unknown Channel")
         if len(body.get("content", "").encode("utf-16-le")) // 2 > 2_000:
             return _refused(400, 50035, "Invalid Form Body")
+        if body.get("flags", 0) & VOICE and (refused := self._voice_refused(body)) is not None:
+            return refused
         nonce = body.get("nonce")
         if nonce is not None and len(nonce) > 25:
             return _refused(400, 50035, "Invalid Form Body")
@@ -290,6 +298,19 @@ class DiscordServer:
             self._nonces[nonce] = message
         await self.emit("MESSAGE_CREATE", message)
         return web.json_response(message)
+
+    def _voice_refused(self, body: Json) -> web.Response | None:
+        files = body.get("attachments", ())
+        if not self.takes_voices:
+            return _refused(400, 50173, "Cannot send voice messages in this channel")
+        if body.get("content") or body.get("components"):
+            return _refused(400, 50160, "Voice messages do not support additional content")
+        if len(files) != 1:
+            return _refused(400, 50161, "Voice messages must have a single audio attachment")
+        waveform = base64.b64decode(files[0].get("waveform", ""), validate=True)
+        if not 0 < len(waveform) <= WAVEFORM_POINTS or not files[0].get("duration_secs", 0) > 0:
+            return _refused(400, 50162, "Voice messages must have supporting metadata")
+        return None
 
     async def _open_thread(self, request: web.Request) -> web.Response:
         room, body = self.channels.get(request.match_info["channel"]), request[BODY]

@@ -55,7 +55,7 @@ class WhatsAppServer:
         self.reactions: dict[str, str] = {}
         self.files: dict[str, bytes] = {}
         self.types: dict[str, str] = {}
-        self.uploaded: list[bytes] = []
+        self.uploads: dict[str, bytes] = {}
         self.fetched: list[str] = []
         self.faults: list[GraphFault] = []
         self.closed: set[str] = set()
@@ -180,7 +180,7 @@ class WhatsAppServer:
             return self._broken(request, fault)
         id = str(next(self._count))
         self.types[id] = file.content_type
-        self.uploaded.append(file.file.read())
+        self.uploads[id] = file.file.read()
         return web.json_response({"id": id})
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:

@@ -222,7 +222,8 @@ class Outbox:
             return [replace(outgoing, text=texts[0], reply_to=reply_to)]
         media = list(outgoing.media)
         pieces: list[NewMessage] = []
-        if media and len(texts) == 1 and length(texts[0], limits.unit) <= limits.caption:
+        is_voice = bool(media) and media[0].voice  # hardly a platform has voice messages with a text
+        if media and len(texts) == 1 and not is_voice and length(texts[0], limits.unit) <= limits.caption:
             pieces.append(NewMessage(texts[0], media=(media.pop(0),)))
         else:
             pieces += [NewMessage(text) for text in texts]

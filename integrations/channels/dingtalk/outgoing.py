@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.messaging.contract import MediaKind, OutboundMedia
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.ogg_opus import ogg_ms
 
 TEXT_BYTES = 4_500
 """A message may have 20 000 bytes; each of a text can take four, as it is escaped twice."""
@@ -67,14 +68,6 @@ def media_body(kind: str, id: str, name: str, content: bytes) -> dict[str, str]:
         case "voice":
             return _robot("sampleAudio", mediaId=id, duration=str(ogg_ms(content)))
     return _robot("sampleFile", mediaId=id, fileName=name, fileType=name.rpartition(".")[2].lower() or "file")
-
-
-def ogg_ms(content: bytes) -> int:
-    """Return how long an Opus sound in an Ogg file is, in milliseconds; 0 for anything else."""
-    last = content.rfind(b"OggS")
-    if not content.startswith(b"OggS") or b"OpusHead" not in content[:200] or len(content) < last + 14:
-        return 0
-    return int.from_bytes(content[last + 6 : last + 14], "little") // 48
 
 
 def _robot(key: str, **parameters: str) -> dict[str, str]:

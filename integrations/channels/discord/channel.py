@@ -37,6 +37,7 @@ from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntak
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom
 from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.ogg_opus import ogg_ms
 
 CONTENT_UNITS = 2_000
 NONCE_CHARS = 25
@@ -46,6 +47,10 @@ CLOCK_SKEW_S = 5.0
 LABEL_CHARS = 80
 POLL_HOURS = 24
 SILENT = 1 << 12
+VOICE = 1 << 13
+NO_VOICE = 50173
+FLAT = "AA=="
+"""The waveform of a sound that is not decoded: one point, drawn as a line."""
 NO_EMBEDS = 1 << 2
 """Discord would fetch links to show previews of them, and a link can carry out what is known here."""
 EPOCH_MS = 1_420_070_400_000
@@ -146,6 +151,14 @@ class DiscordChannel(ApiChannel):
         body |= {"nonce": message.id[-NONCE_CHARS:], "enforce_nonce": True}
         if message.reply_to:
             body["message_reference"] = {"message_id": message.reply_to, "fail_if_not_exists": False}
+        if voice := _voice(message, files):
+            about = {key: value for key, value in body.items() if key != "content"}
+            silent = {"flags": VOICE | SILENT if message.silent else VOICE}
+            try:
+                return await self._call("POST", f"/channels/{room}/messages", about | silent | voice, files)
+            except PlatformError as error:  # where it may send none, it is a file
+                if error.status != 400 and error.reason != NO_VOICE:
+                    raise
         return await self._call("POST", f"/channels/{room}/messages", body, files)
 
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
@@ -290,6 +303,16 @@ def _content(text: str) -> str:
 
 def _read(media: Sequence[OutboundMedia]) -> list[tuple[str, str, bytes]]:
     return [(each.name or Path(each.path).name, each.mime_type, Path(each.path).read_bytes()) for each in media]
+
+
+def _voice(message: OutboundMessage, files: Sequence[tuple[str, str, bytes]]) -> dict[str, Any]:
+    """Return what makes a voice message of a sound; nothing when it has a text, or is no Opus in an Ogg file."""
+    if message.text or message.buttons or not (message.media and message.media[0].voice):
+        return {}
+    name, _, content = files[0]
+    duration_ms = ogg_ms(content)
+    sound = {"id": 0, "filename": name, "duration_secs": duration_ms / 1000, "waveform": FLAT}
+    return {"attachments": [sound]} if duration_ms else {}
 
 
 def _emoji_path(emoji: str) -> str:

@@ -154,7 +154,8 @@ class SignalChannel(ApiChannel):
             except PlatformError as error:
                 _log.info("signal: nothing to quote: %s", error)
         text, files = render(message.text, Flavour.PLAIN), [each.path for each in message.media] or None
-        return await self._call("send", message.address, message=text, attachments=files, **quote)
+        more = {"attachments": files, "voiceNote": any(each.voice for each in message.media) or None}
+        return await self._call("send", message.address, message=text, **more, **quote)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hub.messaging.contract import (
     OutboundPoll,
 )
 from integrations.channels.discord.channel import DiscordChannel
+from tests.channels.kit import SOUND
 from tests.integrations.channels.discord.test_discord import IN_ROOM, WITH_ADA, bot, channel, discord, out, taken
 from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import ROOM, DiscordServer
@@ -104,6 +106,47 @@ async def test_files_go_beside_the_text_and_one_that_is_missing_fails_for_good(
     assert (sent.state, failed.state) == (DeliveryState.DELIVERED, DeliveryState.PERMANENT)
     assert discord.files == {"list.txt": b"A"}
     assert discord.messages[ROOM][0]["content"] == "see"
+
+
+async def voice(channel: DiscordChannel, path: Path, content: bytes, text: str = "") -> Delivery:
+    await asyncio.to_thread(path.write_bytes, content)
+    media = OutboundMedia(MediaKind.AUDIO, str(path), "audio/ogg", "v.ogg", voice=True)
+    return await channel.send(out(text, media=(media,), silent=True))
+
+
+async def test_a_voice_message_says_how_long_it_is(
+    tmp_path: Path, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    await voice(channel, tmp_path / "v", SOUND)
+
+    (posted,) = discord.messages[ROOM]
+    assert posted["flags"] == 8192 | 4096
+    assert "content" not in posted
+    assert posted["attachments"][0]["duration_secs"] == 3.0
+
+
+@pytest.mark.parametrize(("content", "text", "takes"), [(b"RIFF", "", True), (SOUND, "text", True), (SOUND, "", False)])
+async def test_what_cannot_be_a_voice_message_is_a_file(
+    tmp_path: Path, discord: DiscordServer, channel: DiscordChannel, content: bytes, text: str, takes: bool
+) -> None:
+    discord.takes_voices = takes
+
+    delivery = await voice(channel, tmp_path / "v", content, text)
+
+    (posted,) = discord.messages[ROOM]
+    assert delivery.state is DeliveryState.DELIVERED
+    assert (posted["content"], posted["flags"] & 8192) == (text, 0)
+    assert discord.files == {"v.ogg": content}
+
+
+async def test_a_voice_message_whose_answer_was_lost_is_not_sent_again_as_a_file(
+    tmp_path: Path, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    discord.fail(POST, done=True)
+
+    delivery = await voice(channel, tmp_path / "v", SOUND)
+
+    assert (delivery.state, len(discord.messages[ROOM])) == (DeliveryState.UNKNOWN, 1)
 
 
 async def test_a_message_is_edited_reacted_to_and_deleted(discord: DiscordServer, channel: DiscordChannel) -> None:
