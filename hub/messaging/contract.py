@@ -211,6 +211,7 @@ class ChannelLimits(Struct, frozen=True):
         idempotent: Whether a message sent twice with one id is shown once; an unknown delivery is then sent again.
         draft_interval_s: The shortest time between two looks at an answer that is being written.
         edits: How often a message may be edited.
+        lines: The most lines of a message before it becomes unwieldy there; 0 for any number.
         block_chars: The fewest characters of a streamed block where many short messages disturb, unless the account
             says otherwise.
         threads: Whether any message can begin a thread, which is then named by its id.
@@ -228,6 +229,7 @@ class ChannelLimits(Struct, frozen=True):
     idempotent: bool = False
     draft_interval_s: float = 1.0
     edits: int = 1_000
+    lines: int = 0
     block_chars: int = 0
     threads: bool = False
     weak_identity: bool = False

@@ -9,6 +9,7 @@ from hub.messaging.contract import TextUnit
 from hub.messaging.outbox.chunking import (
     SMALLEST_LIMIT,
     BlockBreak,
+    ChunkMode,
     block_end,
     chunk,
     close_fence,
@@ -39,6 +40,20 @@ def test_a_limit_is_kept_in_the_unit_the_platform_counts_in(text: str, limit: in
 
     assert all(0 < len(piece.encode(encoding)) // size <= limit for piece in pieces)
     assert [each for each in "".join(pieces) if each in "ab中🙂é"] == [each for each in text if each in "ab中🙂é"]
+
+
+@given(text=texts, lines=st.integers(3, 12), mode=st.sampled_from(ChunkMode))
+def test_no_piece_has_more_lines_than_wanted_and_none_is_lost(text: str, lines: int, mode: ChunkMode) -> None:
+    pieces = chunk(text, 400, mode=mode, lines=lines)
+
+    assert all(each.count("\n") < lines for each in pieces)
+    assert all(pieces)
+
+
+def test_a_long_list_is_cut_at_a_line() -> None:
+    text = "\n".join(f"- {number}" for number in range(20))
+
+    assert [each.count("\n") + 1 for each in chunk(text, 2_000, lines=17)] == [16, 4]
 
 
 @given(text=st.text(alphabet=st.sampled_from("abc .\n。!中"), max_size=2_000), limit=st.integers(SMALLEST_LIMIT, 400))

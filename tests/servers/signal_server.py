@@ -21,6 +21,8 @@ NUMBER, ME = "+4915100000000", "aaaaaaaa-0000-0000-0000-000000000000"
 ADA = "bbbbbbbb-0000-0000-0000-000000000007"
 GROUP = "R3JvdXAgSWQgV2l0aCBDYXNl=="
 
+STYLES = ("BOLD", "ITALIC", "STRIKETHROUGH", "MONOSPACE", "SPOILER")
+
 Json = dict[str, Any]
 
 
@@ -175,6 +177,12 @@ class SignalServer:
         return handlers[method](params)
 
     def _send(self, params: Json) -> Json:
+        units = len(params.get("message", "").encode("utf-16-le")) // 2
+        for style in params.get("textStyle", ()):
+            start, length, name = style.split(":")
+            assert name in STYLES
+            assert int(length) > 0
+            assert int(start) + int(length) <= units
         timestamp = self.now_ms()
         if edited := params.get("editTimestamp"):
             next(each for each in self.sent if each["timestamp"] == edited)["message"] = params["message"]

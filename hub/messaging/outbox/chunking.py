@@ -33,7 +33,13 @@ class BlockBreak(StrEnum):
     SENTENCE = "sentence"
 
 
-def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS, mode: ChunkMode = ChunkMode.LENGTH) -> list[str]:
+def chunk(
+    text: str,
+    limit: int,
+    unit: TextUnit = TextUnit.CHARACTERS,
+    mode: ChunkMode = ChunkMode.LENGTH,
+    lines: int = 0,
+) -> list[str]:
     """Return `text` in pieces of at most `limit` units; nothing but white space at the cuts is lost.
 
     Args:
@@ -41,6 +47,7 @@ def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS, mode: Chu
         limit: The longest text a channel takes, at least 64.
         unit: The channel's unit of length.
         mode: Whether every paragraph is a message of its own; a block of code is one paragraph.
+        lines: The most lines of a piece, at least 3; 0 for any number.
 
     Raises:
         ValueError: The limit is too small to cut sensibly.
@@ -48,16 +55,19 @@ def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS, mode: Chu
     if limit < SMALLEST_LIMIT:
         raise ValueError(f"a text limit under {SMALLEST_LIMIT} cannot be kept")
     if mode is ChunkMode.NEWLINE:
-        return [piece for each in paragraphs(text) for piece in chunk(each, limit, unit)]
+        return [piece for each in paragraphs(text) for piece in chunk(each, limit, unit, lines=lines)]
     pieces: list[str] = []
     rest = text.strip()
     reopen = ""
     while rest:
         rest = reopen + rest
-        if len(rest) <= _fitting(rest, limit, unit):
+        if len(rest) <= min(_fitting(rest, limit, unit), _end_of_line(rest, lines)):
             pieces.append(rest)
             break
-        cut = _cut_at(rest, _fitting(rest, limit - _FENCE_ROOM // 4, unit), smallest=len(reopen) + 1)
+        most = _fitting(rest, limit - _FENCE_ROOM // 4, unit)
+        if lines:  # one is left for the end of a block of code
+            most = min(most, _end_of_line(rest, lines - 1) + 1)
+        cut = _cut_at(rest, most, smallest=len(reopen) + 1)
         piece, rest = rest[:cut].rstrip(), rest[cut:].lstrip("\n") if reopen else rest[cut:].lstrip()
         fence = open_fence(piece)
         if fence is None:
@@ -177,6 +187,11 @@ def _fitting(text: str, limit: int, unit: TextUnit) -> int:
     if unit is TextUnit.BYTES:
         return len(start.encode(errors="replace")[:limit].decode(errors="ignore"))
     return len(start.encode("utf-16-le", errors="replace")[: 2 * limit].decode("utf-16-le", errors="ignore"))
+
+
+def _end_of_line(text: str, number: int) -> int:
+    """Return where the line of a number, from 1, ends; the end of the text when there are fewer, or for 0."""
+    return len("\n".join(text.split("\n", number)[:number])) if number else len(text)
 
 
 def _cut_at(text: str, limit: int, smallest: int) -> int:

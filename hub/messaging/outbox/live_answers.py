@@ -351,7 +351,7 @@ class LiveAnswers:
         limits, policy = attached.channel.limits, attached.outbound
         limit = max(SMALLEST_LIMIT, min(limits.text, policy.text_limit or limits.text) - FENCE_ROOM)
         text = self._replies.with_prefix(text, stream.model, stream.target)
-        return close_fence(chunk(text, limit, limits.unit, policy.chunk_mode)[0])
+        return close_fence(chunk(text, limit, limits.unit, policy.chunk_mode, limits.lines)[0])
 
     async def _show(self, stream: _AnswerStream, attached: Attached, so_far: ParsedReply) -> Delivery:
         """Show the text so far: as a draft, a new message, or an edit of that."""

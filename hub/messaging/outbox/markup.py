@@ -43,6 +43,8 @@ class Flavour(StrEnum):
     WHATSAPP = "whatsapp"
     DISCORD = "discord"
     IRC = "irc"
+    RANGES = "ranges"
+    """Plain text with control characters where styled ranges begin and end."""
     PLAIN = "plain"
 
 
@@ -95,6 +97,14 @@ _FLAVOURS = {
     Flavour.IRC: _Marks(
         strong=("\x02", "\x02"), em=("\x1d", "\x1d"), s=("\x1e", "\x1e"), code_inline=("\x11", "\x11"), per_line=True
     ),
+    Flavour.RANGES: _Marks(
+        strong=("\x02", "\x03"),
+        em=("\x04", "\x05"),
+        s=("\x06", "\x07"),
+        code_inline=("\x0e", "\x0f"),
+        fence=("\x0e", "\x0f"),
+        bullet="-",
+    ),
     Flavour.PLAIN: _Marks(bullet="-"),
 }
 
@@ -140,7 +150,7 @@ def _parser() -> MarkdownIt:
 def _escape(text: str, flavour: Flavour) -> str:
     if flavour in (Flavour.HTML_TELEGRAM, Flavour.HTML_MATRIX, Flavour.MRKDWN):
         return html.escape(text, quote=False)
-    return _CONTROLS.sub("", text) if flavour is Flavour.IRC else text
+    return _CONTROLS.sub("", text) if flavour in (Flavour.IRC, Flavour.RANGES) else text
 
 
 class _Writer:

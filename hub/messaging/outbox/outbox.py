@@ -213,7 +213,8 @@ class Outbox:
         limits = attached.channel.limits if attached else self._limits.get((address.channel, address.account))
         limits = limits or ASSUMED_LIMITS
         policy = attached.outbound if attached else OutboundPolicy()
-        texts = chunk(outgoing.text, min(limits.text, policy.text_limit or limits.text), limits.unit, policy.chunk_mode)
+        most = min(limits.text, policy.text_limit or limits.text)
+        texts = chunk(outgoing.text, most, limits.unit, policy.chunk_mode, limits.lines)
         if isinstance(outgoing, NewText):
             more = (NewMessage(text, derived=outgoing.derived) for text in texts[1:])
             return [replace(outgoing, text=texts[0]), *more] if texts else []

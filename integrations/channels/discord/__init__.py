@@ -21,6 +21,11 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
 
     for account in config:
         channel = DiscordChannel(
-            account["account"], account["token"], account["api_root"], account["gateway_url"], host.clock
+            account["account"],
+            account["token"],
+            account["api_root"],
+            account["gateway_url"],
+            host.clock,
+            lines=account["max_lines_per_message"],
         )
         await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))

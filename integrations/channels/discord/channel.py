@@ -36,6 +36,7 @@ from integrations.channels.discord.gateway import DiscordGateway
 from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntake
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom
+from integrations.channels.discord.schema import LINES
 from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.ogg_opus import ogg_ms
 
@@ -78,6 +79,7 @@ class DiscordChannel(ApiChannel):
 
     Args:
         gateway_url: The gateway's address; None asks the API.
+        lines: The most lines of a message; 0 for any number.
     """
 
     name = "discord"
@@ -93,8 +95,11 @@ class DiscordChannel(ApiChannel):
         block_chars=1_500,
     )
 
-    def __init__(self, account: str, token: Secret, api_root: str, gateway_url: str | None, clock: Clock) -> None:
+    def __init__(
+        self, account: str, token: Secret, api_root: str, gateway_url: str | None, clock: Clock, *, lines: int = LINES
+    ) -> None:
         super().__init__(account, clock)
+        self.limits = replace(self.limits, lines=lines)
         self._token = token
         self._root = api_root
         self._gateway_url = gateway_url

@@ -27,13 +27,13 @@ from hub.messaging.contract import (
     Receiver,
     TextUnit,
 )
-from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.acknowledging import skip_if_malformed
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.reconnecting import AccountRefused, retry_until_stored
 from integrations.channels.signal.events import inbound_of, message_id, split_id
 from integrations.channels.signal.rpc import SILENCE_LIMIT_S, SignalRpc
+from integrations.channels.signal.styles import styled
 
 _log = logging.getLogger(__name__)
 
@@ -153,14 +153,13 @@ class SignalChannel(ApiChannel):
                 quote = {"quoteTimestamp": timestamp, "quoteAuthor": author}
             except PlatformError as error:
                 _log.info("signal: nothing to quote: %s", error)
-        text, files = render(message.text, Flavour.PLAIN), [each.path for each in message.media] or None
+        files = [each.path for each in message.media] or None
         more = {"attachments": files, "voiceNote": any(each.voice for each in message.media) or None}
-        return await self._call("send", message.address, message=text, **more, **quote)
+        return await self._call("send", message.address, **_styled(message.text), **more, **quote)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
-        rendered = render(text, Flavour.PLAIN)
-        return await delivery_of(self._on_own("send", address, platform_id, "editTimestamp", message=rendered))
+        return await delivery_of(self._on_own("send", address, platform_id, "editTimestamp", **_styled(text)))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a message for everybody."""
@@ -196,6 +195,11 @@ class SignalChannel(ApiChannel):
         timestamp = (await self._api.call(method, **_target(address), **params))["timestamp"]
         self._sent.append(timestamp)
         return message_id(timestamp, min(self._me - {self._number}, default=""))
+
+
+def _styled(markdown: str) -> dict[str, Any]:
+    text, styles = styled(markdown)
+    return {"message": text, "textStyle": styles or None}
 
 
 def _name_of(contact: Mapping[str, Any]) -> str:

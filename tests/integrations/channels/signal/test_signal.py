@@ -196,7 +196,7 @@ async def test_a_message_is_sent_quoting_with_files(
 
     first, second = signal.sent
     assert sent.platform_ids == (f"{first['timestamp']}:{ME}",)
-    assert (first["recipient"], first["message"]) == ([ADA], "see")
+    assert (first["recipient"], first["message"], first["textStyle"]) == ([ADA], "see", ["0:3:BOLD"])
     assert (first["quoteTimestamp"], first["quoteAuthor"]) == (5, ADA)
     assert (second["groupId"], signal.uploaded) == (GROUP, [b"A"])
 
