@@ -106,12 +106,28 @@ class CanFind(Protocol):
         ...
 
 
+class ListedCommand(Struct, frozen=True):
+    """A command as a platform lists it.
+
+    Attributes:
+        name: Without the slash.
+        about: Its one-line description.
+        choices: The choices for its first argument.
+        free: Whether it takes an argument that is none of them.
+    """
+
+    name: str
+    about: str
+    choices: tuple[str, ...] = ()
+    free: bool = True
+
+
 @runtime_checkable
 class CanPublishCommands(Protocol):
     """A channel whose platform lists the commands to people."""
 
-    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
-        """Publish names and one-line descriptions, in order; a list as published already costs no request."""
+    async def publish_commands(self, commands: Sequence[ListedCommand]) -> None:
+        """Publish commands, in order; a list as published already costs no request."""
         ...
 
 

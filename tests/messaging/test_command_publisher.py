@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from hub.core.errors import Unavailable
+from hub.messaging.capabilities import ListedCommand
 from hub.messaging.commands.registry import ChatCommand, CommandCall
 from hub.messaging.contract import Receiver
 from tests.messaging.post import Pigeons, Post
@@ -18,10 +19,10 @@ class Listing(Pigeons):
     """A platform that lists commands."""
 
     name: str = "listing"
-    published: list[Sequence[tuple[str, str]]] = field(default_factory=list)
+    published: list[Sequence[ListedCommand]] = field(default_factory=list)
     refuses: bool = False
 
-    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+    async def publish_commands(self, commands: Sequence[ListedCommand]) -> None:
         self.published.append(commands)
         if self.refuses:
             raise Unavailable("not now")
@@ -52,7 +53,8 @@ async def test_commands_are_published_once_the_channel_is_connected(post: Post, 
     listing.connect()
     await post.until(lambda: len(listing.published) == 1)
 
-    assert ("status", "show agent, model, settings and use of this conversation") in listing.published[0]
+    about = "show agent, model, settings and use of this conversation"
+    assert ListedCommand("status", about) in listing.published[0]
 
 
 async def test_a_command_that_comes_or_goes_is_published(post: Post, listing: Listing) -> None:
@@ -68,7 +70,7 @@ async def test_a_command_that_comes_or_goes_is_published(post: Post, listing: Li
     remove()
     await post.until(lambda: len(listing.published) == 3)
 
-    names = [{name for name, _ in commands} for commands in listing.published]
+    names = [{each.name for each in commands} for commands in listing.published]
     assert names[1] - names[0] == {"wave"}
     assert names[2] == names[0]
 

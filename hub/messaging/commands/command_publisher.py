@@ -9,7 +9,7 @@ from collections import defaultdict
 
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
-from hub.messaging.capabilities import CanPublishCommands
+from hub.messaging.capabilities import CanPublishCommands, ListedCommand
 from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
 from hub.messaging.commands.registry import Commands
 from hub.messaging.contract import ChannelState
@@ -43,11 +43,16 @@ class CommandPublisher:
         for unlisten in self._unlisten:
             unlisten()
 
-    def published(self) -> list[tuple[str, str]]:
-        """Return names and descriptions, as published."""
+    def published(self) -> list[ListedCommand]:
+        """Return the commands as published."""
         language = self._commands.language()
         return [
-            (command.name, command.about(language))
+            ListedCommand(
+                command.name,
+                command.about(language),
+                command.choices,
+                free=bool(command.arguments or command.accepted or not command.choices),
+            )
             for command in self._commands.all()
             if command.listed and _NAME.fullmatch(command.name)
         ]

@@ -16,7 +16,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, ListedCommand
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -46,6 +46,7 @@ NONCE_WINDOW_S = 120.0
 """For so long a message sent again under its nonce is surely shown once; Discord says "the past few minutes"."""
 CLOCK_SKEW_S = 5.0
 LABEL_CHARS = 80
+CHOICES, CHOICE_CHARS = 25, 100
 POLL_HOURS = 24
 SILENT = 1 << 12
 VOICE = 1 << 13
@@ -236,15 +237,10 @@ class DiscordChannel(ApiChannel):
         """Show for ten seconds that an answer is being written."""
         await self._api.call("POST", f"/channels/{await self._target(address)}/typing")
 
-    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
-        """Make the list the application's commands, each with one free argument."""
+    async def publish_commands(self, commands: Sequence[ListedCommand]) -> None:
+        """Make the list the application's commands, whose choices are offered by Discord."""
         body = [
-            {
-                "name": name,
-                "description": text[:100],
-                "options": [{"type": 3, "name": "arguments", "description": "…", "required": False}],
-            }
-            for name, text in commands[:100]
+            {"name": each.name, "description": each.about[:100], "options": _options(each)} for each in commands[:100]
         ]
         me = self._intake.me
         if me is None:
@@ -288,6 +284,15 @@ class DiscordChannel(ApiChannel):
             }
             for row in message.buttons
         ]
+
+
+def _options(command: ListedCommand) -> list[dict[str, Any]]:
+    """Return the arguments of a command: one of its choices, something else, or both in this order."""
+    text = {"type": 3, "description": "…", "required": False}
+    choices = [{"name": each, "value": each} for each in command.choices if len(each) <= CHOICE_CHARS]
+    offered = [{**text, "name": "choice", "choices": choices}] if 0 < len(choices) <= CHOICES else []
+    is_free = command.free or not offered or len(choices) < len(command.choices)
+    return [*offered, {**text, "name": "arguments"}] if is_free else offered
 
 
 def _made_at(id: str) -> float | None:

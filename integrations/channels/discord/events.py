@@ -193,7 +193,10 @@ def _interaction(data: Mapping[str, Any], address: Address) -> Iterator[Inbound]
     if user is None:
         return
     if data["type"] == COMMAND:
-        arguments = " ".join(str(each["value"]) for each in given.get("options", ()))
+        options = sorted(
+            given.get("options", ()), key=lambda each: each.get("name") == "arguments"
+        )  # a choice is first
+        arguments = " ".join(str(each["value"]) for each in options)
         yield CommandUsed(address, data["id"], _typed(user), name=given["name"], arguments=arguments)
     if data["type"] == COMPONENT:
         value = (given.get("values") or [given["custom_id"]])[0]

@@ -16,7 +16,7 @@ from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.core.tasks import TaskOwner
 from hub.integration.json_storage import JsonStorage
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, ListedCommand
 from hub.messaging.contract import (
     Address,
     ButtonPressed,
@@ -168,10 +168,10 @@ class MatrixChannel:
         """Yield an attachment; see `CanFetch`."""
         return fetch(self._client, media.reference)
 
-    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+    async def publish_commands(self, commands: Sequence[ListedCommand]) -> None:
         """Register the names of commands, which are written with `!` here; people see no list of them."""
         if self._listening is not None:
-            self._listening.commands = frozenset(name for name, _ in commands)
+            self._listening.commands = frozenset(each.name for each in commands)
 
     async def probe(self) -> dict[str, Any]:
         """Return whether the homeserver answers, and as whom."""

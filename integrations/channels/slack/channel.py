@@ -10,7 +10,7 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, ListedCommand
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -214,9 +214,9 @@ class SlackChannel(ApiChannel):
             return False
         return True
 
-    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+    async def publish_commands(self, commands: Sequence[ListedCommand]) -> None:
         """Take the list for the app's home, which everybody is shown when they open it."""
-        self._intake.commands = tuple(commands)
+        self._intake.commands = tuple((each.name, each.about) for each in commands)
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll of our own: a button for each option, with its count."""

@@ -17,7 +17,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, ListedCommand
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -197,9 +197,9 @@ class Telegram(ApiChannel):
         draft = {"draft_id": number, "text": shown, "parse_mode": "HTML", **target(address)}
         await self._show(self._api.bot.send_message_draft(**draft))
 
-    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+    async def publish_commands(self, commands: Sequence[ListedCommand]) -> None:
         """Publish the commands for the menu of the chat."""
-        listed = [(name, about[:DESCRIPTION_LENGTH]) for name, about in commands[:COMMANDS_LIMIT]]
+        listed = [(each.name, each.about[:DESCRIPTION_LENGTH]) for each in commands[:COMMANDS_LIMIT]]
         if listed != self._published:
             await self._api.call(self._api.bot.set_my_commands(listed))
             self._published = listed

@@ -235,6 +235,16 @@ async def test_a_command_is_deferred_and_its_answer_takes_the_place(
     assert discord.messages[room][-1]["content"] == "and more"
 
 
+async def test_the_choice_of_a_command_comes_before_what_else_was_written(
+    rig: Rig, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    used = command(discord, ROOM)
+    used["data"]["options"] = [{"name": "arguments", "value": "now"}, {"name": "choice", "value": "on"}]
+    await discord.emit("INTERACTION_CREATE", used)
+
+    assert (await taken(rig, CommandUsed)).arguments == "on now"
+
+
 async def test_the_command_of_somebody_who_may_not_is_not_acknowledged(
     rig: Rig, discord: DiscordServer, channel: DiscordChannel
 ) -> None:

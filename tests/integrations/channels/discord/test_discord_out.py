@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hub.core.errors import HubError
-from hub.messaging.capabilities import Capability, capabilities_of
+from hub.messaging.capabilities import Capability, ListedCommand, capabilities_of
 from hub.messaging.contract import (
     Address,
     ChannelState,
@@ -179,10 +179,30 @@ async def test_a_poll_is_opened_and_typing_is_shown(discord: DiscordServer, chan
 
 async def test_commands_are_published_once_for_one_list(discord: DiscordServer, channel: DiscordChannel) -> None:
     for _ in range(2):
-        await channel.publish_commands([("status", "Say how it goes"), ("model", "Choose a model")])
+        await channel.publish_commands([ListedCommand("status", "Say how it goes"), ListedCommand("model", "Choose")])
 
     assert len(discord.asked("PUT .*/commands")) == 1
     assert [each["name"] for each in discord.published] == ["status", "model"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "free", "options"),
+    [
+        ((), True, [("arguments", None)]),
+        (("on", "off"), False, [("choice", ["on", "off"])]),
+        (("on", "off"), True, [("choice", ["on", "off"]), ("arguments", None)]),
+        (tuple(map(str, range(26))), False, [("arguments", None)]),
+        (("on", "x" * 101), False, [("choice", ["on"]), ("arguments", None)]),
+    ],
+)
+async def test_the_choices_of_a_command_are_offered(
+    discord: DiscordServer, channel: DiscordChannel, choices: tuple[str, ...], free: bool, options: list[Any]
+) -> None:
+    await channel.publish_commands([ListedCommand("set", "Set it", choices, free)])
+
+    (command,) = discord.published
+    found = [(each["name"], each.get("choices")) for each in command["options"]]
+    assert [(name, offered and [each["value"] for each in offered]) for name, offered in found] == options
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.messaging.capabilities import ListedCommand
 from hub.messaging.contract import (
     Address,
     ChatType,
@@ -250,7 +251,7 @@ async def test_polls_go_both_ways(rig: MatrixRig) -> None:
 async def test_a_command_may_begin_with_an_exclamation_mark(rig: MatrixRig) -> None:
     room = await rig.ada.room_with(rig.bot)
     channel = await rig.start()
-    await channel.publish_commands([("help", "Show the commands")])
+    await channel.publish_commands([ListedCommand("help", "Show the commands")])
 
     for text in ("!help", "!help me", "!helpless", "!"):
         await rig.heard(await rig.ada.say(room, text))

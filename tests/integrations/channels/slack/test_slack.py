@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hub.core.errors import HubError
 from hub.core.ids import new_id
 from hub.core.secret import Secret
-from hub.messaging.capabilities import Capability, capabilities_of
+from hub.messaging.capabilities import Capability, ListedCommand, capabilities_of
 from hub.messaging.contract import (
     Address,
     Button,
@@ -455,7 +455,7 @@ async def test_an_app_that_may_show_no_status_is_not_asked_again(
 async def test_the_home_of_the_app_says_who_it_is_and_what_it_understands(
     rig: Rig, slack: SlackServer, channel: SlackChannel
 ) -> None:
-    await channel.publish_commands([("new", "begin a fresh conversation")])
+    await channel.publish_commands([ListedCommand("new", "begin a fresh conversation")])
 
     for tab in ("messages", "home"):
         await slack.event({"type": "app_home_opened", "user": ADA, "channel": DM, "tab": tab})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hub.core.errors import HubError
+from hub.messaging.capabilities import ListedCommand
 from hub.messaging.contract import (
     Address,
     Button,
@@ -307,7 +308,7 @@ async def test_typing_that_fails_disturbs_nobody(server: TelegramServer, bot: Te
 async def test_commands_are_published_once(
     server: TelegramServer, bot: Telegram, tmp_path: Path, clock: HurriedClock
 ) -> None:
-    commands = [("help", "show this list"), ("status", "x" * 300)]
+    commands = [ListedCommand("help", "show this list"), ListedCommand("status", "x" * 300)]
 
     await bot.publish_commands(commands)
     await bot.publish_commands(commands)
