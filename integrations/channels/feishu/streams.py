@@ -5,6 +5,7 @@ Source: https://open.feishu.cn/document/cardkit-v1/streaming-updates-openapi-ove
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -31,12 +32,14 @@ class _Stream(msgspec.Struct):
 
     Attributes:
         sequence: Of the last change; each must be greater.
+        changing: Held while the card is changed: a text that is on its way would find a card finished meanwhile.
     """
 
     card: str
     sequence: int
     is_open: bool = False
     written_at: float = 0.0
+    changing: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
 
 class CardStreams:
@@ -60,14 +63,15 @@ class CardStreams:
         stream = self._streams.get(message)
         try:
             stream = stream or await self._found(message)
-            if not stream.is_open:
-                await self._set(stream, streaming=True)
-                stream.is_open = True
+            async with stream.changing:
+                if not stream.is_open:
+                    await self._set(stream, streaming=True)
+                    stream.is_open = True
+                    stream.written_at = self._clock.monotonic()
+                    self._tasks.spawn(self._finish(stream), name="finish a card")
+                path = f"cardkit/v1/cards/{stream.card}/elements/{ELEMENT}/content"
+                await self._change("PUT", path, stream, content=markdown_of(text))
                 stream.written_at = self._clock.monotonic()
-                self._tasks.spawn(self._finish(stream), name="finish a card")
-            stream.written_at = self._clock.monotonic()
-            path = f"cardkit/v1/cards/{stream.card}/elements/{ELEMENT}/content"
-            await self._change("PUT", path, stream, content=markdown_of(text))
         except PlatformError as error:
             if error.state is not DeliveryState.PERMANENT:
                 raise
@@ -87,8 +91,13 @@ class CardStreams:
         return stream
 
     async def _finish(self, stream: _Stream) -> None:
-        while stream.is_open and (left_s := stream.written_at + QUIET_S - self._clock.monotonic()) > 0:
-            await self._clock.sleep(left_s)
+        while stream.is_open:
+            await self._clock.sleep(max(0.0, stream.written_at + QUIET_S - self._clock.monotonic()))
+            async with stream.changing:
+                if self._clock.monotonic() - stream.written_at >= QUIET_S:
+                    await self._close(stream)
+
+    async def _close(self, stream: _Stream) -> None:
         if not stream.is_open:
             return
         stream.is_open = False
