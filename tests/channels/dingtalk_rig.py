@@ -20,7 +20,7 @@ from tests.servers.dingtalk_server import (
 )
 
 PEOPLE = {ADA: ADAS_ID, EVE: EVES_ID}
-PING_S = 1.0
+PING_S = 3.0
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 200, "body": {"errcode": 130101, "errmsg": "send too fast"}},
     Trouble.REFUSED_FOR_NOW: {"status": 200, "body": {"errcode": -1, "errmsg": "system busy"}},

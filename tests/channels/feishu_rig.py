@@ -17,7 +17,7 @@ from tests.channels.webhook_host import WebhookHost
 from tests.servers.feishu_server import ADA as ADAS_ID, APP_SECRET, EVE as EVES_ID, GROUP, FeishuServer, buttons_of
 
 PEOPLE = {ADA: ADAS_ID, EVE: EVES_ID}
-PING_S = 1.0
+PING_S = 3.0
 KEY = "an-encrypt-key-of-many-words"
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "code": 99991400, "headers": {"x-ogw-ratelimit-reset": "1"}},

@@ -73,7 +73,7 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
             names=("Homarus",),
             webhook_secret=Secret(SECRET),
             webhook_url=self.host.url,
-            request_s=2.0,
+            request_s=5.0,
         )
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:

@@ -58,7 +58,7 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         config = TalkAccount(account, self.servers[account].url, LOGIN, Secret(PASSWORD))
-        return TalkChannel(config, clock, wait_s=1, grace_s=0.5)
+        return TalkChannel(config, clock, wait_s=1, grace_s=5.0)
 
     def section(self, account: str = "default") -> dict[str, Any]:
         url = self.servers[account].url

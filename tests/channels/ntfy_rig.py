@@ -39,7 +39,7 @@ class NtfyRig(DoubleRig[NtfyServer]):
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         topics, tokens = Secret(f"{ADAS}, {EVES}"), (Secret(TOKEN), None, None, Secret(WRITE_TOKEN))
-        return NtfyChannel(NtfyAccount(account, self.servers[account].url, topics, *tokens), clock, silence_s=1.0)
+        return NtfyChannel(NtfyAccount(account, self.servers[account].url, topics, *tokens), clock, silence_s=3.0)
 
     def section(self, account: str = "default") -> dict[str, Any]:
         topics = {"topics": f"{ADAS},{EVES}", "token": TOKEN, "button_token": WRITE_TOKEN}

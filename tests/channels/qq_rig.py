@@ -23,6 +23,7 @@ from tests.servers.qq_server import (
 )
 
 PEOPLE = {ADA: ADAS_ID, EVE: EVES_ID}
+HEARTBEAT_MS = 3_000
 FAULTS = {
     Trouble.RATE_LIMITED: QQFault(400, 22009),
     Trouble.REFUSED_FOR_NOW: QQFault(500, 50055001),
@@ -42,6 +43,8 @@ class QQRig(DoubleRig[QQServer]):
 
     def __init__(self) -> None:
         super().__init__(QQServer(), QQServer())
+        for server in self.servers.values():
+            server.heartbeat_ms = HEARTBEAT_MS
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         server = self.servers[account]

@@ -13,7 +13,6 @@ from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.wecom_server import ADA as ADAS_ID, BOT_ID, GROUP, SECRET, WeComFault, WeComServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "ZhangEve"}
-PING_S = 3.0
 FAULTS = {
     Trouble.RATE_LIMITED: WeComFault(45009),
     Trouble.REFUSED_FOR_NOW: WeComFault(-1),
@@ -34,7 +33,7 @@ class WeComRig(DoubleRig[WeComServer]):
         super().__init__(WeComServer(), WeComServer())
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return WeComChannel(account, BOT_ID, Secret(SECRET), self.servers[account].url, clock, ping_s=PING_S)
+        return WeComChannel(account, BOT_ID, Secret(SECRET), self.servers[account].url, clock)
 
     def section(self, account: str = "default") -> dict[str, Any]:
         return {"account": account, "bot_id": BOT_ID, "secret": SECRET, "ws_url": self.servers[account].url}

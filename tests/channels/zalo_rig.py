@@ -27,7 +27,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"code": 403},
 }
-TIMING = PollTiming(poll_s=1, answer_s=0.5)
+TIMING = PollTiming(poll_s=1, answer_s=5.0)
 
 
 class ZaloRig(DoubleRig[ZaloServer]):

@@ -18,7 +18,7 @@ from aiohttp import ClientConnectionError, WSMsgType, web
 CLIENT_ID, CLIENT_SECRET = "dingabc123", "secret-of-the-app"
 ADA, EVE = "manager7", "user8"
 GROUP, GROUP_NAME = "cidGroup+1/x==", "The family"
-RETRY_S = 0.1
+RETRY_S = 1.0
 BODY_BYTES = 20_000
 KINDS = {"sampleImageMsg": "image", "sampleAudio": "voice", "sampleFile": "file"}
 
@@ -198,8 +198,8 @@ class DingTalkServer:
                 answer = json.loads(frame.data)
                 assert answer["code"] == 200
                 assert answer["headers"]["contentType"] == "application/json"
-                self.acknowledged.append(answer)
-                self._waiting.pop(answer["headers"]["messageId"], None)
+                if self._waiting.pop(answer["headers"]["messageId"], None) is not None:  # else it was sent twice
+                    self.acknowledged.append(answer)
         if self._socket is socket:
             self._socket = None
         return socket

@@ -43,6 +43,7 @@ class QQServer:
         self.secret = SECRET
         self.tokens: list[str] = []
         self.token_s = 7_200
+        self.heartbeat_ms = 41_250
         self.sent: list[Json] = []
         """What chats show: `place`, `id`, `content` or `file`."""
         self.attempts = 0
@@ -244,7 +245,7 @@ class QQServer:
     async def _serve_socket(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        await socket.send_json({"op": 10, "d": {"heartbeat_interval": 1_500}})
+        await socket.send_json({"op": 10, "d": {"heartbeat_interval": self.heartbeat_ms}})
         async for frame in socket:
             if frame.type is not WSMsgType.TEXT:
                 continue

@@ -275,7 +275,7 @@ async def test_an_event_in_parts_is_one_message(channel: FeishuChannel, server: 
     await server.say("in seven parts")
 
     assert (await until_heard(heard)).text == "in seven parts"
-    assert server.answers == [200]
+    await until(lambda: server.answers == [200])
 
 
 async def test_a_message_has_the_names_of_its_sender_and_group_which_are_asked_once(

@@ -33,6 +33,7 @@ from tests.until import until
 
 WITH_ADA, BY_ADA = Address("google_chat", ADAS_DM), "google_chat:user:100000000000000000007"
 NOW = time.time()
+"""When the tests were collected, which may be many minutes before they run."""
 ENDPOINT = "https://home.example/google_chat/default"
 ADDON = "service-123456789012@gcp-sa-gsuiteaddons.iam.gserviceaccount.com"
 
@@ -60,7 +61,7 @@ def as_addon(server: GoogleChatServer, kind: str, message: Any, common: Any = No
         {"iss": "another@system.gserviceaccount.com"},
         {"aud": "another"},
         {"exp": NOW - 400},
-        {"iat": NOW + 400},
+        {"iat": NOW + 86_400},
     ],
 )
 @pytest.mark.usefixtures("channel")

@@ -50,6 +50,7 @@ pytestmark = pytest.mark.usefixtures("channel")
 
 WITH_ADA, BY_ADA = Address("msteams", ADAS_CHAT), f"msteams:user:{ADA}"
 NOW = time.time()
+"""When the tests were collected, which may be many minutes before they run."""
 
 
 async def delivered(server: TeamsServer, heard: Heard, **activity: Any) -> list[Inbound]:
@@ -71,7 +72,7 @@ async def posted(platform: TeamsRig, token: str, activity: Any) -> int:
         {"aud": ["another"]},
         {"exp": NOW - 400},
         {"exp": None},
-        {"nbf": NOW + 400},
+        {"nbf": NOW + 86_400},
         {"serviceurl": "https://smba.trafficmanager.net/emea/"},
         {"serviceurl": None},
     ],

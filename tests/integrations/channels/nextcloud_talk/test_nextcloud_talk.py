@@ -50,7 +50,7 @@ async def channel(rig: Rig, server: NextcloudServer) -> TalkChannel:
 
 
 def account(rig: Rig, server: NextcloudServer) -> TalkChannel:
-    return TalkChannel(TalkAccount("default", server.url, LOGIN, Secret(PASSWORD)), rig.clock, wait_s=1, grace_s=0.5)
+    return TalkChannel(TalkAccount("default", server.url, LOGIN, Secret(PASSWORD)), rig.clock, wait_s=1, grace_s=30.0)
 
 
 def with_ada(server: NextcloudServer) -> Address:

@@ -152,7 +152,7 @@ async def test_what_cannot_be_stored_is_kept_until_it_can(rig: Rig, wecom: WeCom
     await rig.until(lambda: len(rig.taken) == 2)
 
     assert rig.texts() == ["one", "two"]
-    assert rig.state(channel) is ChannelState.CONNECTED
+    await rig.until(lambda: rig.state(channel) is ChannelState.CONNECTED)
 
 
 async def test_a_file_is_decrypted_with_its_own_key(rig: Rig, wecom: WeComServer, channel: WeComChannel) -> None:
@@ -212,7 +212,7 @@ async def test_a_bot_that_connects_elsewhere_too_is_given_up(
 
 
 async def test_a_dead_connection_is_noticed(rig: Rig, wecom: WeComServer) -> None:
-    await rig.add(bot(rig, wecom, ping_s=0.05))
+    await rig.add(bot(rig, wecom, ping_s=1.0))
     wecom.deaf = True
 
     await rig.until(lambda: wecom.connections == 2)
