@@ -186,6 +186,7 @@ async def speaks_up_to_the_owner(household: Household, models: OpenAIServer, whe
     await household.rpc("cron.add", schedule=at, payload={"kind": "agentTurn", "message": f"say cron {when}"})
     await household.rpc("agent", message=f"say gateway {when}", deliver=True, idempotencyKey=new_id())
     await household.rpc("tools.invoke", name="message", args={"action": "send", "text": texts["tool"]})
+    await household.until_shown(texts["gateway"])  # a turn that begins later would take the event
     hub.tasks.spawn(hub.approvals.ask(Ask("tool", texts["approval"], "why", {}, Context(OWNER))), name="asks")
     happened = {"kind": "systemEvent", "text": f"{texts['event']} happened"}
     await household.rpc("cron.add", schedule=at, sessionTarget="main", wakeMode="now", payload=happened)
