@@ -56,10 +56,12 @@ class Answers:
         self._kept = PersistentMap(receive, "answerable", CHATS, tuple[_Answerable, ...])
         self._strangers: dict[str, tuple[_Answerable, ...]] = {}
         self._clock = clock
+        self._is_loaded = False
 
     async def load(self) -> None:
         """Read what earlier runs kept; call it once the account is known."""
         await self._kept.load()
+        self._is_loaded = True
 
     async def heard(self, address: Address, message_id: str, *, keep: bool) -> None:
         """Note a message that can be answered; `keep` is for those who may talk."""
@@ -79,6 +81,8 @@ class Answers:
         Raises:
             PlatformError: There is none.
         """
+        if not self._is_loaded:  # the account counts as connected a moment earlier
+            raise PlatformError(DeliveryState.TRANSIENT, "QQ: what can be answered is not read yet")
         peer = message.address.peer
         known = self._known(peer)
         for each in known:

@@ -157,6 +157,7 @@ async def test_answers_are_counted_over_a_restart_and_a_repeated_one_is_shown_on
     await rig.remove(channel)
     again = bot(rig, qq)
     await rig.add(again)
+    await rig.until(lambda: len(qq.introductions) == 2)
 
     assert (await again.send(message)).state is DeliveryState.DELIVERED
     await again.send(out("twice"))
@@ -306,7 +307,7 @@ async def test_a_revoked_secret_is_said(rig: Rig, qq: QQServer) -> None:
     await rig.until(lambda: rig.state(channel) is ChannelState.FAILED)
 
     assert "refused the AppID or the AppSecret" in rig.error(channel)
-    assert (await channel.send(out())).state is DeliveryState.PERMANENT
+    assert (await channel.send(out())).state is DeliveryState.TRANSIENT
 
 
 # --- out ---
