@@ -267,6 +267,8 @@ class LineChannel(ApiChannel):
         return delivery
 
     async def _send(self, message: OutboundMessage) -> str:
+        if not self._open:  # the account counts as connected a moment before its reply tokens are read
+            raise self._api.error(DeliveryState.TRANSIENT, "which replies were tried before is not read yet")
         body: dict[str, Any] = {"messages": [await self._content(message)]}
         if message.silent:
             body["notificationDisabled"] = True

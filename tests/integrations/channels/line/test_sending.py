@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -93,6 +94,24 @@ async def test_a_reply_whose_answer_was_lost_is_asked_about_with_its_token_also_
 
     assert (lost.state, found.state) == (DeliveryState.UNKNOWN, DeliveryState.DELIVERED)
     assert len(server.sent) == 1
+
+
+async def test_nothing_is_sent_before_it_is_known_which_replies_were_tried(
+    platform: LineRig, server: LineServer, tmp_path: Path, clock: HurriedClock
+) -> None:
+    class Slow(Heard):
+        async def cursor(self, name: str = "position") -> str | None:
+            await asyncio.Event().wait()
+            return None
+
+    channel, heard = platform.channel(tmp_path, clock), Slow()
+    await channel.start(heard)
+    await until(lambda: heard.account_id is not None)
+
+    early = await channel.send(out())
+    await channel.stop()
+
+    assert (early.state, server.sent) == (DeliveryState.TRANSIENT, [])
 
 
 async def test_a_reply_that_line_did_not_get_is_sent_with_its_token(server: LineServer, channel: LineChannel) -> None:
