@@ -107,8 +107,8 @@ def chat_of(peer: str) -> str:
 
 def _kind(handle: Json, chat: Json) -> str:
     """Return the kind of an identity: the sender of an SMS can be forged, and is nobody who was let in on iMessage."""
-    services = {str(handle.get("service") or "iMessage"), str(chat["guid"]).partition(";")[0]}
-    return "user" if services <= {"iMessage", "iMessageLite", "any"} else "sms"
+    services = {str(handle.get("service") or "any"), str(chat["guid"]).partition(";")[0]} - {"any"}
+    return "user" if services and services <= {"iMessage", "iMessageLite"} else "sms"
 
 
 def _tapback(message: Json, about: str, address: Address, guid: str, sender: str) -> Inbound | None:

@@ -130,6 +130,14 @@ async def test_somebody_else_may_say_what_the_assistant_said(
     await rig.until(lambda: rig.texts() == ["OK"])
 
 
+@pytest.mark.parametrize("service", [None, "any"])
+def test_a_sender_of_an_unknown_service_is_nobody_who_was_let_in_on_imessage(service: str | None) -> None:
+    row = BlueBubblesServer().row(f"any;-;{ADA}", ADA, "let me in")
+    row["handle"]["service"] = service
+
+    assert read(row).sender == f"imessage:sms:{ADA}"
+
+
 @pytest.mark.parametrize("service", ["SMS", "RCS"])
 def test_the_sender_of_an_sms_is_nobody_who_was_let_in_on_imessage(service: str) -> None:
     by_chat = read(BlueBubblesServer().row(f"{service};-;{ADA}", ADA, "let me in"))
