@@ -42,12 +42,13 @@ HELP = {
     "ca": "File of the authority that signed the hub's certificate.",
     "fingerprint": "SHA-256 of the hub's certificate, which nobody else need vouch for: `homarus tls --show` there.",
     "share": "A folder that the hub may list, read and write; none without it.",
+    "imessage": "on: the hub may read and send the messages of this Mac; off: it may not, as without it.",
     "deny": "Commands never offered, such as camera.* (again for each).",
     "print": "Show what would be installed, and install nothing.",
 }
 
 
-RUN_WORDS = ("pair", "url", "token", "name", "ca", "fingerprint", "share")
+RUN_WORDS = ("pair", "url", "token", "name", "ca", "fingerprint", "share", "imessage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class RunOptions:
     ca: str = ""
     fingerprint: str = ""
     share: str = ""
+    imessage: str = ""
     deny: tuple[str, ...] = ()
 
 
@@ -215,6 +217,8 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
     shared = str(Path(options.share).expanduser().resolve()) if options.share else kept.shared
     if shared and not Path(shared).is_dir():
         raise NodeProblem(f"--share: {shared} is not a folder")
+    if options.imessage not in ("", "on", "off"):
+        raise NodeProblem(f"--imessage: expected on or off, not {options.imessage!r:.50}")
     settings = replace(
         kept,
         url=url,
@@ -230,6 +234,7 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
         else "",
         shared=shared,
         deny=options.deny or kept.deny,
+        imessage=options.imessage == "on" if options.imessage else kept.imessage,
     )
     return settings, credential
 

@@ -32,6 +32,7 @@ class NodeSettings:
         fingerprint: SHA-256 of the only certificate that the hub may show, whoever signed it; empty for any valid one.
         shared: The folder that file commands reach; empty for none.
         deny: Commands that are never offered.
+        imessage: Whether the hub may read and send the messages of a Mac.
     """
 
     url: str = ""
@@ -41,6 +42,7 @@ class NodeSettings:
     fingerprint: str = ""
     shared: str = ""
     deny: tuple[str, ...] = ()
+    imessage: bool = False
 
 
 @dataclass(frozen=True, slots=True)

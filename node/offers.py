@@ -8,6 +8,7 @@ from pathlib import Path
 from .backends.contract import Backend, Handler, Offer
 from .files import SharedFiles
 from .home import NodeHome, NodeSettings
+from .messages_app import MessagesApp
 from .system_run import SystemRun
 
 
@@ -29,6 +30,8 @@ def all_offers(home: NodeHome, settings: NodeSettings, backend: Backend) -> list
             Offer("file.fetch", files.fetch),
             Offer("file.write", files.write),
         ]
+    if settings.imessage and backend.platform == "macos":
+        found += MessagesApp(Path("~/Library/Messages")).offers()
     return [each for each in found if not any(fnmatchcase(each.command, denied) for denied in settings.deny)]
 
 

@@ -46,9 +46,9 @@ TALK = ("talk.ptt.*",)
 """With the capability `talk`."""
 ADMIN_COMMANDS = (
     *("system.run", "system.run.prepare", "system.which", "system.execApprovals.*", "browser.proxy*", "fs.*"),
-    *("file.*", "dir.*", "terminal.*", "mcp.*", "computer.act", "desktop.stream"),
+    *("file.*", "dir.*", "terminal.*", "mcp.*", "computer.act", "desktop.stream", "imessage.*"),
 )
-"""Who approves these must be allowed to administer the hub: they control the other machine."""
+"""Who approves these must be allowed to administer the hub: they control the other machine, or read its mail."""
 
 
 class CommandRules(Struct, frozen=True):

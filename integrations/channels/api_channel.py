@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, Delivery, Media, OutboundMessage, Receiver
-from integrations.channels.http_api import HttpApi, PlatformError, delivery_of
+from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.reconnecting import keep_connected
+
+
+class Api(Protocol):
+    """What an account asks; see `HttpApi`.
+
+    Attributes:
+        is_open: Whether requests are sent.
+    """
+
+    is_open: bool
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+    def fetch(self, reference: str) -> AsyncIterator[bytes]:
+        """Yield the file that a message refers to."""
+        ...
 
 
 class ApiChannel(ABC):
@@ -21,7 +38,7 @@ class ApiChannel(ABC):
     """
 
     name: str
-    _api: HttpApi
+    _api: Api
 
     def __init__(self, account: str, clock: Clock) -> None:
         self.account = account

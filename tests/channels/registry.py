@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.channels import imessage_rig, whatsapp_web_rig
+from tests.channels import imessage_node_rig, imessage_rig, whatsapp_web_rig
 from tests.channels.dingtalk_rig import DingTalkRig
 from tests.channels.discord_rig import DiscordRig
 from tests.channels.email_rig import EmailRig
@@ -37,6 +37,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     DingTalkRig,
     whatsapp_web_rig.WhatsAppWebRig,
     imessage_rig.IMessageRig,
+    imessage_node_rig.IMessageNodeRig,
     FeishuRig,
     EmailRig,
     TelegramRig,

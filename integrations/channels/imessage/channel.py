@@ -1,12 +1,13 @@
-"""iMessage as a channel: one BlueBubbles server."""
+"""iMessage as a channel: one Mac, and the ways by a BlueBubbles server on it."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import logging
+from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -64,8 +65,8 @@ class IMessageAccount(Struct, frozen=True):
     """One entry of the configuration."""
 
     account: str
-    url: str
-    password: Secret
+    url: str = ""
+    password: Secret = Secret("")
     private_api: bool = False
     read_receipts: bool = True
     own_addresses: tuple[str, ...] = ()
@@ -74,14 +75,15 @@ class IMessageAccount(Struct, frozen=True):
     webhook_secret: Secret | None = None
     webhook_url: str | None = None
     request_s: float = REQUEST_LIMIT_S
+    node: str = ""
 
     @classmethod
     def from_config(cls, entry: Mapping[str, Any]) -> Self:
         """Read a validated entry."""
         return cls(
             entry["account"],
-            str(entry["url"]),
-            entry["password"],
+            str(entry.get("url", "")),
+            entry.get("password", Secret("")),
             entry["private_api"],
             entry["read_receipts"],
             tuple(entry["own_addresses"]),
@@ -89,6 +91,7 @@ class IMessageAccount(Struct, frozen=True):
             float(entry["poll"]),
             entry.get("webhook_secret"),
             entry.get("webhook_url"),
+            node=entry.get("node", ""),
         )
 
 
@@ -97,11 +100,11 @@ def channel_for(config: IMessageAccount, clock: Clock) -> IMessageChannel:
     return (PrivateIMessageChannel if config.private_api else IMessageChannel)(config, clock)
 
 
-class IMessageChannel(ApiChannel):
-    """One server, which sends by AppleScript."""
+class MacChannel(ApiChannel):
+    """The messages of one Mac, however it is reached."""
 
     name = "imessage"
-    _api: BlueBubblesApi
+    _receive: Receiver
     limits = ChannelLimits(
         text=TEXT_LENGTH,
         media=frozenset(MediaKind),
@@ -116,13 +119,115 @@ class IMessageChannel(ApiChannel):
         super().__init__(config.account, clock)
         self._config = config
         self._info: Json = {}
-        self._open = False
         self._taking = asyncio.Lock()
         self._row = 0
         self._rows_before: OrderedDict[str, int] = OrderedDict()
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._sent: OrderedDict[str, None] = OrderedDict()
         self._said: OrderedDict[tuple[str, str], float] = OrderedDict()
+
+    @abstractmethod
+    async def _rows_after(self, row: int) -> Sequence[Json]:
+        """Return the next page of messages."""
+
+    @abstractmethod
+    async def _rows_of(self, chat: str, row: int | None, since: float) -> Sequence[Json]:
+        """Return messages of a chat after a row, or since a time when no row is known."""
+
+    @abstractmethod
+    async def _send_text(self, message: OutboundMessage, chat: str, text: str) -> Json:
+        """Send a text, and return the message."""
+
+    @abstractmethod
+    async def _send_file(self, message: OutboundMessage, chat: str, media: OutboundMedia) -> Json:
+        """Send a file, and return the message."""
+
+    def route(self) -> Route | None:
+        """Return the address that the Mac delivers to, if it shall."""
+        return None
+
+    def _accepted(self, message: InboundMessage) -> None:
+        """Do what is to be done once a message was accepted."""
+
+    async def _poll(self, newest: int) -> None:
+        """Take what is new, again and again: a webhook that was missed is not delivered twice."""
+        row = await self._receive.cursor()
+        self._row = newest if row is None else int(row)  # nothing of before the hub knew the account
+        if row is None:
+            await self._receive.keep_cursor(str(newest))
+        while True:
+            found = await self._rows_after(self._row)
+            self._receive.progress()
+            for message in found:
+                await retry_until_stored(partial(self._take, message), self._receive, self._clock)
+            if found:
+                self._row = max(self._row, *(each["originalROWID"] for each in found))
+                await self._receive.keep_cursor(str(self._row))
+            if len(found) < PAGE:
+                await self._clock.sleep(self._config.poll_s)
+
+    async def _take(self, message: Json, event: str = "") -> None:
+        """Take a message once, whether it was polled or delivered first.
+
+        Raises:
+            HubError: It is not stored.
+        """
+        inbound: Inbound | None = None
+        with skip_if_malformed("imessage: a message"):
+            inbound = inbound_of(message, Reading(self.account, self._config.names, self._sent), event)
+        if inbound is None:
+            return
+        async with self._taking:
+            key = inbound.message_id if isinstance(inbound, InboundMessage) else f"event {inbound.event_id}"
+            if key in self._seen or (isinstance(inbound, InboundMessage) and self._is_echo(inbound)):
+                return
+            receipt = await self._receive(inbound)
+            _remember(self._seen, key, None)
+        if receipt.accepted and isinstance(inbound, InboundMessage):
+            self._accepted(inbound)
+
+    def _is_echo(self, message: InboundMessage) -> bool:
+        """Whether a message is the second row of one that was sent to oneself."""
+        own = {*self._config.own_addresses, self._info.get("detected_icloud"), self._info.get("detected_imessage")}
+        if message.sender.split(":", 2)[2] not in own:
+            return False
+        said_at = self._said.pop((message.address.peer, message.text), None)
+        return said_at is not None and self._clock.monotonic() - said_at < ECHO_S
+
+    async def _send(self, message: OutboundMessage) -> str:
+        chat = chat_of(message.address.peer)
+        _remember(self._rows_before, message.id, self._row)
+        if message.media:  # the outbox makes a message of each, without a text
+            return self._note(await self._send_file(message, chat, message.media[0]))
+        text = _plain(message.text)
+        _remember(self._said, (chat, text), self._clock.monotonic())
+        return self._note(await self._send_text(message, chat, text))
+
+    def _note(self, sent: Json) -> str:
+        guid = str(sent["guid"])
+        _remember(self._sent, guid, None)
+        return guid
+
+    async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
+        """Look a message up in the chat, whose answer was lost; see `CanFind`."""
+        chat, row = chat_of(message.address.peer), self._rows_before.get(message.id)
+        name = file_name(message.media[0]) if message.media else None
+        for each in await self._rows_of(chat, row, max(0.0, since - CLOCK_SKEW_S)):
+            files = [file.get("transferName") for file in each.get("attachments") or ()]
+            same = name in files if name else str(each.get("text") or "").strip() == _plain(message.text).strip()
+            if each.get("isFromMe") and same and each["guid"] not in self._sent:
+                return Delivery(DeliveryState.DELIVERED, (self._note(each),))
+        return None
+
+
+class IMessageChannel(MacChannel):
+    """One server, which sends by AppleScript."""
+
+    _api: BlueBubblesApi
+
+    def __init__(self, config: IMessageAccount, clock: Clock) -> None:
+        super().__init__(config, clock)
+        self._open = False
 
     async def start(self, receive: Receiver) -> None:
         """Start listening."""
@@ -170,22 +275,12 @@ class IMessageChannel(ApiChannel):
             return
         await self._api.call("POST", "webhook", json={"url": url, "events": list(HOOK_EVENTS)})
 
-    async def _poll(self, newest: int) -> None:
-        """Take what is new, again and again: a webhook that was missed is not delivered twice."""
-        row = await self._receive.cursor()
-        self._row = newest if row is None else int(row)  # nothing of before the hub knew the account
-        if row is None:
-            await self._receive.keep_cursor(str(newest))
-        while True:
-            found = await self._query({"limit": PAGE, "sort": "ASC", "where": _after_row(self._row)})
-            self._receive.progress()
-            for message in found:
-                await retry_until_stored(partial(self._take, message), self._receive, self._clock)
-            if found:
-                self._row = max(self._row, *(each["originalROWID"] for each in found))
-                await self._receive.keep_cursor(str(self._row))
-            if len(found) < PAGE:
-                await self._clock.sleep(self._config.poll_s)
+    async def _rows_after(self, row: int) -> list[dict[str, Any]]:
+        return await self._query({"limit": PAGE, "sort": "ASC", "where": _after_row(row)})
+
+    async def _rows_of(self, chat: str, row: int | None, since: float) -> list[dict[str, Any]]:
+        where = {"where": _after_row(row)} if row is not None else {"after": int(since * 1_000)}
+        return await self._query({"chatGuid": chat, "sort": "ASC", "limit": PAGE, **where})
 
     async def _query(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
         return list(await self._api.call("POST", "message/query", json={"with": WITH, **asked}) or ())
@@ -221,33 +316,9 @@ class IMessageChannel(ApiChannel):
             await self._take(message, event)
         return web.Response()
 
-    async def _take(self, message: Json, event: str = "") -> None:
-        """Take a message once, whether it was polled or delivered first.
-
-        Raises:
-            HubError: It is not stored.
-        """
-        inbound: Inbound | None = None
-        with skip_if_malformed("imessage: a message"):
-            inbound = inbound_of(message, Reading(self.account, self._config.names, self._sent), event)
-        if inbound is None:
-            return
-        async with self._taking:
-            key = inbound.message_id if isinstance(inbound, InboundMessage) else f"event {inbound.event_id}"
-            if key in self._seen or (isinstance(inbound, InboundMessage) and self._is_echo(inbound)):
-                return
-            receipt = await self._receive(inbound)
-            _remember(self._seen, key, None)
-        if receipt.accepted and isinstance(inbound, InboundMessage) and self._private and self._config.read_receipts:
-            self._tasks.spawn(self._mark_read(inbound.address), name="mark as read")
-
-    def _is_echo(self, message: InboundMessage) -> bool:
-        """Whether a message is the second row of one that was sent to oneself."""
-        own = {*self._config.own_addresses, self._info.get("detected_icloud"), self._info.get("detected_imessage")}
-        if message.sender.split(":", 2)[2] not in own:
-            return False
-        said_at = self._said.pop((message.address.peer, message.text), None)
-        return said_at is not None and self._clock.monotonic() - said_at < ECHO_S
+    def _accepted(self, message: InboundMessage) -> None:
+        if self._private and self._config.read_receipts:
+            self._tasks.spawn(self._mark_read(message.address), name="mark as read")
 
     async def _mark_read(self, address: Address) -> None:
         with suppress(HubError):
@@ -268,53 +339,23 @@ class IMessageChannel(ApiChannel):
 
     # --- out ---
 
-    async def _send(self, message: OutboundMessage) -> str:
-        chat = chat_of(message.address.peer)
-        _remember(self._rows_before, message.id, self._row)
-        about: dict[str, Any] = {"chatGuid": chat, "tempGuid": message.id, "method": self._method}
+    def _about(self, message: OutboundMessage, chat: str) -> dict[str, Any]:
+        method = "private-api" if self._private else "apple-script"
+        about = {"chatGuid": chat, "tempGuid": message.id, "method": method}
         if message.reply_to and self._private:
             about["selectedMessageGuid"] = message.reply_to
-        if message.media:  # the outbox makes a message of each, without a text
-            return self._note(chat, "", await self._send_file(about, message.media[0]))
-        text = _plain(message.text)
-        self._say(chat, text)
-        return self._note(chat, text, await self._api.call("POST", "message/text", json={**about, "message": text}))
+        return about
 
-    @property
-    def _method(self) -> str:
-        return "private-api" if self._private else "apple-script"
+    async def _send_text(self, message: OutboundMessage, chat: str, text: str) -> Json:
+        about = self._about(message, chat)
+        return dict(await self._api.call("POST", "message/text", json={**about, "message": text}))
 
-    async def _send_file(self, about: Mapping[str, Any], media: OutboundMedia) -> Json:
-        content = await asyncio.to_thread(Path(media.path).read_bytes)
-        name = media.name or Path(media.path).name
+    async def _send_file(self, message: OutboundMessage, chat: str, media: OutboundMedia) -> Json:
+        content, name = await asyncio.to_thread(Path(media.path).read_bytes), file_name(media)
         voice = {"isAudioMessage": "true"} if media.voice and self._private else {}
-        form = aiohttp.FormData({**about, "name": name, **voice})
+        form = aiohttp.FormData({**self._about(message, chat), "name": name, **voice})
         form.add_field("attachment", content, filename=name, content_type=media.mime_type)
         return dict(await self._api.call("POST", "message/attachment", data=form))
-
-    def _say(self, chat: str, text: str) -> None:
-        _remember(self._said, (chat, text), self._clock.monotonic())
-
-    def _note(self, chat: str, text: str, sent: Json) -> str:
-        guid = str(sent["guid"])
-        _remember(self._sent, guid, None)
-        return guid
-
-    async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
-        """Look a message up in the chat, whose answer was lost; see `CanFind`."""
-        chat, row = chat_of(message.address.peer), self._rows_before.get(message.id)
-        asked: dict[str, Any] = {"chatGuid": chat, "sort": "ASC", "limit": PAGE}
-        if row is not None:
-            asked["where"] = _after_row(row)
-        else:  # it was sent before a restart
-            asked["after"] = max(0, int((since - CLOCK_SKEW_S) * 1_000))
-        name = (message.media[0].name or Path(message.media[0].path).name) if message.media else None
-        for each in await self._query(asked):
-            files = [file.get("transferName") for file in each.get("attachments") or ()]
-            same = name in files if name else str(each.get("text") or "").strip() == _plain(message.text).strip()
-            if each.get("isFromMe") and same and each["guid"] not in self._sent:
-                return Delivery(DeliveryState.DELIVERED, (self._note(chat, "", each),))
-        return None
 
 
 class PrivateIMessageChannel(IMessageChannel):
@@ -371,6 +412,11 @@ class PrivateIMessageChannel(IMessageChannel):
 
 def _after_row(row: int) -> list[dict[str, Any]]:
     return [{"statement": "message.ROWID > :row", "args": {"row": row}}]
+
+
+def file_name(media: OutboundMedia) -> str:
+    """Return the name that a file is sent with."""
+    return media.name or Path(media.path).name
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.ids import new_id
+from hub.core.schema import Invalid
 from hub.core.secret import Secret
 from hub.messaging.capabilities import Capability, capabilities_of
 from hub.messaging.contract import (
@@ -26,9 +27,12 @@ from hub.messaging.contract import (
 from integrations.channels.imessage.channel import IMessageAccount, IMessageChannel, channel_for
 from integrations.channels.imessage.events import Reading, inbound_of
 from integrations.channels.imessage.schema import CONFIG_SCHEMA
+from tests.channels.imessage_node_rig import IMessageNodeRig
+from tests.channels.kit import Heard
 from tests.channels.webhook_host import WebhookHost
 from tests.integrations.channels.rig import Rig
 from tests.servers.bluebubbles_server import ADA, EVE, GROUP, ME, BlueBubblesServer
+from tests.until import until
 
 CHAT = f"iMessage;-;{ADA}"
 WITH_ADA = Address("imessage", CHAT)
@@ -316,3 +320,40 @@ def test_the_configuration_becomes_an_account() -> None:
 
     assert (account.poll_s, account.names, account.own_addresses) == (3.0, ("Homarus",), ("+4915",))
     assert channel_for(account, Clock()).route() is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"url": "http://mac:1234"},
+        {"password": "p"},
+        {"node": "mac", "url": "http://mac:1234", "password": "p"},
+        {"node": "mac", "private_api": True},
+        {"node": "mac", "webhook_secret": "x" * 40},
+    ],
+)
+def test_an_entry_has_a_server_or_a_node(entry: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        CONFIG_SCHEMA([entry])
+    assert CONFIG_SCHEMA([{"node": "mac"}])[0]["node"] == "mac"
+
+
+async def test_a_mac_that_is_a_node_can_only_what_it_can(tmp_path: Path) -> None:
+    node_rig = IMessageNodeRig()
+    await node_rig.start()
+    channel = node_rig.channel(tmp_path, Clock())
+    heard = Heard()
+    await channel.start(heard)
+    await until(lambda: heard.account_id == "default")
+
+    assert capabilities_of(channel).isdisjoint(
+        {Capability.EDIT, Capability.DELETE, Capability.REACT, Capability.TYPING, Capability.BUTTONS}
+    )
+    assert (await channel.probe())["missing"] == []
+    node_rig.gone["default"]("it disconnected")
+    delivery = await channel.send(out())
+    assert (delivery.state, node_rig.node.sends) == (DeliveryState.TRANSIENT, 0)
+    await until(lambda: any("not connected" in each for each in heard.errors))
+    await channel.stop()
+    await node_rig.stop()
