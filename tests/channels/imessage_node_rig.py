@@ -87,7 +87,7 @@ class IMessageNodeRig(Rig):
     """Ada and Eve write in direct messages and in one group, where the assistant is called Homarus."""
 
     name = "imessage"
-    can = frozenset({Can.GROUPS, Can.MEDIA, Can.TWO_ACCOUNTS})
+    can = frozenset({Can.GROUPS, Can.MEDIA, Can.TWO_ACCOUNTS, Can.OFFERS_AGAIN})
     troubles = frozenset(FAULTS)
     named = frozenset({Named.HEARD, Named.RENAMED, Named.LISTED})
     room_name = "Family"
