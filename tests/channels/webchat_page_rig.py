@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import aiohttp
 import orjson
@@ -17,8 +18,10 @@ from hub.core.clock import Clock
 from hub.core.surfaces import HttpCall
 from hub.gateway.access.guard import Guard, GuardedServer
 from hub.gateway.calls.settings import GatewayLimits
+from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
 from hub.messaging.conversation import PastMessage
+from integrations.channels.public_files import PublicFiles
 from integrations.channels.webchat_page.channel import WebchatPage
 from integrations.channels.webchat_page.visitors import Visitors
 from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
@@ -37,6 +40,7 @@ class PageInBrowser:
         self.frames: list[dict[str, Any]] = []
         self.ours: dict[str, dict[str, Any]] = {}
         self.closed_because: list[int | None] = []
+        self.files: list[bytes] = []
         self.garbles = False
         self._url = url
         self._socket: aiohttp.ClientWebSocketResponse | None = None
@@ -67,13 +71,13 @@ class PageInBrowser:
                 try:
                     async with client.ws_connect(self._url) as socket:
                         await socket.send_json({"t": "hello", "token": self.token})
-                        await self._listen(socket)
+                        await self._listen(socket, client)
                 except aiohttp.ClientError:
                     pass
                 self._socket = None
                 await asyncio.sleep(0.02)
 
-    async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    async def _listen(self, socket: aiohttp.ClientWebSocketResponse, client: aiohttp.ClientSession) -> None:
         async for message in socket:
             if message.type is not aiohttp.WSMsgType.TEXT:
                 break
@@ -88,6 +92,9 @@ class PageInBrowser:
                         await self.put(waiting)
                 case "message":
                     self._see(frame)
+                    if "file" in frame:
+                        async with client.get(urljoin(self._url, frame["file"]["url"])) as answer:
+                            self.files.append(await answer.read())
                 case "pressed":
                     del self.pending[frame["id"]]
                 case "again" if frame["id"] in self.pending:
@@ -111,6 +118,8 @@ class WebchatPageRig(Rig):
     def __init__(self) -> None:
         self.browsers: dict[str, PageInBrowser] = {}
         self.url = ""
+        self.history: list[PastMessage] = []
+        self._files: PublicFiles | None = None
         self.key = KEY
         self._channels: dict[str, WebchatPage] = {}
         self._said: list[tuple[str, str]] = []
@@ -136,14 +145,22 @@ class WebchatPageRig(Rig):
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         assert isinstance(request, web.Request)
+        if request.path.startswith("/webchat_page/files/"):
+            token = request.path.split("/")[3]
+            assert self._files is not None
+            return await self._files.route().handler(HttpCall(request, None, {"token": token}))
         channel = self._channels[request.path.rpartition("/")[2]]
         return await channel.serve(HttpCall(request, None, {}, address=request.remote or ""))
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        async def nothing(address: Address) -> list[PastMessage]:
-            return []
+        async def said(address: Address) -> list[PastMessage]:
+            return self.history
 
-        self._channels[account] = WebchatPage(account, Visitors(KEY, account), nothing, clock, lambda: self.url)
+        if self._files is None:
+            self._files = PublicFiles(self.name, JsonStorage(folder / "files.json"), clock)
+        self._channels[account] = WebchatPage(
+            account, Visitors(KEY, account), said, clock, lambda: self.url, self._files
+        )
         return self._channels[account]
 
     def section(self, account: str = "default") -> dict[str, Any]:
@@ -219,7 +236,7 @@ class WebchatPageRig(Rig):
         raise AssertionError("the page has none")
 
     def uploads(self) -> list[bytes]:
-        raise AssertionError("the page has none")
+        return self.browser(ADA).files
 
     def attempts(self) -> int:
         raise AssertionError("nothing can be refused")

@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Open every page."""
+    from integrations.channels.public_files import PublicFiles
     from integrations.channels.webchat_page.channel import WebchatPage
     from integrations.channels.webchat_page.page import page_routes
     from integrations.channels.webchat_page.visitors import Visitors, signing_key
 
+    files = PublicFiles(host.domain, host.storage("files"), host.clock)
+    await files.load()
+    host.routes.add(files.route())
     key = await signing_key(host.storage("key"))
     for account in config:
         name = account["account"]
         visitors = Visitors(key, name)
         channel = WebchatPage(
-            name, visitors, lambda address: recent(host.database, address), host.clock, lambda: host.lan_url
+            name, visitors, lambda address: recent(host.database, address), host.clock, lambda: host.lan_url, files
         )
         await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))
         for route in page_routes(channel, account, host.language):

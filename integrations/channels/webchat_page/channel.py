@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -28,12 +29,17 @@ from hub.messaging.contract import (
     Delivery,
     DeliveryState,
     InboundMessage,
+    MediaKind,
+    OutboundMedia,
     OutboundMessage,
     Receiver,
 )
 from hub.messaging.conversation import PastMessage
 from hub.messaging.outbox.markup import Flavour, render
 from hub.security.rate_limit import AttemptLimiter
+from integrations.channels.http_api import delivery_of
+from integrations.channels.persistent_map import PersistentMap
+from integrations.channels.public_files import PublicFiles
 from integrations.channels.webchat_page.visitors import Visitors, is_visitor
 
 TEXT_LIMIT = 8_000
@@ -45,6 +51,10 @@ NEW_VISITORS_PER_HOUR = 30
 """Of one address."""
 PAGES_PER_VISITOR = 4
 PAGES_PER_ADDRESS = 16
+MEDIA = frozenset({MediaKind.IMAGE, MediaKind.AUDIO, MediaKind.VIDEO, MediaKind.FILE})
+MEDIA_BYTES = 50_000_000
+FILES_KEPT = 200
+"""Files that are shown again after a reload, as long as their addresses are good."""
 UNKEPT_LIMIT = 256
 """Visitors whose last message that is in no history, such as a pairing code, is shown again."""
 HEARTBEAT_S = 20.0
@@ -82,6 +92,14 @@ _FRAME = msgspec.json.Decoder(PageHello | PageMessage | PagePress)
 History = Callable[[Address], Awaitable[Sequence[PastMessage]]]
 
 
+class ShownFile(Struct, frozen=True):
+    """A file below a message: its address on this hub, and whether it is a picture."""
+
+    url: str
+    name: str
+    picture: bool
+
+
 class OpenPage(Struct, frozen=True, eq=False):
     """A page that is open in a browser."""
 
@@ -100,18 +118,35 @@ class WebchatPage:
         history: Returns the latest messages of a conversation.
         clock: For the bounds.
         hub_url: Returns the address of the hub for browsers of the home.
+        files: Serves the files of its messages.
     """
 
     name = "webchat_page"
 
     def __init__(
-        self, account: str, visitors: Visitors, history: History, clock: Clock, hub_url: Callable[[], str]
+        self,
+        account: str,
+        visitors: Visitors,
+        history: History,
+        clock: Clock,
+        hub_url: Callable[[], str],
+        files: PublicFiles,
     ) -> None:
         self.account = account
-        self.limits = ChannelLimits(text=20_000, markup="html", buttons=20, idempotent=True, draft_interval_s=0.3)
+        self.limits = ChannelLimits(
+            text=20_000,
+            media=MEDIA,
+            media_bytes=MEDIA_BYTES,
+            markup="html",
+            buttons=20,
+            idempotent=True,
+            draft_interval_s=0.3,
+        )
         self._visitors = visitors
         self._history = history
         self._hub_url = hub_url
+        self._files = files
+        self._shown_files: PersistentMap[ShownFile]
         self._receive: Receiver | None = None
         self._open: set[OpenPage] = set()
         self._unkept: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -121,8 +156,10 @@ class WebchatPage:
 
     async def start(self, receive: Receiver) -> None:
         """Be ready: the gateway provides the connections."""
-        self._receive = receive
         receive.connected(self.account)
+        self._shown_files = PersistentMap(receive, "files", FILES_KEPT, ShownFile)
+        await self._shown_files.load()
+        self._receive = receive
 
     async def stop(self) -> None:
         """Close the pages; they reconnect by themselves."""
@@ -179,7 +216,7 @@ class WebchatPage:
             self._open.discard(page)
 
     async def _welcome(self, page: OpenPage) -> None:
-        history = [_shown(each) for each in await self._history(self._address(page.visitor))]
+        history = [self._shown(each) for each in await self._history(self._address(page.visitor))]
         unkept = self._unkept.get(page.visitor)
         if unkept is not None and unkept["id"] not in [each["id"] for each in history]:
             history.append(unkept)
@@ -203,21 +240,40 @@ class WebchatPage:
             after_s = error.retry_after_s or AGAIN_S
             await self._send(page, {"t": "again", "id": frame.id, "after_s": after_s, "error": error.code})
             return
-        await self._show(page.visitor, {"t": "message", **_shown(PastMessage(frame.id, frame.text, ours=False))})
+        await self._show(page.visitor, {"t": "message", **self._shown(PastMessage(frame.id, frame.text, ours=False))})
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Show a message on the visitor's open pages; a page that opens later has it in its history."""
         visitor = message.address.peer
         if not is_visitor(visitor):
             return Delivery(DeliveryState.PERMANENT, error=f"{visitor[:64]!r} is not a visitor of the page")
-        shown = _shown(PastMessage(message.id, message.text, ours=True, buttons=message.buttons))
+        return await delivery_of(self._put(message))
+
+    async def _put(self, message: OutboundMessage) -> str:
+        visitor = message.address.peer
+        if message.media:
+            await self._shown_files.put(message.id, await self._offered(message.media[0]))
+        shown = self._shown(PastMessage(message.id, message.text, ours=True, buttons=message.buttons))
         if message.session_key is None:
             self._unkept[visitor] = shown
             self._unkept.move_to_end(visitor)
             if len(self._unkept) > UNKEPT_LIMIT:
                 self._unkept.popitem(last=False)
         await self._show(visitor, {"t": "message", **shown})
-        return Delivery(DeliveryState.DELIVERED, platform_ids=(message.id,))
+        return message.id
+
+    async def _offered(self, media: OutboundMedia) -> ShownFile:
+        url = await self._files.offer(media, "")  # on the page's own origin, however it is reached
+        return ShownFile(url, media.name or Path(media.path).name, media.kind is MediaKind.IMAGE)
+
+    def _shown(self, said: PastMessage) -> dict[str, Any]:
+        """Return a message as a page shows it: ours as HTML that is made here, a visitor's as text."""
+        if not said.ours:
+            return {"id": said.id, "text": said.text}
+        buttons = [[_button(each) for each in row] for row in said.buttons]
+        file = self._shown_files.get(said.id)
+        more = {"file": msgspec.to_builtins(file)} if file is not None else {}
+        return {"id": said.id, "html": render(said.text, Flavour.HTML_MATRIX), "buttons": buttons, **more}
 
     async def typing(self, address: Address) -> None:
         """Show that an answer is being written."""
@@ -264,14 +320,6 @@ async def _next_frame(socket: web.WebSocketResponse) -> PageHello | PageMessage 
     """
     message = await socket.receive()
     return _FRAME.decode(message.data) if message.type is web.WSMsgType.TEXT else None
-
-
-def _shown(said: PastMessage) -> dict[str, Any]:
-    """Return a message as a page shows it: ours as HTML that is made here, a visitor's as text."""
-    if not said.ours:
-        return {"id": said.id, "text": said.text}
-    buttons = [[_button(each) for each in row] for row in said.buttons]
-    return {"id": said.id, "html": render(said.text, Flavour.HTML_MATRIX), "buttons": buttons}
 
 
 def _button(button: Button) -> dict[str, str]:

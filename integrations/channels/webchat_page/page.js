@@ -42,9 +42,13 @@ function mine({ text, pending }) {
   return line;
 }
 
-function ours({ id, html, buttons = [] }) {
+function ours({ id, html, buttons = [], file }) {
   const turn = element("div", { className: "ours", innerHTML: html }); // made by the hub, where all text is escaped
   for (const link of turn.querySelectorAll("a")) Object.assign(link, { target: "_blank", rel: "noopener noreferrer" });
+  if (file) {
+    turn.append(element("a", { className: "file", href: file.url, target: "_blank", rel: "noopener" },
+      file.picture ? element("img", { src: file.url, alt: file.name }) : file.name));
+  }
   for (const row of buttons) {
     turn.append(element("div", { className: "buttons" }, ...row.map(({ label, value }) =>
       element("button", { type: "button", textContent: label, onclick: () => press(id, value) }))));

@@ -48,7 +48,7 @@ def _policy(ancestors: list[str]) -> dict[str, str]:
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
-        "img-src": "data:",
+        "img-src": "'self' data:",
         "connect-src": "'self'",
         "form-action": "'none'",
         "base-uri": "'none'",

@@ -8,12 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 import integrations.channels.webchat_page
 from hub.core.clock import ManualClock
 from hub.core.schema import Invalid, describe_error
 from hub.integration.json_storage import JsonStorage
-from hub.messaging.contract import Address, Channel, DeliveryState, InboundMessage, OutboundMessage
+from hub.messaging.contract import (
+    Address,
+    Channel,
+    DeliveryState,
+    InboundMessage,
+    MediaKind,
+    OutboundMedia,
+    OutboundMessage,
+)
+from hub.messaging.conversation import PastMessage
 from integrations.channels.webchat_page import channel as bounds
 from integrations.channels.webchat_page.schema import CONFIG_SCHEMA
 from integrations.channels.webchat_page.visitors import Visitors, signing_key
@@ -208,3 +218,36 @@ def test_every_text_is_there_in_each_language() -> None:
 
     assert texts["en"].keys() == texts["zh-CN"].keys()
     assert all(all(each.values()) for each in texts.values())
+
+
+async def test_a_file_is_there_after_a_reload_and_is_never_opened_as_a_page(
+    rig: WebchatPageRig, heard: Heard, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.html"
+    path.write_bytes(b"<script>alert(1)</script>")
+    file = OutboundMedia(MediaKind.FILE, str(path), "text/html", "plan.html")
+    before = rig.channel(tmp_path, ManualClock())
+    await before.start(heard)
+    sent = await before.send(OutboundMessage("row", rig.address(), "", media=(file,)))
+    await before.stop()
+    rig.history = [PastMessage("row", "", ours=True)]
+    again = rig.channel(tmp_path, ManualClock())
+    await again.start(heard)
+
+    (shown,) = of((await opened(rig)).frames, "welcome")[0]["history"]
+    async with ClientSession(rig.url) as client, client.get(shown["file"]["url"]) as answer:
+        assert await answer.read() == path.read_bytes()
+        assert answer.headers["Content-Disposition"] == "attachment"
+        assert answer.content_type == "application/octet-stream"
+    await again.stop()
+
+    assert sent.state is DeliveryState.DELIVERED
+    assert (shown["file"]["name"], shown["file"]["picture"]) == ("plan.html", False)
+
+
+async def test_a_file_that_is_gone_is_no_message(rig: WebchatPageRig, channel: Channel, tmp_path: Path) -> None:
+    gone = OutboundMedia(MediaKind.IMAGE, str(tmp_path / "gone.png"), "image/png")
+
+    delivery = await channel.send(OutboundMessage("row", rig.address(), "", media=(gone,)))
+
+    assert delivery.state is DeliveryState.PERMANENT
