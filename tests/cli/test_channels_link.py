@@ -37,7 +37,7 @@ def test_an_account_that_is_added_is_linked_at_once(hub: HubProcess, ask: Termin
     added = ask("channels", "add", "buoy", "--set", "colour=red")
 
     assert added.code == 0, added.err
-    assert added.out.startswith("buoy (default) is added, and is now linked to a phone.")
+    assert added.out.startswith("buoy (default) is added; now link it to a phone.")
     assert "Linked devices" in added.out
     assert added.out.endswith("buoy (default) is linked.\n")
     assert hub.rpc("channels.status")["channelAccounts"]["buoy"][0]["connected"] is True

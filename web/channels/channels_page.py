@@ -14,7 +14,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from hub.gateway.access.hosts import is_loopback_host
-from web.channels.guides import GUIDES, guide_of
+from web.channels.guides import ACCOUNT_LABELS, GUIDES, guide_of
 from web.channels.identity_names import IdentityNames
 from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists, wrong_fields
@@ -360,7 +360,7 @@ def _account_path(channel: str, account: str) -> str:
 
 
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form for a further account: the platform's required fields, and a name; all else has defaults.
+    """Return the form for a further account: the fields that the platform needs, and a name; all else has defaults.
 
     The typed values stay, secrets too; an error is shown at the field that it names.
     """
@@ -368,11 +368,12 @@ def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     fields = [
         {
             **field,
-            "label": title_of(field["name"]),
+            "label": ACCOUNT_LABELS.get(field["name"]) or title_of(field["name"]),
             "value": given.get(field["name"], ""),
+            "options": [(each, each) for each in field["choices"] or ()],
         }
         for field in kind["fields"]
-        if field["required"] or field["secret"]
+        if field["required"] or field["secret"] or field["name"] in guide_of(kind["channel"]).asks
     ]
     said = error.message if error is not None else ""
     named = [field for field in fields if field["name"] in re.findall(r"\w+", said)]

@@ -14,11 +14,13 @@ class ChannelGuide(Struct, frozen=True):
         icon: One of `web/frontend/icons.json`.
         line: Its purpose, in a line.
         steps: How to get the values for its form.
+        asks: Optional fields that the form shows too.
     """
 
     icon: str = "message-circle"
     line: str = ""
     steps: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
 
 
 GUIDES: Mapping[str, ChannelGuide] = {
@@ -31,31 +33,22 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Copy the token from its answer and paste it here.",
         ),
     ),
-    "qq": ChannelGuide(
-        "circle",
-        "An official bot in QQ, which answers but cannot write first.",
+    "whatsapp_web": ChannelGuide(
+        "qr-code",
+        "Your own number, linked by a QR code; Meta may ban it.",
         (
-            "Sign up at q.qq.com and create a bot.",
-            "In its development settings, copy the AppID and the AppSecret.",
-            "Add the bot in QQ by its code, and write to it.",
+            "Use a number for the assistant alone: Meta may ban numbers that use unofficial clients.",
+            "Tick that you accept the risk, and connect.",
+            "Then scan the code with that phone: WhatsApp, Settings, Linked devices.",
         ),
     ),
     "whatsapp": ChannelGuide(
         "smartphone",
-        "Meta's platform for businesses: a number of its own, and an address on the internet.",
+        "A number at Meta's Cloud API; needs a public address.",
         (
             "Open developers.facebook.com and create an app of the type Business with the product WhatsApp.",
             "In WhatsApp, API Setup, copy the access token and the phone number ID.",
             "In the app's basic settings, copy the app secret.",
-        ),
-    ),
-    "whatsapp_web": ChannelGuide(
-        "qr-code",
-        "A number of your own, linked like WhatsApp Web; unofficial, so that Meta may ban the number.",
-        (
-            "Better take a number for the assistant alone: Meta bans numbers that use unofficial clients.",
-            "Type true under Accept risk, and connect.",
-            "Then scan the code with that phone: WhatsApp, Settings, Linked devices.",
         ),
     ),
     "signal": ChannelGuide(
@@ -66,6 +59,15 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Link it to your Signal account, or register a number for it.",
             "Write its address and the number here.",
         ),
+    ),
+    "imessage": ChannelGuide(
+        "message-circle",
+        "Messages on your Mac, through BlueBubbles.",
+        (
+            "Install BlueBubbles on a Mac that is signed in to Messages, and set a password there.",
+            "Write the server's address and password here.",
+        ),
+        asks=("webhook_url",),
     ),
     "discord": ChannelGuide(
         "users",
@@ -85,14 +87,102 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Create a token for the app itself, which begins with xapp-.",
         ),
     ),
+    "msteams": ChannelGuide(
+        "layout-grid",
+        "A bot in chats and channels; needs a public address.",
+        (
+            "In the Azure portal, create an Azure Bot of the type Single Tenant.",
+            "From its configuration, copy the App ID and the tenant ID, and create a client secret.",
+            "Add the channel Microsoft Teams, and set the messaging endpoint to /msteams/default at your address.",
+            "Make the app package as docs/channels/msteams.md says, and upload it to Teams.",
+        ),
+    ),
+    "google_chat": ChannelGuide(
+        "calendar",
+        "An app in your Google Workspace.",
+        (
+            "In the Google Cloud console, enable the Chat API, and create a service account with a JSON key.",
+            "Configure the Chat app for Cloud Pub/Sub, or for the HTTP endpoint /google_chat/default at your address.",
+            "Paste the whole JSON here, and fill in either the subscription or the audience.",
+        ),
+        asks=("subscription", "audience"),
+    ),
+    "matrix": ChannelGuide(
+        "share-2",
+        "An account on any Matrix server.",
+        (
+            "Create an account for the assistant on your Matrix server.",
+            "Write its address here, and sign it in with its password or an access token.",
+        ),
+    ),
+    "line": ChannelGuide(
+        "message-circle",
+        "An official account; needs a public address.",
+        (
+            "Open manager.line.biz, create an official account, and switch on the Messaging API in its settings.",
+            "Open developers.line.biz, choose its channel, and copy the channel secret.",
+            "On the page Messaging API, issue a channel access token and copy it.",
+            "Set the webhook URL to /line/default at your address, and switch on Use webhook.",
+        ),
+        asks=("public_url",),
+    ),
+    "feishu": ChannelGuide(
+        "notebook-pen",
+        "An app of your own in Feishu or Lark.",
+        (
+            "Open open.feishu.cn/app or open.larksuite.com/app, create a custom app, and add the feature Bot.",
+            "Copy the App ID and the App Secret, and allow the permissions that docs/channels/feishu.md lists.",
+            "Save this form first; then choose persistent connection in Events and Callbacks, and publish a version.",
+        ),
+        asks=("region",),
+    ),
     "wecom": ChannelGuide(
-        "square",
-        "An AI bot in your company's WeCom; nothing on the internet needs to reach your home.",
+        "list-checks",
+        "An AI bot in your company.",
         (
             "In WeCom, open the Workbench, then Smart Bot, and create a bot by hand in API mode.",
             "Choose the long connection, and copy the Bot ID and the Secret.",
             "Name the people who may see the bot, and write to it once.",
         ),
+    ),
+    "dingtalk": ChannelGuide(
+        "zap",
+        "A robot in your organisation.",
+        (
+            "Open open-dev.dingtalk.com, create an app for your organisation, and add a robot to it in Stream mode.",
+            "Copy the Client ID and the Client Secret from Credentials, and publish a version.",
+            "Write to the robot in DingTalk, or add it to a group and mention it.",
+        ),
+    ),
+    "qq": ChannelGuide(
+        "star",
+        "An official bot; it answers but cannot write first.",
+        (
+            "Sign up at q.qq.com and create a bot.",
+            "In its development settings, copy the AppID and the AppSecret.",
+            "Add the bot in QQ by its code, and write to it.",
+        ),
+    ),
+    "zalo": ChannelGuide(
+        "bot",
+        "A bot of your own, ready in two minutes.",
+        (
+            "Open Zalo and write to the official account Zalo Bot Manager.",
+            "Create a bot and give it a name.",
+            "Copy the token from its answer and paste it here.",
+        ),
+        asks=("public_url",),
+    ),
+    "zalo_oa": ChannelGuide(
+        "scroll-text",
+        "For businesses; needs a public address.",
+        (
+            "Open developers.zalo.me, add an app, and link it with your official account.",
+            "Copy the app's id and secret key, and the OA secret key of its webhook.",
+            "In the API Explorer, sign in as the official account and copy the refresh token.",
+            "Set the webhook URL to /zalo_oa/default at your address, and switch on its events.",
+        ),
+        asks=("public_url",),
     ),
     "mattermost": ChannelGuide(
         "server",
@@ -103,75 +193,13 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Add the bot to your team, and to each channel where it is to listen.",
         ),
     ),
-    "feishu": ChannelGuide(
-        "sparkles",
-        "The bot of an app of your own in Feishu or Lark; nothing on the internet needs to reach your home.",
-        (
-            "Open open.feishu.cn/app or open.larksuite.com/app, create a custom app, and add the feature Bot.",
-            "Copy the App ID and the App Secret, and allow what the guide lists under Permissions.",
-            "Save this form first; then choose persistent connection in Events and Callbacks, and publish a version.",
-        ),
-    ),
-    "msteams": ChannelGuide(
-        "layout-grid",
-        "A bot in chats and channels of Microsoft Teams; needs an address on the internet.",
-        (
-            "In the Azure portal, create an Azure Bot of the type Single Tenant.",
-            "From its configuration, copy the App ID and the tenant ID, and create a client secret.",
-            "Add the channel Microsoft Teams, and set the messaging endpoint to /msteams/default at your address.",
-            "Upload the app package from the documentation to Teams.",
-        ),
-    ),
     "nextcloud_talk": ChannelGuide(
         "cloud-sun",
-        "A user of its own on a Nextcloud with Talk.",
+        "A user of its own on your Nextcloud.",
         (
             "In Nextcloud, create an account for the assistant, and sign in as it.",
             "In its settings, Security, create an app password, and write it here with the user name.",
             "In Talk, start a conversation with it, and write to it.",
-        ),
-    ),
-    "google_chat": ChannelGuide(
-        "message-circle",
-        "An app in your Google Workspace, by Pub/Sub or an address on the internet.",
-        (
-            "In the Google Cloud console, enable the Chat API, and create a service account with a JSON key.",
-            "Configure the Chat app for Cloud Pub/Sub, or for the HTTP endpoint /google_chat/default at your address.",
-            "Paste the whole JSON here, with the subscription or the authentication audience.",
-        ),
-    ),
-    "dingtalk": ChannelGuide(
-        "zap",
-        "The robot of an app of your organisation in DingTalk; nothing on the internet needs to reach your home.",
-        (
-            "Open open-dev.dingtalk.com, create an app for your organisation, and add a robot to it in Stream mode.",
-            "Copy the Client ID and the Client Secret from Credentials, and publish a version.",
-            "Write to the robot in DingTalk, or add it to a group and mention it.",
-        ),
-    ),
-    "ntfy": ChannelGuide(
-        "bell",
-        "Notifications of the ntfy app, and answers to them.",
-        (
-            "Think of a topic with a long random name for each person: who knows it reads and writes it.",
-            "Subscribe to it in the ntfy app.",
-            "Write the topics here, and the address of the server and a token if it is your own.",
-        ),
-    ),
-    "matrix": ChannelGuide(
-        "layout-grid",
-        "An account on any Matrix server.",
-        (
-            "Create an account for the assistant on your Matrix server.",
-            "Write its address here, and sign it in with its password or an access token.",
-        ),
-    ),
-    "imessage": ChannelGuide(
-        "message-circle",
-        "Through a BlueBubbles server on a Mac of yours.",
-        (
-            "Install BlueBubbles on a Mac that is signed in to Messages, and set a password there.",
-            "Write the server's address and password here.",
         ),
     ),
     "email": ChannelGuide(
@@ -182,59 +210,72 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Look up its servers for IMAP and SMTP, and create a password for apps if your provider wants one.",
         ),
     ),
-    "line": ChannelGuide(
-        "message-circle",
-        "An official account on LINE; needs an address on the internet.",
-        (
-            "Open manager.line.biz, create an official account, and switch on the Messaging API in its settings.",
-            "Open developers.line.biz, choose its channel, and copy the channel secret.",
-            "On the page Messaging API, issue a channel access token and copy it.",
-        ),
-    ),
-    "zalo": ChannelGuide(
-        "message-circle",
-        "A bot of your own on Zalo.",
-        (
-            "Open Zalo and write to the official account Zalo Bot Manager.",
-            "Create a bot and give it a name.",
-            "Copy the token from its answer and paste it here.",
-        ),
-    ),
-    "zalo_oa": ChannelGuide(
-        "users",
-        "An official account of a business on Zalo; needs an address on the internet.",
-        (
-            "Open developers.zalo.me, add an app, and link it with your official account.",
-            "Copy the app's id and secret key, and the OA secret key of its webhook.",
-            "In the API Explorer, sign in as the official account and copy the refresh token.",
-        ),
-    ),
     "sms": ChannelGuide(
-        "smartphone",
-        "A telephone number at Twilio; needs an address on the internet, and each message costs.",
+        "keyboard",
+        "A number at Twilio; needs a public address, messages cost.",
         (
             "Open console.twilio.com and buy a number that has SMS.",
             "Copy the Account SID and the Auth Token.",
-            "In the number's settings, let messages come in at the address of the hub.",
+            "In the number's settings, set the webhook for incoming messages to /sms/default at your address.",
         ),
+        asks=("number",),
+    ),
+    "voice_call": ChannelGuide(
+        "mic",
+        "Answers calls at a Twilio number; needs a public address.",
+        (
+            "Open console.twilio.com, and copy the Account SID and the Auth Token.",
+            "Buy a number for voice, and send its calls to your home's address with /voice_call/default.",
+            "Choose a model that speaks, and one that turns speech into text.",
+        ),
+        asks=("transcription_model",),
     ),
     "irc": ChannelGuide(
         "terminal",
         "A nickname on an IRC network.",
         ("Choose a network and a nickname.", "Register the nickname if the network wants that."),
     ),
-    "voice_call": ChannelGuide(
-        "smartphone",
-        "A telephone number that the assistant answers; needs an address on the internet.",
+    "ntfy": ChannelGuide(
+        "bell",
+        "Notifications that you can answer.",
         (
-            "Open console.twilio.com, and copy the Account SID and the Auth Token.",
-            "Buy a number for voice, and send its calls to your home's address with /voice_call/default.",
-            "Choose a model that speaks, and one that turns speech into text.",
+            "Choose a long random topic name for each person: whoever knows it can read and write there.",
+            "Subscribe to it in the ntfy app.",
+            "Write the topics here, with commas between them. A server of your own also needs its address.",
         ),
+        asks=("url", "user"),
     ),
     "webhook_chat": ChannelGuide("link", "Any program that can send and receive a web request."),
     "webchat_page": ChannelGuide("globe", "A chat on a web page of your own."),
 }
+
+ACCOUNT_LABELS: Mapping[str, str] = {
+    "accept_risk": "I accept the risk",
+    "url": "Server address",
+    "public_url": "Public address of the hub",
+    "webhook_url": "Hub address for the webhook",
+    "app_id": "App ID",
+    "client_id": "Client ID",
+    "bot_id": "Bot ID",
+    "account_sid": "Account SID",
+    "oa_secret": "OA secret key",
+    "tenant_id": "Tenant ID",
+    "user": "User name",
+    "user_id": "User ID",
+    "subscription": "Pub/Sub subscription",
+    "audience": "Authentication audience",
+    "access_token": "Access token",
+    "refresh_token": "Refresh token",
+    "webhook_secret": "Webhook secret",
+    "app_password": "App password",
+    "channel_secret": "Channel secret",
+    "service_account": "Service account key",
+    "button_token": "Token for buttons",
+    "signature_secret": "Signature secret",
+    "token": "Token",
+    "number": "Phone number",
+}
+"""Labels of fields whose keys alone read badly."""
 
 
 def guide_of(channel: str) -> ChannelGuide:

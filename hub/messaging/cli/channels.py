@@ -233,7 +233,7 @@ def _put(home: Path, channel: str, values: Mapping[str, Any], *, as_json: bool) 
     found = HubClient(home).call("channels.add", {"channel": channel, "account": values}, timeout_s=CALL_LIMIT_S)
     account = found["account"]
     if account["linkable"] and not account["connected"] and not as_json:
-        click.echo(f"{channel} ({account['accountId']}) is added, and is now linked to a phone.")
+        click.echo(f"{channel} ({account['accountId']}) is added; now link it to a phone.")
         _show_link(home, channel, account["accountId"], _begin_link(home, channel, account["accountId"], None))
         return
     _tell(channel, account, as_json=as_json)

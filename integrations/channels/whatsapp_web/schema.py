@@ -20,7 +20,7 @@ CONFIG_SCHEMA = Schema(
             Optional("account", default="default", description="A name for this number."): string,
             Required(
                 "accept_risk",
-                description="true says that you know the risk: the client is unofficial, and Meta may ban the number.",
+                description="That you know the risk: the client is unofficial, and Meta may ban the number.",
             ): Described(_accepted, {"type": "boolean", "const": True}, "true"),
             Optional(
                 "read_receipts", default=True, description="Whether what the assistant answers is marked as read."
