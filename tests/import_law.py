@@ -74,7 +74,7 @@ EXTRAS = {
     **dict.fromkeys(("apprise", "chromadb", "docker", "icalendar", "litellm", "markdownify", "mcp"), ("integrations",)),
     **dict.fromkeys(("playwright", "readability", "recurring_ical_events", "whoosh"), ("integrations",)),
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
-    **dict.fromkeys(("nacl", "py_vapid", "pywebpush", "telegram"), ("integrations",)),
+    **dict.fromkeys(("nacl", "py_vapid", "pywebpush", "slixmpp", "telegram"), ("integrations",)),
     **dict.fromkeys(("opentelemetry",), ("integrations",)),
     "textual": ("hub.messaging.cli.tui_app",),
     "zeroconf": ("integrations",),

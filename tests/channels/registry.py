@@ -30,6 +30,7 @@ from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
 from tests.channels.wecom_rig import WeComRig
 from tests.channels.whatsapp_rig import WhatsAppRig
+from tests.channels.xmpp_rig import XmppRig
 from tests.channels.zalo_oa_rig import ZaloOaRig
 from tests.channels.zalo_rig import ZaloRig
 
@@ -53,6 +54,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     WebhookRig,
     WebchatPageRig,
     MatrixRig,
+    XmppRig,
     MattermostRig,
     NextcloudTalkRig,
     NtfyRig,

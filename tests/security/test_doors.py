@@ -47,6 +47,7 @@ THEIRS = {
     "integrations/channels/ntfy/schema.py token": "of the server",
     "integrations/channels/ntfy/schema.py topics": "names of topics, which the server judges",
     "integrations/channels/slack/schema.py app_token": "of the platform",
+    "integrations/channels/xmpp/schema.py password": "of the platform",
     "integrations/channels/slack/schema.py bot_token": "of the platform",
     "integrations/channels/wecom/schema.py secret": "of the platform",
     "integrations/channels/whatsapp/schema.py access_token": "of the platform",

@@ -7,6 +7,7 @@ from functools import cache
 
 from tests.servers.mail_server import Dovecot
 from tests.servers.ngircd import Ngircd
+from tests.servers.prosody import Prosody
 from tests.servers.synapse import Synapse
 
 _RUNNING = ExitStack()
@@ -22,6 +23,12 @@ def synapse() -> Synapse:
 def ngircd() -> Ngircd:
     """An IRC server."""
     return _RUNNING.enter_context(Ngircd())
+
+
+@cache
+def prosody() -> Prosody:
+    """An XMPP server."""
+    return _RUNNING.enter_context(Prosody())
 
 
 @cache

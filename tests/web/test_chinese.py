@@ -198,6 +198,7 @@ KEPT = (
     "Microsoft Teams Azure Bot App Single Tenant msteams default "
     "Google Chat Workspace Cloud Pub/Sub Pub Sub google_chat "
     "console twilio com Account SID Auth voice_call default "
+    "XMPP Jabber "
     "Claude ChatGPT OpenRouter Together AI xAI Offline sentences"
 )
 """Product names, formats, keys of the keyboard, and units."""

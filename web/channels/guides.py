@@ -230,6 +230,14 @@ GUIDES: Mapping[str, ChannelGuide] = {
         ),
         asks=("transcription_model",),
     ),
+    "xmpp": ChannelGuide(
+        "message-circle",
+        "An account on any XMPP (Jabber) server.",
+        (
+            "Create an account for the assistant on your XMPP server.",
+            "Write its address and password here, and name the rooms that it is to join.",
+        ),
+    ),
     "irc": ChannelGuide(
         "terminal",
         "A nickname on an IRC network.",

@@ -1,0 +1,382 @@
+"""One connection to an XMPP server, through slixmpp: logged in over TLS, with its rooms, or not at all.
+
+The library is imported on the first connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from msgspec import Struct
+
+from hub.core.errors import HubError, Unavailable
+from hub.core.ids import new_id
+from hub.core.secret import Secret
+from hub.messaging.contract import DeliveryState
+from integrations.channels.http_api import PlatformError
+from integrations.channels.reconnecting import AccountRefused
+from integrations.channels.xmpp.events import CLIENT, DELAY, MUC_USER, bare
+
+MAM = "urn:xmpp:mam:2"
+RSM = "http://jabber.org/protocol/rsm"
+MUC = "{http://jabber.org/protocol/muc}"
+FORWARD = "{urn:xmpp:forward:0}"
+ROSTER = "{jabber:iq:roster}"
+FORM = "{jabber:x:data}"
+PORT = 5_222
+PAGE = 100
+STANZA_LIMIT_BYTES = 200_000
+PLUGINS = ("xep_0030", "xep_0198", "xep_0199", "xep_0363")
+_LASTING = frozenset({"cancel", "auth", "modify"})
+
+
+class XmppTiming(Struct, frozen=True):
+    """How long things may take."""
+
+    connect_s: float = 30.0
+    answer_s: float = 30.0
+    silence_s: float = 60.0
+
+
+USUAL_TIMING = XmppTiming()
+
+
+class XmppAccount(Struct, frozen=True):
+    """One entry of the configuration."""
+
+    name: str
+    jid: str
+    password: Secret
+    host: str | None = None
+    port: int | None = None
+    plaintext: bool = False
+    rooms: tuple[str, ...] = ()
+    nick: str = ""
+
+    @classmethod
+    def from_config(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the account of a valid entry."""
+        return cls(
+            entry["account"],
+            entry["jid"],
+            entry["password"],
+            entry.get("host"),
+            entry.get("port"),
+            entry["plaintext"],
+            tuple(entry["rooms"]),
+            entry.get("nick") or entry["jid"].partition("@")[0],
+        )
+
+
+class XmppConnection:
+    """A connection that is logged in.
+
+    Args:
+        progress: Called whenever the server says something.
+
+    Attributes:
+        stanzas: Messages as they come; None at the end.
+        nicks: The own nick in each room that was joined.
+        occupants: Real addresses by room and nick, where the room tells them.
+        ended: Why it ended; empty while it has not.
+    """
+
+    def __init__(self, account: XmppAccount, timing: XmppTiming, progress: Callable[[], None]) -> None:
+        self._account = account
+        self._timing = timing
+        self._progress = progress
+        self._client: Any = None
+        self.stanzas: asyncio.Queue[Element | None] = asyncio.Queue()
+        self.nicks: dict[str, str] = {}
+        self.occupants: dict[tuple[str, str], str] = {}
+        self.ended = ""
+        self._waiting: dict[str, asyncio.Future[Element]] = {}
+        self._joins: dict[str, asyncio.Future[None]] = {}
+        self._archives: set[str | None] = set()
+        self._results: tuple[str, list[tuple[str, Element]]] = ("", [])
+
+    async def open(self) -> None:
+        """Connect, log in and join the rooms.
+
+        Raises:
+            AccountRefused: The server does not take the password, or does not encrypt.
+            Unavailable: It cannot be reached.
+        """
+        account = self._account
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        client = self._client = await self._made()
+        client.connect(account.host or None, account.port or (PORT if account.host else None))
+        try:
+            async with asyncio.timeout(self._timing.connect_s):
+                await self._begun
+        except TimeoutError as error:
+            raise Unavailable("the server does not answer") from error
+        if not account.plaintext and client.transport.get_extra_info("ssl_object") is None:
+            raise AccountRefused(f"{account.jid}: the server does not encrypt the connection")
+        client.send_presence()
+        for room in account.rooms:
+            await self._join(room)
+
+    async def _made(self) -> Any:
+        slixmpp = await asyncio.to_thread(_library)
+        account = self._account
+        scram = {"unencrypted_scram": account.plaintext}
+        client = slixmpp.ClientXMPP(account.jid, account.password.reveal(), plugin_config={"feature_mechanisms": scram})
+        client.enable_plaintext = account.plaintext
+        client.enable_starttls = client.enable_direct_tls = not account.plaintext
+        for each in PLUGINS:
+            # Another connection is a new session: what was missed comes from the archive.
+            client.register_plugin(each, {"allow_resume": False} if each == "xep_0198" else None)
+        refused = f"{account.jid}: the server does not take the password"
+        client.add_event_handler("session_start", lambda _: self._begin())
+        client.add_event_handler("failed_all_auth", lambda _: self._fail(AccountRefused(refused)))
+        client.add_event_handler("connection_failed", lambda why: self._fail(Unavailable(f"cannot be reached: {why}")))
+        client.add_event_handler("disconnected", lambda why: self._fail(Unavailable(f"the connection ended: {why}")))
+        client.register_handler(_handler("message", self._heard))
+        client.register_handler(_handler("presence", self._seen))
+        return client
+
+    async def close(self) -> None:
+        """Leave."""
+        if self._client is not None:
+            self._client.cancel_connection_attempt()
+            self._client.abort()
+
+    def _begin(self) -> None:
+        if not self._begun.done():
+            self._begun.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        self.ended = self.ended or str(error)
+        if not self._begun.done():
+            self._begun.set_exception(error)
+        self.stanzas.put_nowait(None)
+        waiting: list[asyncio.Future[Any]] = [*self._waiting.values(), *self._joins.values()]
+        for each in waiting:
+            if not each.done():
+                each.set_exception(Unavailable("the connection ended"))
+
+    # --- what comes ---
+
+    def _heard(self, message: Element) -> None:
+        self._progress()
+        if (result := message.find(f"{{{MAM}}}result")) is not None:
+            self._found(result)
+            return
+        room, _, nick = message.get("from", "").partition("/")
+        is_echo = message.get("type") == "groupchat" and nick == self.nicks.get(room.lower())
+        if is_echo or message.get("type") == "error":
+            waiting = self._waiting.get(message.get("id", ""))
+            if waiting is not None and not waiting.done():
+                waiting.set_result(message)
+        self.stanzas.put_nowait(message)
+
+    def _found(self, result: Element) -> None:
+        """Keep what an archive shows, if it was asked for."""
+        inner = result.find(f"{FORWARD}forwarded/{CLIENT}message")
+        if inner is None or result.get("queryid") != self._results[0]:
+            return
+        delay = result.find(f"{FORWARD}forwarded/{DELAY}")
+        if delay is not None and inner.find(DELAY) is None:
+            inner.append(delay)
+        self._results[1].append((result.get("id", ""), inner))
+
+    def _seen(self, presence: Element) -> None:
+        """Note who is in a room."""
+        room, _, nick = presence.get("from", "").partition("/")
+        room, leaves = room.lower(), presence.get("type") == "unavailable"
+        if (joining := self._joins.get(room)) is None:
+            return
+        if presence.get("type") == "error":
+            if not joining.done():
+                joining.set_exception(Unavailable(f"the room {room}: {_reason(presence)}"))
+            return
+        item = presence.find(f"{MUC_USER}x/{MUC_USER}item")
+        if leaves:
+            self.occupants.pop((room, nick), None)
+        elif item is not None and item.get("jid"):
+            self.occupants[room, nick] = bare(item.get("jid", ""))
+        if not any(each.get("code") == "110" for each in presence.iter(f"{MUC_USER}status")):
+            return
+        if leaves:
+            self.nicks.pop(room, None)
+            return
+        self.nicks[room] = nick
+        if not joining.done():
+            joining.set_result(None)
+
+    # --- what goes ---
+
+    async def _join(self, room: str) -> None:
+        self._joins[room] = asyncio.get_running_loop().create_future()
+        presence = Element(f"{CLIENT}presence", {"to": f"{room}/{self._account.nick}"})
+        SubElement(SubElement(presence, f"{MUC}x"), f"{MUC}history", {"maxstanzas": "0"})
+        self._client.Presence(xml=presence).send()
+        try:
+            async with asyncio.timeout(self._timing.answer_s):
+                await self._joins[room]
+        except TimeoutError as error:
+            raise Unavailable(f"the room {room} does not answer") from error
+
+    async def deliver(self, message: Element) -> Element | None:
+        """Send a message, and wait until the server has it; return the room's echo of it.
+
+        Raises:
+            PlatformError: It was refused, or is unknown.
+        """
+        id = message.get("id", "")
+        if len(tostring(message)) > STANZA_LIMIT_BYTES:
+            raise PlatformError(DeliveryState.PERMANENT, "it is too long for a message of XMPP")
+        if self.ended:
+            raise PlatformError(DeliveryState.TRANSIENT, "the account is not connected", retry_after_s=5.0)
+        waiting = self._waiting[id] = asyncio.get_running_loop().create_future()
+        answer: Element | None = None
+        try:
+            self._client.Message(xml=message).send()
+            async with asyncio.timeout(self._timing.answer_s):
+                if message.get("type") == "groupchat":
+                    answer = await waiting
+                else:  # what is said to a person has no answer but an error, which comes before the next one
+                    await self.ping()
+                    answer = waiting.result() if waiting.done() else None
+        except (TimeoutError, HubError) as error:
+            raise PlatformError(DeliveryState.UNKNOWN, f"the connection ended while it was sent: {error}") from error
+        finally:
+            del self._waiting[id]
+            if not waiting.cancel():
+                waiting.exception()
+        if answer is not None and answer.get("type") == "error":
+            refusal = answer.find(f"{CLIENT}error")
+            lasting = refusal is not None and refusal.get("type") in _LASTING
+            raise PlatformError(DeliveryState.PERMANENT if lasting else DeliveryState.TRANSIENT, _reason(answer))
+        return answer
+
+    def tell(self, message: Element) -> None:
+        """Send something whose loss does not matter."""
+        if not self.ended:
+            self._client.Message(xml=message).send()
+
+    async def ping(self) -> None:
+        """Wait until the server answers, which is after all that was sent before.
+
+        Raises:
+            Unavailable: The connection ended.
+        """
+        if self.ended:
+            raise Unavailable(self.ended)
+        await self._ask("get", None, Element("{urn:xmpp:ping}ping"))
+        self._progress()
+
+    async def _ask(self, kind: str, to: str | None, query: Element) -> Element:
+        """Return the answer to a query, also an error.
+
+        Raises:
+            Unavailable: There is none.
+        """
+        from slixmpp.exceptions import IqError, IqTimeout
+
+        iq = self._client.make_iq(itype=kind, ito=to)
+        iq.append(query)
+        try:
+            answer = await iq.send(timeout=self._timing.answer_s)
+        except IqError as error:
+            answer = error.iq
+        except IqTimeout as error:
+            raise Unavailable("the server does not answer") from error
+        found: Element = answer.xml
+        return found
+
+    # --- archives, files and people ---
+
+    async def archive(
+        self, of: str | None, *, after: str | None = None, since: float | None = None
+    ) -> AsyncIterator[tuple[str, Element]]:
+        """Yield what an archive holds (XEP-0313), with its ids; nothing where there is none.
+
+        Args:
+            of: The room; the account's own without it.
+            after: The id after which to begin.
+            since: Or the time, in seconds since the epoch.
+        """
+        while True:
+            mark = new_id()
+            query = Element(f"{{{MAM}}}query", {"queryid": mark})
+            if since is not None:
+                stamp = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                form = SubElement(query, f"{FORM}x", {"type": "submit"})
+                for name, value in (("FORM_TYPE", MAM), ("start", stamp)):
+                    SubElement(SubElement(form, f"{FORM}field", {"var": name}), f"{FORM}value").text = value
+            page = SubElement(query, f"{{{RSM}}}set")
+            SubElement(page, f"{{{RSM}}}max").text = str(PAGE)
+            if after is not None:
+                SubElement(page, f"{{{RSM}}}after").text = after
+            found: list[tuple[str, Element]] = []
+            self._results = (mark, found)
+            answer = await self._ask("set", of, query)
+            for each in found:
+                yield each
+            end = answer.find(f"{{{MAM}}}fin")
+            if end is not None:
+                self._archives.add(of)
+            if end is None or end.get("complete") == "true" or not found:
+                return
+            after = found[-1][0]
+
+    def has_archive(self, of: str | None) -> bool:
+        """Whether a room, or the account, has shown an archive."""
+        return of in self._archives
+
+    async def upload(self, path: str, name: str, mime_type: str) -> str:
+        """Put a file on the server (XEP-0363), and return its address.
+
+        Raises:
+            PlatformError: It has no place for it, or does not take it.
+        """
+        from slixmpp.exceptions import IqError, IqTimeout
+        from slixmpp.plugins.xep_0363.http_upload import FileUploadError
+
+        data = await asyncio.to_thread(Path(path).read_bytes)
+        try:
+            url: str = await self._client["xep_0363"].upload_file(
+                name, len(data), mime_type, input_file=io.BytesIO(data), timeout=self._timing.answer_s
+            )
+        except FileUploadError as error:
+            raise PlatformError(DeliveryState.PERMANENT, f"the server takes no such file: {error}") from error
+        except (IqError, IqTimeout) as error:
+            raise PlatformError(DeliveryState.TRANSIENT, f"the server has no place for a file: {error}") from error
+        return url
+
+    async def people(self) -> dict[str, str]:
+        """Return the names of the people in the roster, by address."""
+        answer = await self._ask("get", None, Element(f"{ROSTER}query"))
+        jids = {bare(each.get("jid", "")): each.get("name") for each in answer.iter(f"{ROSTER}item")}
+        return {jid: name or jid.partition("@")[0] for jid, name in jids.items()}
+
+
+def _library() -> Any:
+    import slixmpp
+
+    return slixmpp
+
+
+def _handler(name: str, see: Callable[[Element], None]) -> Any:
+    from slixmpp.xmlstream.handler import Callback
+    from slixmpp.xmlstream.matcher import MatchXPath
+
+    return Callback(f"homarus {name}", MatchXPath(f"{CLIENT}{name}"), lambda stanza: see(stanza.xml))
+
+
+def _reason(stanza: Element) -> str:
+    """Return what an error says."""
+    error = stanza.find(f"{CLIENT}error")
+    if error is None:
+        return "refused"
+    conditions = [each.tag.partition("}")[2] for each in error if not each.tag.endswith("}text")]
+    text = error.findtext("{urn:ietf:params:xml:ns:xmpp-stanzas}text") or ""
+    return f"{', '.join(conditions) or 'refused'} {text}".strip()[:300]

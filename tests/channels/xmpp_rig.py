@@ -1,0 +1,228 @@
+"""XMPP for the test-kit: a real prosody, people who are logged in there, and proxies before it for the assistant."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement
+
+from aiohttp import web
+
+from hub.core.clock import Clock
+from hub.core.ids import new_id
+from hub.core.secret import Secret
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.xmpp.channel import STATES, XmppChannel
+from integrations.channels.xmpp.connection import USUAL_TIMING, XmppAccount, XmppConnection, XmppTiming
+from integrations.channels.xmpp.events import CLIENT, OOB, REACTIONS, REPLACE, RETRACT, bare, stanza_id
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
+from tests.servers import shared
+from tests.servers.prosody import PASSWORD, ROOMS
+from tests.servers.tcp_proxy import TcpProxy
+from tests.until import until
+
+TIMING = XmppTiming(connect_s=20.0, answer_s=2.0, silence_s=0.5)
+
+
+class XmppProxy(TcpProxy):
+    """Passes a stream without lines; what the client sends at once is a line."""
+
+    async def _up(
+        self, reader: asyncio.StreamReader, server: asyncio.StreamWriter, client: asyncio.StreamWriter
+    ) -> None:
+        while piece := await reader.read(65_536):
+            self.lines.append(piece)
+            server.write(piece)
+            await server.drain()
+            if self.cut_after is not None and self.cut_after(piece):
+                self.cut_after = None
+                client.transport.abort()
+                return
+
+
+class XmppPerson:
+    """Somebody with a client; `heard` is what came, in order."""
+
+    def __init__(self, jid: str, port: int, room: str) -> None:
+        self.heard: list[Element] = []
+        nick = jid.partition("@")[0]
+        account = XmppAccount(nick, jid, Secret(PASSWORD), "127.0.0.1", port, True, (room,), nick)
+        self.connection = XmppConnection(account, USUAL_TIMING, lambda: None)
+
+    async def open(self) -> None:
+        await self.connection.open()
+        self._reading = asyncio.create_task(self._read())
+
+    async def close(self) -> None:
+        self._reading.cancel()
+        await self.connection.close()
+
+    async def say(self, stanza: Element) -> str:
+        """Send a stanza; return the id that others know it by."""
+        echo = await self.connection.deliver(stanza)
+        archived = None if echo is None else stanza_id(echo, stanza.get("to", ""))
+        return archived or str(stanza.get("id"))
+
+    async def _read(self) -> None:
+        while (stanza := await self.connection.stanzas.get()) is not None:
+            self.heard.append(stanza)
+
+
+class XmppRig(Rig):
+    """An account for each login, and one room that shows addresses."""
+
+    name = "xmpp"
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.REACTS, Can.TWO_ACCOUNTS})
+    troubles = frozenset({Trouble.ANSWER_LOST})
+
+    async def start(self) -> None:
+        self._server = shared.prosody()
+        names = {each: f"{each}{new_id()[-8:].lower()}" for each in (ADA, EVE, "default", "second")}
+        self._jids = {each: self._server.add(name) for each, name in names.items()}
+        self._room = f"room{new_id()[-8:].lower()}@{ROOMS}"
+        self._people = {who: XmppPerson(self._jids[who], self._server.port, self._room) for who in (ADA, EVE)}
+        for person in self._people.values():
+            await person.open()
+        self._proxies = {each: await XmppProxy(self._server.port).__aenter__() for each in ("default", "second")}
+        self._written_to = "default"
+        self._last: Element | None = None
+        self._files: list[bytes] = []
+        self._fetched = 0
+        application = web.Application()
+        application.router.add_get("/{at}/{name}", self._file)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self._url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        for person in self._people.values():
+            await person.close()
+        for proxy in self._proxies.values():
+            await proxy.__aexit__(None, None, None)
+        await self._runner.cleanup()
+
+    async def _file(self, request: web.Request) -> web.Response:
+        self._fetched += 1
+        return web.Response(body=self._files[int(request.match_info["at"])])
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        jid, port = self._jids[account], self._proxies[account].port
+        nick = jid.partition("@")[0]
+        config = XmppAccount(account, jid, Secret(PASSWORD), "127.0.0.1", port, True, (self._room,), nick)
+        return XmppChannel(config, clock, TIMING)
+
+    def section(self, account: str = "default") -> dict[str, Any]:
+        where = {"host": "127.0.0.1", "port": self._proxies[account].port, "plaintext": True, "rooms": [self._room]}
+        return {"account": account, "jid": self._jids[account], "password": PASSWORD, **where}
+
+    def writes_to(self, account: str) -> None:
+        self._written_to = account
+
+    @property
+    def _bot(self) -> str:
+        return self._jids[self._written_to]
+
+    def identity(self, who: str) -> str:
+        return f"xmpp:user:{self._jids[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        if group:
+            return Address("xmpp", self._room, chat_type=ChatType.GROUP)
+        return Address("xmpp", self._jids[who])
+
+    def _stanza(self, body: str | None = None, *, group: bool = False) -> Element:
+        to, kind = (self._room, "groupchat") if group else (self._bot, "chat")
+        stanza = Element(f"{CLIENT}message", {"to": to, "type": kind, "id": new_id()})
+        if body is not None:
+            SubElement(stanza, f"{CLIENT}body").text = body
+        return stanza
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        person, nick = self._people[who], self._bot.partition("@")[0]
+        if group:
+            await until(lambda: (self._room, nick) in person.connection.occupants)
+        if media is not None:
+            self._files.append(media)
+            url = f"{self._url}/{len(self._files) - 1}/file.png"
+            file = self._stanza(url, group=group)
+            SubElement(SubElement(file, f"{OOB}x"), f"{OOB}url").text = url
+            await person.say(file)
+        self._last = self._stanza(f"{nick}: {text}" if group and mention else text, group=group)
+        return await person.say(self._last)
+
+    async def says_again(self) -> None:
+        assert self._last is not None
+        await self._people[ADA].say(self._last)
+
+    async def edits(self, id: str, text: str) -> None:
+        stanza = self._stanza(text)
+        SubElement(stanza, REPLACE, {"id": id})
+        await self._people[ADA].say(stanza)
+
+    async def reacts(self, emoji: str) -> None:
+        newest = next(each for each in reversed(self._of_bot(ADA)) if each.find(f"{CLIENT}body") is not None)
+        stanza = self._stanza()
+        reactions = SubElement(stanza, f"{REACTIONS}reactions", {"id": newest.get("id", "")})
+        SubElement(reactions, f"{REACTIONS}reaction").text = emoji
+        await self._people[ADA].say(stanza)
+
+    def _of_bot(self, who: str, *, group: bool = False) -> list[Element]:
+        source = f"{self._room}/{self._bot.partition('@')[0]}" if group else self._bot
+        heard = self._people[who].heard
+        return [each for each in heard if (each.get("from", "") if group else bare(each.get("from", ""))) == source]
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        shown: dict[str, str] = {}
+        ids: dict[str, str] = {}
+        for each in self._of_bot(who, group=group):
+            id, body = each.get("id", ""), each.findtext(f"{CLIENT}body")
+            ids[stanza_id(each, self._room) or id] = id
+            if (event := each.find(RETRACT)) is not None:
+                shown.pop(ids[event.get("id", "")], None)
+            elif (event := each.find(REPLACE)) is not None:
+                assert event.get("id", "") in shown
+                shown[event.get("id", "")] = body or ""
+            elif body and each.find(f"{OOB}x") is None:
+                shown[id] = body
+        return list(shown.values())
+
+    def reactions(self, id: str) -> list[str]:
+        given = [each.find(f"{REACTIONS}reactions") for each in self._of_bot(ADA)]
+        found = [each for each in given if each is not None and each.get("id") == id]
+        return [emoji.text or "" for emoji in found[-1]] if found else []
+
+    def uploads(self) -> list[bytes]:
+        return self._server.uploads()
+
+    def attempts(self) -> int:
+        return sum(line.count(b"<body") for line in self._proxies["default"].lines)
+
+    def fetches(self) -> int:
+        return self._fetched
+
+    def typing_seen(self) -> int:
+        return sum(each.find(f"{STATES}composing") is not None for each in self._people[ADA].heard)
+
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
+    def trouble(self, *troubles: Trouble) -> None:
+        self._proxies["default"].cut_after = lambda piece: b"<body" in piece
+
+    def goes_deaf(self) -> None:
+        self._proxies["default"].go_deaf()
+
+    def revokes(self, account: str = "default") -> None:
+        self._server.add(self._jids[account].partition("@")[0], "another password")
+        self._proxies[account].cut()

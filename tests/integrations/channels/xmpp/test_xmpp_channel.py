@@ -1,0 +1,118 @@
+"""XMPP against a real prosody: what only it has."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.ids import new_id
+from hub.core.secret import Secret
+from hub.messaging.contract import Address, ChatType, DeliveryState, InboundMessage, Media, MediaKind, OutboundMessage
+from integrations.channels.xmpp.channel import XmppChannel
+from integrations.channels.xmpp.connection import XmppAccount
+from tests.channels.kit import EVE, Heard, HurriedClock
+from tests.channels.xmpp_rig import XmppRig
+from tests.servers import shared
+from tests.servers.prosody import DOMAIN, PASSWORD
+from tests.until import until
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[XmppRig]:
+    rig = XmppRig()
+    await rig.start()
+    yield rig
+    await rig.stop()
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+async def channel(rig: XmppRig, heard: Heard, tmp_path: Path) -> AsyncIterator[XmppChannel]:
+    channel = rig.channel(tmp_path, HurriedClock())
+    assert isinstance(channel, XmppChannel)
+    await channel.start(heard)
+    await until(lambda: heard.account_id)
+    yield channel
+    await channel.stop()
+
+
+async def test_nobody_there_is_a_permanent_error(channel: XmppChannel) -> None:
+    nobody = Address("xmpp", f"nobody{new_id()[-8:].lower()}@{DOMAIN}")
+
+    delivery = await channel.send(OutboundMessage(new_id(), nobody, "hello"))
+
+    assert delivery.state is DeliveryState.PERMANENT, delivery
+
+
+async def test_a_room_that_it_is_not_in_refuses(channel: XmppChannel) -> None:
+    room = Address("xmpp", f"other{new_id()[-8:].lower()}@rooms.{DOMAIN}", chat_type=ChatType.GROUP)
+
+    delivery = await channel.send(OutboundMessage(new_id(), room, "hello"))
+
+    assert delivery.state is DeliveryState.PERMANENT, delivery
+
+
+async def test_what_was_sent_is_found_by_its_id_and_what_was_not_is_not(channel: XmppChannel, rig: XmppRig) -> None:
+    for group in (False, True):
+        sent = OutboundMessage(new_id(), rig.address(group=group), "hello")
+        delivery = await channel.send(sent)
+        since = Clock().time()
+
+        assert await channel.find(sent, since) == delivery
+        assert await channel.find(OutboundMessage(new_id(), rig.address(group=group), "hello"), since) is None
+
+
+async def test_messages_in_rooms_are_corrected_and_taken_back(channel: XmppChannel, rig: XmppRig) -> None:
+    address = rig.address(group=True)
+    first = await channel.send(OutboundMessage(new_id(), address, "before"))
+    second = await channel.send(OutboundMessage(new_id(), address, "oops"))
+
+    await channel.edit(address, first.platform_ids[0], "after")
+    await channel.delete(address, second.platform_ids[0])
+
+    await until(lambda: rig.shows(group=True) == ["after"])
+
+
+async def test_a_server_that_does_not_encrypt_is_refused(heard: Heard) -> None:
+    jid = shared.prosody().add(f"tls{new_id()[-8:].lower()}")
+    channel = XmppChannel(
+        XmppAccount("default", jid, Secret(PASSWORD), "127.0.0.1", shared.prosody().port), HurriedClock()
+    )
+    await channel.start(heard)
+
+    await until(lambda: heard.errors)
+    await channel.stop()
+
+    assert heard.account_id is None
+
+
+async def test_characters_that_xml_has_not_are_left_out(channel: XmppChannel, rig: XmppRig) -> None:
+    await channel.send(OutboundMessage(new_id(), rig.address(), "a\x08b\x1b\ufffe<&>"))
+
+    await until(lambda: rig.shows() == ["ab<&>"])
+
+
+async def test_a_file_on_another_server_is_not_fetched(channel: XmppChannel, rig: XmppRig) -> None:
+    for url in ("https://evil.example/a.png", "http://10.0.0.1/a.png", "file:///etc/passwd"):
+        with pytest.raises(HubError):
+            [piece async for piece in channel.fetch(rig.address(), Media(MediaKind.IMAGE, url))]
+
+
+async def test_people_of_the_room_are_known_by_their_addresses(
+    channel: XmppChannel, rig: XmppRig, heard: Heard
+) -> None:
+    await rig.says("hello", EVE, group=True)
+    await until(lambda: heard.inbound)
+
+    message = heard.inbound[0]  # the archive may show it once more
+    assert isinstance(message, InboundMessage)
+    assert message.sender == rig.identity(EVE)
+    assert [each.peer for each in await channel.look_up("ROOM", 5)] == [rig.address(group=True).peer]
