@@ -29,12 +29,15 @@ class PersistentMap(Generic[T]):
         self._limit = limit
         self._kind = kind
         self._values: dict[str, T] = {}
+        self._loaded = False
 
     async def load(self) -> None:
         """Read what earlier runs kept; call it once the account is known."""
         kept = await self._receive.cursor(self._name) or "{}"
+        self._loaded = True
         try:
-            self._values = msgspec.json.decode(kept, type=dict[str, self._kind])  # type: ignore[name-defined]
+            found = msgspec.json.decode(kept, type=dict[str, self._kind])  # type: ignore[name-defined]
+            self._values = found | self._values  # what was stored meanwhile is newer
         except msgspec.MsgspecError as error:
             _log.warning("the %s of an account are damaged and are forgotten: %s", self._name, error)
 
@@ -47,6 +50,8 @@ class PersistentMap(Generic[T]):
         return list(self._values.items())
 
     async def put(self, key: str, value: T) -> None:
-        """Store a value."""
+        """Store a value; what earlier runs kept stays, also when it was not read yet."""
+        if not self._loaded:
+            await self.load()
         self._values = dict([*self._values.items(), (key, value)][-self._limit :])
         await self._receive.keep_cursor(msgspec.json.encode(self._values).decode(), self._name)

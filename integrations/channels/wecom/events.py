@@ -74,7 +74,7 @@ def event_of(body: Json, account: str) -> ButtonPressed | PollAnswered | None:
 
 def address_of(body: Json, account: str) -> Address:
     """Return the conversation of a callback: a person, or a group by its chat id."""
-    if body.get("chattype") == "group":
+    if body.get("chattype") != "single":
         return Address("wecom", body["chatid"], account, ChatType.GROUP)
     return Address("wecom", body["from"]["userid"], account)
 

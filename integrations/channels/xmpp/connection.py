@@ -111,7 +111,7 @@ class XmppConnection:
         account = self._account
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         client = self._client = await self._made()
-        client.connect(account.host or None, account.port or (PORT if account.host else None))
+        client.connect(account.host or account.jid.partition("@")[2], account.port or PORT)
         try:
             async with asyncio.timeout(self._timing.connect_s):
                 await self._begun

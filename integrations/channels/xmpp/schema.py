@@ -51,7 +51,7 @@ CONFIG_SCHEMA = Schema(
                 Optional("account", default="default", description="A name for this login."): slug,
                 Required("jid", description="Its address, such as homarus@example.org."): address,
                 Required("password", description="Its password."): secret,
-                Optional("host", description="The server, where DNS does not tell it."): string,
+                Optional("host", description="The server, when it is not at the domain of the address."): string,
                 Optional("port", description="Its port; 5222 without it."): port,
                 Optional(
                     "plaintext", default=False, description="Whether a server on this machine is spoken to without TLS."

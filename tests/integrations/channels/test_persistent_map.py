@@ -25,6 +25,16 @@ async def test_the_last_values_are_known_after_a_restart() -> None:
     assert [again.get(name) for name in ("one", "two", "three")] == [None, 1, 2]
 
 
+async def test_a_value_that_is_stored_before_the_others_are_read_is_stored_beside_them() -> None:
+    heard = Heard()
+    await (await loaded(heard)).put("one", 1)
+    values = PersistentMap(heard, "numbers", 2, int)
+
+    await values.put("two", 2)
+
+    assert [(await loaded(heard)).get(name) for name in ("one", "two")] == [1, 2]
+
+
 @pytest.mark.parametrize("kept", ["{", "[]", '{"one": "text"}'])
 async def test_a_damaged_table_is_forgotten(kept: str) -> None:
     heard = Heard()
