@@ -25,6 +25,7 @@ ALLOWED = {
     "hub/doctor/audit/checks/trying.py": "tries the listeners of this hub, from this machine",
     "hub/testing.py": "asks the hub that it runs",
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",
+    "integrations/channels/gateway.py": "is given the session of an account",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
     "integrations/memory/chroma/server.py": "asks the Chroma server of the configuration",
     "integrations/tools/mcp/over_http.py": "gives the protocol's own client the egress client to send by",
