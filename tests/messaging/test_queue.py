@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import ManualClock
 from hub.messaging.access.decide import MessagingSettings
-from hub.messaging.contract import Address, InboundMessage, MessageDeleted, MessageEdited, Receiver
+from hub.messaging.contract import Address, InboundMessage, MessageDeleted, MessageEdited, Quote, Receiver
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy, QueueSettings
 from hub.security.people import People, Person
 from hub.tools.contract import ToolCall, ToolResult
@@ -54,6 +54,20 @@ async def busy(post: Post, openai_server: OpenAIServer) -> Post:
     await post.said("hello", "m0")
     await openai_server.until_arrived()
     return post
+
+
+@pytest.mark.parametrize(
+    ("group", "begins"), [(None, '[in reply to: "Shall I water the roses?"]\nplease do'), ("family", "please do")]
+)
+async def test_what_a_message_quotes_is_told_where_nobody_else_writes(
+    post: Post, openai_server: OpenAIServer, group: str | None, begins: str
+) -> None:
+    quoted = Quote("Shall I water\nthe roses?")
+
+    await post.said("please do", group=group, mentioned=True, quoted=quoted)
+    await post.until_counts(sent=1)
+
+    assert asked(openai_server, 0).partition("\n\n")[2].startswith(begins)
 
 
 async def test_what_arrives_while_the_agent_is_busy_is_answered_together(

@@ -186,7 +186,7 @@ async def test_linux_uses_the_programs_of_its_desktop(install: Install, tmp_path
         scrot=LAST + 'cp PICTURE.png "$last"',
         xclip=f'case "$*" in *-o) printf copied;; *) cat > {tmp_path / "clip"};; esac',
         gpspipe='printf \'{"class":"VERSION"}\\nnoise\\n{"class":"TPV","mode":3,"lat":52.5,"lon":13.4,"eph":8.0}\\n\'',
-        **{"spd-say": f"cat > {tmp_path / 'spoken'}"},  # the first that is looked for; others may be installed
+        spd_say=f"cat > {tmp_path / 'spoken'}",  # the first that is looked for; others may be installed
     )
     linux = LinuxBackend()
 

@@ -17,7 +17,7 @@ from hub.core.context import Authority, Context
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.messaging.access.router import Router
-from hub.messaging.contract import Address, ClientMessage, InboundMessage, Media
+from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage, Media
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.outbox.live_answers import LiveAnswers
@@ -43,6 +43,7 @@ BY_HUB = "by_hub"
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
+QUOTE_CHARS = 1_000
 NOTHING = Message(Role.USER, ())
 _MEDIA = attrgetter("message.media")
 _PART = re.compile(r"^---\nQueued #\d+ \((?:from .*, )?message_id: .*\)$\n?", re.MULTILINE)
@@ -338,6 +339,9 @@ def _bullet(message: InboundMessage) -> str:
 def content_of(message: InboundMessage) -> tuple[Block, ...]:
     """Return a message as the blocks of a user's turn; senders' file names are left out."""
     lines = [message.text] if message.text or message.images else []
+    if message.quoted is not None and message.address.chat_type is ChatType.DIRECT:
+        # Only its sender and the assistant write there; in a group the words may be anybody's.
+        lines.insert(0, f'[in reply to: "{" ".join(message.quoted.text.split())[:QUOTE_CHARS]}"]')
     lines += map(_attachment, message.media)
     if message.location is not None:
         lines.append(f"[location: {message.location.latitude:.6f}, {message.location.longitude:.6f}]")
