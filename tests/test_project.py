@@ -58,6 +58,9 @@ def normalised(name: str) -> str:
 
 Imported = dict[str, set[str]]
 
+SHARED = {"ruamel": "ruamel-yaml", "google": "protobuf"}
+"""Packages that several libraries put modules in, and the one that is meant."""
+
 
 @pytest.fixture(scope="module")
 def imported() -> Imported:
@@ -66,10 +69,9 @@ def imported() -> Imported:
     tops: Imported = {folder: set() for folder in FOLDERS}
     for module in our_tree().values():
         tops[module.file.split("/")[0]] |= {item.target.split(".")[0] for item in module.imports}
-    # `ruamel` is shared by the library and its C part; the library is what one asks for.
     return {
         folder: {
-            normalised(owners.get(top, [top])[0]) if top != "ruamel" else "ruamel-yaml"
+            SHARED.get(top) or normalised(owners.get(top, [top])[0])
             for top in found - sys.stdlib_module_names - set(FOLDERS)
         }
         for folder, found in tops.items()

@@ -11,6 +11,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.wecom.channel import WeComChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.wecom_server import ADA as ADAS_ID, BOT_ID, GROUP, SECRET, WeComFault, WeComServer
+from tests.until import until
 
 PEOPLE = {ADA: ADAS_ID, EVE: "ZhangEve"}
 FAULTS = {
@@ -66,7 +67,7 @@ class WeComRig(DoubleRig[WeComServer]):
         await self.server.bring(self.last)
 
     async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
-        card = self._cards("button_interaction")[-1]
+        card = (await until(lambda: self._cards("button_interaction")))[-1]
         key = next(each["key"] for each in card["button_list"] if each["text"] == label)
         event = {"card_type": card["card_type"], "event_key": key, "task_id": card["task_id"]}
         await self._card_event(event, PEOPLE[who], group=group)

@@ -100,6 +100,7 @@ PAGES = {
     "/channels/people": ["/channels/people"],
     "/channels/unsent": ["/channels/unsent"],
     "/channels/account": [],
+    "/channels/link": [],
     "/channels/add": ["/channels/add", "/channels/add?channel=telegram"],
     "/agents": ["/agents"],
     "/agents/agent": ["/agents/agent?id=main"],
