@@ -188,6 +188,10 @@ class QQServer:
             request.transport.abort()
         return answer
 
+    def answered(self, id: str, number: int) -> None:
+        """Note that a message has an answer of this number."""
+        self._answers[id][2].add(number)
+
     def _carry_out(self, body: Json, kind: str, id: str) -> web.Response:
         if "msg_id" not in body:
             return _refused(400, NOT_FIRST, "no permission to send first")

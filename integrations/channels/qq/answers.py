@@ -15,6 +15,8 @@ from integrations.channels.persistent_map import PersistentMap
 
 CHATS, MESSAGES = 200, 3
 """Conversations that are remembered, and the latest messages of each; as many of strangers."""
+PLACES = 300
+"""Messages whose place is remembered: one that is sent again goes there, also when its question was forgotten."""
 CLOSED = (
     "QQ lets a bot only answer: a message in a direct chat {direct} times within an hour, one in a group {group} times "
     "within five minutes. That is used up or over here, or nobody has written. It can be sent when somebody has"
@@ -35,10 +37,15 @@ WINDOWS: Mapping[ChatType, _Window] = MappingProxyType(
 
 
 class Place(Struct, frozen=True):
-    """The message that is answered, and the how-manieth answer it is: together QQ's key of an answer."""
+    """The message that is answered, and the how-manieth answer it is: together QQ's key of an answer.
+
+    Attributes:
+        is_new: Whether nothing was sent with it yet, as far as is known here.
+    """
 
     msg_id: str
     msg_seq: int
+    is_new: bool = False
 
 
 class _Answerable(Struct, frozen=True):
@@ -54,6 +61,7 @@ class Answers:
 
     def __init__(self, receive: Receiver, clock: Clock) -> None:
         self._kept = PersistentMap(receive, "answerable", CHATS, tuple[_Answerable, ...])
+        self._places = PersistentMap(receive, "places", PLACES, Place)
         self._strangers: dict[str, tuple[_Answerable, ...]] = {}
         self._clock = clock
         self._is_loaded = False
@@ -61,6 +69,7 @@ class Answers:
     async def load(self) -> None:
         """Read what earlier runs kept; call it once the account is known."""
         await self._kept.load()
+        await self._places.load()
         self._is_loaded = True
 
     async def heard(self, address: Address, message_id: str, *, keep: bool) -> None:
@@ -83,11 +92,11 @@ class Answers:
         """
         if not self._is_loaded:  # the account counts as connected a moment earlier
             raise PlatformError(DeliveryState.TRANSIENT, "QQ: what can be answered is not read yet")
+        kept = self._places.get(message.id)
+        if kept is not None and kept.msg_id:
+            return kept
         peer = message.address.peer
         known = self._known(peer)
-        for each in known:
-            if message.id in each.answers:
-                return Place(each.id, each.answers.index(message.id) + 1)
         window = WINDOWS.get(message.address.chat_type, WINDOWS[ChatType.GROUP])
         free = [each for each in known if each.until > self._clock.time() and len(each.answers) < window.answers]
         if not free:
@@ -95,10 +104,13 @@ class Answers:
         meant = next((each for each in free if each.id == message.reply_to), free[-1])
         taken = replace(meant, answers=(*meant.answers, message.id))
         await self._note(peer, tuple(taken if each is meant else each for each in known))
-        return Place(taken.id, len(taken.answers))
+        place = Place(taken.id, len(taken.answers))
+        await self._places.put(message.id, place)
+        return replace(place, is_new=True)
 
     async def release(self, message: OutboundMessage) -> None:
-        """Let a message that came too late go to another place when it is sent again; the numbers of others stay."""
+        """Let a message go to another place when it is sent again; the numbers of others stay."""
+        await self._places.put(message.id, Place("", 0))
         peer = message.address.peer
         known = self._known(peer)
         freed = tuple(

@@ -28,7 +28,7 @@ from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.gateway import Gateway, GatewaySession, GatewayTerms
 from integrations.channels.http_api import PlatformError, delivery_of, surely_not_sent
-from integrations.channels.qq.answers import Answers, closed
+from integrations.channels.qq.answers import Answers, Place, closed
 from integrations.channels.qq.api import LINKS_REFUSED, SENT_ALREADY, TOO_LATE, QQApi, QQLogin
 from integrations.channels.qq.events import message_of
 
@@ -162,7 +162,17 @@ class QQChannel(ApiChannel):
         return await delivery_of(self._send(message), done_already=SENT_ALREADY)
 
     async def _send(self, message: OutboundMessage) -> str:
-        place = await self._answers.place_of(message)
+        while True:
+            place = await self._answers.place_of(message)
+            try:
+                return await self._send_to(place, message)
+            except PlatformError as error:
+                if error.reason != SENT_ALREADY or not place.is_new:
+                    raise
+            # Its message was forgotten and came again: that number is of another answer.
+            await self._answers.release(message)
+
+    async def _send_to(self, place: Place, message: OutboundMessage) -> str:
         body: dict[str, Any] = {"msg_id": place.msg_id, "msg_seq": place.msg_seq}
         if message.media:  # the outbox makes a message of each, without a text
             body |= {"msg_type": MEDIA, "media": {"file_info": await self._uploaded(message)}}

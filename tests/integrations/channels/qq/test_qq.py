@@ -22,7 +22,7 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
-from integrations.channels.qq.answers import WINDOWS
+from integrations.channels.qq.answers import MESSAGES, WINDOWS
 from integrations.channels.qq.api import FILE_HOSTS, RATE_PAUSE_S, QQLogin
 from integrations.channels.qq.channel import QQChannel
 from integrations.channels.qq.events import message_of
@@ -93,6 +93,32 @@ async def test_each_message_is_answered_a_few_times_and_the_next_part_says_why_n
     assert [each.state for each in deliveries[:-1]] == [DeliveryState.DELIVERED] * DIRECT.answers
     assert is_closed(deliveries[-1])
     assert keys(qq) == [(heard.message_id, number + 1) for number in range(DIRECT.answers)]
+
+
+async def test_a_number_that_another_answer_has_is_passed_over(rig: Rig, qq: QQServer, channel: QQChannel) -> None:
+    heard = await hear(rig, qq)
+    qq.answered(heard.message_id, 1)  # before the hub forgot of it, and heard it again
+
+    delivery = await channel.send(out())
+
+    assert delivery.state is DeliveryState.DELIVERED
+    assert delivery.platform_ids
+    assert keys(qq) == [(heard.message_id, 2)]
+
+
+async def test_what_is_sent_again_goes_to_its_place_also_when_its_question_is_forgotten(
+    rig: Rig, qq: QQServer, channel: QQChannel
+) -> None:
+    await hear(rig, qq)
+    sent = out()
+    await channel.send(sent)
+    for number in range(MESSAGES):
+        await hear(rig, qq, f"and {number}")
+
+    again = await channel.send(sent)
+
+    assert again.state is DeliveryState.DELIVERED
+    assert len(qq.sent) == 1
 
 
 async def test_another_message_gives_more_answers(rig: Rig, qq: QQServer, channel: QQChannel) -> None:
