@@ -13,7 +13,7 @@ from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
 from integrations.channels.public_files import PublicFiles
 from integrations.channels.sms.channel import SmsAccount, SmsChannel
-from integrations.channels.sms.signature import sign
+from integrations.channels.twilio_signature import sign
 from integrations.channels.webhook_delivery import BODY_BYTES
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
 from tests.channels.webhook_host import WebhookHost

@@ -12,7 +12,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
 from integrations.channels.telegram.listener import PollTiming, TelegramWebhook
-from integrations.channels.telegram.webhook import HEADER, delivery_route
+from integrations.channels.telegram.webhook import HEADER, webhook_route
 from tests.channels.kit import ADA, EVE, Can, Forged, Named, Rig, Trouble
 from tests.channels.webhook_host import WebhookHost
 from tests.servers.telegram_server import (
@@ -192,7 +192,7 @@ class TelegramRig(Rig):
         self.server.cut_poll()
 
     async def delivers_forged(self, forged: Forged) -> int:
-        route = delivery_route(self.bots["default"], Secret("secret-of-default"))
+        route = webhook_route(self.bots["default"], Secret("secret-of-default"))
         host = WebhookHost(lambda: [route])
         await host.start()
         body = b"x" * (route.open_limit + 1) if forged is Forged.TOO_LONG else b"{"

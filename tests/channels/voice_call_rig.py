@@ -9,9 +9,9 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel
+from integrations.channels.twilio_signature import sign
 from integrations.channels.voice_call.channel import Voice, VoiceAccount, VoiceCallChannel
 from integrations.channels.voice_call.ledger import CallLimits
-from integrations.channels.voice_call.twilio import sign
 from integrations.channels.voice_call.webhook import BODY_BYTES, routes
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Forged, Trouble
 from tests.channels.webhook_host import WebhookHost

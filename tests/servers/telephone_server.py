@@ -22,8 +22,8 @@ from xml.etree import ElementTree
 import aiohttp
 from aiohttp import encode_basic_auth, web
 
+from integrations.channels.twilio_signature import sign
 from integrations.channels.voice_call.mulaw import FRAME_BYTES, from_wav, to_wav
-from integrations.channels.voice_call.twilio import sign
 
 SID, TOKEN, NUMBER = "AC" + "a1" * 16, "b2" * 16, "+4930111111"
 SILENCE = b"\xff" * FRAME_BYTES

@@ -17,7 +17,7 @@ from uuid import uuid4
 import aiohttp
 from aiohttp import web
 
-from integrations.channels.sms.signature import sign
+from integrations.channels.twilio_signature import sign
 
 SID, TOKEN = "AC" + "0123456789abcdef" * 2, "auth-token-0123456789abcdef"
 NUMBER, ADA, EVE = "+15550009999", "+491570000001", "+491570000002"

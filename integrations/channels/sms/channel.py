@@ -38,7 +38,7 @@ from integrations.channels.public_files import PublicFiles
 from integrations.channels.reconnecting import STORE_RETRY_S, AccountRefused
 from integrations.channels.sms.api import TwilioApi, describe
 from integrations.channels.sms.events import inbound_of, listed, sent_at
-from integrations.channels.sms.signature import fields_of, is_genuine
+from integrations.channels.twilio_signature import fields_of, is_genuine
 from integrations.channels.webhook_delivery import delivery_route
 
 _log = logging.getLogger(__name__)

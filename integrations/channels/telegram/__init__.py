@@ -26,7 +26,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     from hub.messaging.texts import say
     from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
     from integrations.channels.telegram.listener import TelegramWebhook
-    from integrations.channels.telegram.webhook import delivery_route
+    from integrations.channels.telegram.webhook import webhook_route
 
     def migrated(old: str, new: str) -> None:
         host.repairs.raise_(
@@ -43,5 +43,5 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         parts = TelegramParts(host.clock, lambda: say("thread.gone", host.language), migrated)
         channel = Telegram(account, parts)
         if webhook is not None:
-            host.routes.add(delivery_route(channel, webhook.secret))
+            host.routes.add(webhook_route(channel, webhook.secret))
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 
-import orjson
-from aiohttp import web
-
-from hub.core.errors import InvalidRequest, Unauthorized
 from hub.core.secret import Secret
-from hub.core.surfaces import HttpCall, Open, Route
+from hub.core.surfaces import Route
 from integrations.channels.telegram.channel import Telegram
+from integrations.channels.webhook_delivery import delivery_route
 
-BODY_LIMIT_BYTES = 1_048_576
-HEADER = "X-Telegram-Bot-Api-Secret-Token"
+HEADER = "x-telegram-bot-api-secret-token"
 
 
-def delivery_route(channel: Telegram, secret: Secret) -> Route:
-    """Return the route that takes what Telegram delivers; it is confirmed once it is on disk, and else delivered again.
+def webhook_route(channel: Telegram, secret: Secret) -> Route:
+    """Return the route that takes what Telegram delivers; `secret` is what it repeats in each delivery."""
 
-    Args:
-        secret: What Telegram repeats in each delivery.
-    """
+    def is_genuine(body: bytes, headers: Mapping[str, str]) -> bool:
+        return hmac.compare_digest(headers.get(HEADER, "").encode(), secret.reveal().encode())
 
-    async def deliver(call: HttpCall) -> web.StreamResponse:
-        given = call.request.headers.get(HEADER, "")
-        if not hmac.compare_digest(given.encode(), secret.reveal().encode()):
-            raise Unauthorized("the secret token is not the one given to Telegram")
-        try:
-            await channel.deliver(orjson.loads(call.body))
-        except ValueError as error:
-            raise InvalidRequest("expected an update of the Bot API") from error
-        return web.Response()
-
-    path = f"/telegram/{channel.account}"
-    return Route("POST", path, deliver, "telegram", scope=Open.SELF, body_limit=BODY_LIMIT_BYTES)
+    return delivery_route(f"/telegram/{channel.account}", "telegram", is_genuine, channel.deliver)

@@ -1,10 +1,8 @@
-"""Twilio: its API, its signature, and TwiML. https://www.twilio.com/docs/voice"""
+"""Twilio: its API, and TwiML. https://www.twilio.com/docs/voice"""
 
 from __future__ import annotations
 
-import base64
-import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -16,24 +14,6 @@ from integrations.channels.http_api import HttpApi, PlatformError, refusal_state
 
 TOKEN_REFUSED = frozenset({20003, 20005})
 """Wrong credentials, and an account that is not active."""
-Fields = Sequence[tuple[str, str]]
-
-
-def is_signed(token: str, url: str, fields: Fields, given: str) -> bool:
-    """Whether Twilio signed a request: HMAC-SHA1 of its address and its sorted fields, with the account's token.
-
-    Args:
-        url: The address as Twilio was told it; its port may be written out or not.
-        given: The header `X-Twilio-Signature`.
-    """
-    return hmac.compare_digest(sign(token, url, fields).encode(), given.encode())
-
-
-def sign(token: str, url: str, fields: Fields) -> str:
-    """Return the signature of a request."""
-    text = "".join(name + value for name, value in sorted(set(fields)))
-    return base64.b64encode(hmac.digest(token.encode(), (url + text).encode(), "sha1")).decode()
-
 
 # --- TwiML ---
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from urllib.parse import parse_qsl
 
 import orjson
 from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest, Unauthorized
 from hub.core.surfaces import HttpCall, Open, Route
-from integrations.channels.voice_call import twilio
+from integrations.channels.twilio_signature import fields_of, is_genuine
 from integrations.channels.voice_call.channel import NAME, VoiceCallChannel
 
 BODY_BYTES = 16_384
-FIELDS_LIMIT = 100
 FRAME_BYTES = 65_536
 START_LIMIT_S = 10.0
 CLOSE_REFUSED = 4_003
@@ -24,26 +22,22 @@ CLOSE_REFUSED = 4_003
 def routes(channel: VoiceCallChannel) -> list[Route]:
     """Return the routes of a number."""
 
-    def fields_of(call: HttpCall, path: str) -> dict[str, str]:
+    def signed_fields(call: HttpCall, path: str) -> dict[str, str]:
         """Return the fields of a request that Twilio signed.
 
         Raises:
             Unauthorized: It did not.
         """
         body = bytes(call.body or b"")
-        try:
-            fields = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=FIELDS_LIMIT)
-        except ValueError:
-            fields = None
-        given = call.request.headers.get("X-Twilio-Signature", "")
-        url = channel.config.public_url + path
-        if fields is None or not twilio.is_signed(channel.config.token.reveal(), url, fields, given):
+        headers = {name.lower(): value for name, value in call.request.headers.items()}
+        url, token = channel.config.public_url + path, channel.config.token.reveal()
+        if not is_genuine(body, headers, url, token, None):
             raise Unauthorized("this is not signed with the token of the account")
-        return dict(fields)
+        return dict(fields_of(body))
 
     async def announce(call: HttpCall) -> web.StreamResponse:
         """`POST /voice_call/<account>`: answer a call that comes in."""
-        fields = fields_of(call, channel.path)
+        fields = signed_fields(call, channel.path)
         try:
             sid, number = fields["CallSid"], fields["From"]
         except KeyError as error:
@@ -52,7 +46,7 @@ def routes(channel: VoiceCallChannel) -> list[Route]:
 
     async def status(call: HttpCall) -> web.StreamResponse:
         """`POST /voice_call/<account>/status`: hear what became of a call that was made."""
-        fields = fields_of(call, f"{channel.path}/status")
+        fields = signed_fields(call, f"{channel.path}/status")
         channel.ended(fields.get("CallSid", ""), fields.get("CallStatus", ""))
         return web.Response(status=204)
 

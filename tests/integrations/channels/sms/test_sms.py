@@ -30,7 +30,7 @@ from hub.messaging.contract import (
 from integrations.channels.sms import setup
 from integrations.channels.sms.channel import SmsChannel
 from integrations.channels.sms.schema import CONFIG_SCHEMA
-from integrations.channels.sms.signature import HEADER, SETTINGS_HEADER, is_genuine, sign
+from integrations.channels.twilio_signature import HEADER, SETTINGS_HEADER, is_genuine, sign
 from tests.channels.kit import Heard, HurriedClock
 from tests.channels.sms_rig import SmsRig
 from tests.channels.webhook_host import WebhookHost
