@@ -259,14 +259,17 @@ class Telegram(ApiChannel):
     def _stored(self, update: Update, notice: str | None) -> None:
         """Do what follows an update that is stored: a button that was pressed waits for an answer, without fail."""
         if (query := update.callback_query) is not None:
-            answer = self._show(self._api.bot.answer_callback_query(query.id, notice))
-            self._tasks.spawn(answer, name="answer a button")
+            self._tasks.spawn(self._answer(query.id, notice), name="answer a button")
         if (message := update.message) is not None and (new := message.migrate_to_chat_id) is not None:
             self._parts.migrated(str(message.chat.id), str(new))
         if message is not None and message.is_topic_message:
             key, name = topic_named(message)
             if name and name != self._topics.get(key) and (message.forum_topic_edited or self._topics.get(key) is None):
                 self._tasks.spawn(self._topics.put(key, name), name="name a topic")
+
+    async def _answer(self, query_id: str, notice: str | None) -> None:
+        """Answer a pressed button; the request is made here, since a task that is cancelled may never begin."""
+        await self._show(self._api.bot.answer_callback_query(query_id, notice))
 
     async def _show(self, request: Awaitable[object]) -> None:
         """Do something that does not matter when it fails."""
