@@ -8,9 +8,10 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from hub.config.errors import ConfigError
+from hub.config.files import SECRETS_FILE
 from hub.config.marks import Mark, key_mark_of, mark_of, value_at
 from hub.config.paths import Key, KeyPath
-from hub.config.schema_walk import choices_in_words, describe_expected, is_secret_at, keys_at, values_at
+from hub.config.schema_walk import A_SECRET, choices_in_words, describe_expected, is_secret_at, keys_at, values_at
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import JsonSchema
 from hub.core.phrases import Phrase, phrase
@@ -32,7 +33,7 @@ _LIMITS: Mapping[str, Callable[[str], Phrase]] = {
 """Messages of the schema library: how they begin, and what says them in the reader's language."""
 
 
-_LEAK_LENGTH = 6
+_LEAK_LENGTH, _PART_LENGTH = 6, 10
 
 
 def keys_of(error: SchemaError) -> KeyPath:
@@ -97,10 +98,7 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
 
 def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, data: Any) -> tuple[str, str]:
     if is_secret_at(schema, inner) or isinstance(value, Secret):
-        text = value.reveal() if isinstance(value, Secret) else str(value)
-        if message.startswith("expected ") and not _OF_A_TYPE.match(message) and not leaks(text, message):
-            return message, ""  # what its own validator says: that a secret is expected would not help who gave one
-        return phrase("expected {wanted}", wanted=describe_expected(schema, inner, data) or phrase("another value")), ""
+        return _secret_error(message, value, describe_expected(schema, inner, data))
     choices = values_at(schema, inner, data)
     if choices and _is_choice(message):
         hint = did_you_mean(value, [str(each) for each in choices]) if isinstance(value, str) else ""
@@ -120,6 +118,28 @@ def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, d
     if message.startswith(("value must", "length of value", "does not match")):
         return _got(_of_the_library(message), value), ""
     return message, ""
+
+
+def _secret_error(message: str, value: Any, wanted: str) -> tuple[str, str]:
+    """Return what the validator says of a secret, without what it says of the value; else what is expected."""
+    given = isinstance(value, Secret)
+    if given and value.source:
+        wanted = "" if wanted == A_SECRET else wanted
+    reason = _without_value(_of_the_library(message), value.reveal() if given else str(value))
+    if not reason or reason == "not a valid value" or _OF_A_TYPE.match(reason) or _is_choice(reason):
+        reason = phrase("expected {wanted}", wanted=wanted or phrase("another value"))
+    if not given or not value.source:
+        return reason, ""
+    told = phrase("the value of {name} is not valid here: {reason}", name=value.source, reason=reason)
+    return told, phrase("change it in {file}", file=SECRETS_FILE)
+
+
+def _without_value(message: str, secret: str) -> str:
+    """Return a message without the value that was got; empty if the secret is in it all the same."""
+    if not leaks(secret, message):
+        return message
+    cut = str(message).partition(", got ")[0]
+    return "" if leaks(secret, cut) else cut
 
 
 def _expected(wanted: str, value: Any) -> Phrase:
@@ -143,11 +163,16 @@ def _is_choice(message: str) -> bool:
 
 
 def leaks(secret: str, message: str) -> bool:
-    """Return whether a message contains a secret, or its beginning, beyond its fixed words."""
+    """Return whether a message contains a secret, its beginning, or a longer part of it, beyond its fixed words."""
     if isinstance(message, Phrase) and message.template:
         filled = [each for value in message.values.values() for each in as_list(value)]
         # A plain number is a limit of ours, so it says nothing of a secret.
         return any(
             leaks(secret, each if isinstance(each, str) else str(each)) for each in filled if type(each) is not int
         )
-    return bool(secret) and (secret in message or (len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message))
+    if not secret or secret in message:
+        return bool(secret)
+    beginning = len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message
+    return beginning or any(
+        message[start : start + _PART_LENGTH] in secret for start in range(len(message) - _PART_LENGTH + 1)
+    )

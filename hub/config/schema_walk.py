@@ -19,6 +19,7 @@ _NOUNS = {
     "array": phrase("a list"),
     "null": phrase("nothing"),
 }
+A_SECRET = phrase("a secret, best given as !secret NAME")
 CHOICES_SHOWN = 20
 OF_ANOTHER_TYPE, OF_ANOTHER_VALUE = 1_000, 10
 """What contradictions count; a key that is missing counts 1."""
@@ -115,7 +116,7 @@ def _or(words: list[str]) -> str:
 
 def _words(schema: JsonSchema) -> str:
     if schema.get("writeOnly"):
-        return phrase("a secret, best given as !secret NAME")
+        return A_SECRET
     if "enum" in schema:
         return choices_in_words(schema["enum"])
     if "const" in schema:

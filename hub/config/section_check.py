@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from hub.config.explain import explain, keys_of, leaks
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, mark_of, plain, value_at
 from hub.config.paths import KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
-from hub.config.schema_walk import describe_expected
+from hub.config.schema_walk import is_secret_at
 from hub.config.sections import Section
 from hub.core.json_schema import JsonSchema, to_json_schema
 from hub.core.phrases import phrase
@@ -44,28 +45,26 @@ class SectionCheck:
         self._root = root
         self._start = start
         self._may_be_broken = may_be_broken
-        self._schema: JsonSchema | None = None
 
     def whole(self, value: Any) -> Validated:
         """Validate the section's value."""
-        return self._check(value, (self._section.name,), self._section.schema)
+        return self._check(value)
 
     def item(self, value: Any, index: int) -> Validated:
         """Validate one item of the section's list, as a list of one."""
-        name = self._section.name
-        found = self._check([value], (name,), self._section.schema, index)
+        found = self._check([value], index)
         if found.broken or not isinstance(found.value, list) or len(found.value) != 1:
             return Validated(None, found.errors, broken=True)
         return Validated(found.value[0], secrets=found.secrets)
 
     def validate_entry(self, value: Any, name: str) -> Validated:
         """Validate one entry of the section's mapping, as a mapping of one."""
-        found = self._check({name: value}, (self._section.name,), self._section.schema)
+        found = self._check({name: value})
         if found.broken or not isinstance(found.value, dict) or len(found.value) != 1:
             return Validated(None, found.errors, broken=True)
         return Validated(next(iter(found.value.values())), secrets=found.secrets)
 
-    def _check(self, value: Any, prefix: KeyPath, schema: Any, index: int | None = None) -> Validated:
+    def _check(self, value: Any, index: int | None = None) -> Validated:
         data = plain(value)
         revealed: dict[KeyPath, str] = {}
         errors: list[SchemaError] = []
@@ -81,9 +80,7 @@ class SectionCheck:
                 break
             if not self._reveal(data, value, errors, revealed):
                 break
-        if self._schema is None:
-            self._schema = to_json_schema(schema)
-        told = tuple(self._tell(error, prefix, index, revealed) for error in errors)
+        told = tuple(self._tell(error, index, revealed) for error in errors)
         return Validated(None, told, broken=True)
 
     def _follows(self, keys: KeyPath, value: Any) -> bool:
@@ -98,6 +95,10 @@ class SectionCheck:
                 return True
         return False
 
+    @cached_property
+    def _schema(self) -> JsonSchema:
+        return to_json_schema(self._section.schema)
+
     def _reveal(self, data: Any, value: Any, errors: list[SchemaError], revealed: dict[KeyPath, str]) -> bool:
         """Replace a secret by its text, then its number, where the schema expects no secret; return whether any was."""
         changed = False
@@ -106,6 +107,8 @@ class SectionCheck:
             secret = value_at(value, keys) if keys else None
             holder = value_at(data, keys[:-1]) if keys else None
             if not isinstance(secret, Secret) or not isinstance(holder, (dict, list)):
+                continue
+            if is_secret_at(self._schema, keys):
                 continue
             text = secret.reveal()
             now = value_at(data, keys)
@@ -121,23 +124,13 @@ class SectionCheck:
         # Validating may have changed parts of the data it was given: start again from the same data.
         return changed
 
-    def _tell(
-        self, error: SchemaError, prefix: KeyPath, index: int | None, revealed: dict[KeyPath, str]
-    ) -> ConfigError:
-        schema = self._schema or {}
-        keys = keys_of(error)
-        inner = keys if index is None else (index, *keys[1:])
-        if keys in revealed:
-            source = value_at(self._root, (*prefix, *inner))
-            name = source.source if isinstance(source, Secret) and source.source else phrase("the secret")
-            wanted = describe_expected(schema, keys)
-            message = phrase("the value of {name} is not valid here", name=name)
-            if wanted:
-                message = phrase("the value of {name} is not valid here; expected {wanted}", name=name, wanted=wanted)
-            return ConfigError.at(mark_of(self._root, (*prefix, *inner), self._start), (*prefix, *inner), message)
+    def _tell(self, error: SchemaError, index: int | None, revealed: dict[KeyPath, str]) -> ConfigError:
+        at_secret = keys_of(error) in revealed
         if index is not None:
             error.path[:1] = [index] if error.path else []
-        told = explain(error, self._root, self._start, prefix, schema)
+        told = explain(error, self._root, self._start, (self._section.name,), self._schema)
+        if at_secret:
+            return told
         if any(leaks(text, told.message) for text in revealed.values()):
             message = phrase("this is not valid here; it holds a secret, so it is not shown")
             return ConfigError.at(mark_of(self._root, told.keys, self._start), told.keys, message)

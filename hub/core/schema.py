@@ -43,7 +43,7 @@ from hub.core.schema_bounds import (
     describe_error,
     each_error,
 )
-from hub.core.secret import Secret
+from hub.core.secret import SHOWN_AS_MASK, Secret
 from hub.core.weak_secrets import PASSWORD_LENGTH_MIN, weakness
 
 __all__ = [
@@ -322,7 +322,7 @@ def as_list(value: Any) -> list[Any]:
 
 def show(value: Any) -> str:
     """Return a value as shown in errors; secrets are hidden."""
-    if isinstance(value, Secret):
+    if isinstance(value, SHOWN_AS_MASK):
         return phrase("a secret")
     if isinstance(value, dict):
         return phrase("a mapping")

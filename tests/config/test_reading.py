@@ -11,6 +11,7 @@ import pytest
 from ruamel.yaml import cyaml
 
 from hub.config.check import CheckCache, check
+from hub.config.explain import leaks
 from hub.config.loader import load
 from hub.config.marks import mark_of, place
 from hub.config.sections import Sections
@@ -275,3 +276,9 @@ def test_reading_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(6), slice(5, 20)])
+def test_a_message_with_a_part_of_a_secret_leaks_it(part: slice) -> None:
+    assert leaks(f"{SECRET}-and-its-rest", f"'{f'{SECRET}-and-its-rest'[part]}' is no name")
+    assert not leaks(f"{SECRET}-and-its-rest", "expected the token that the platform gave")
