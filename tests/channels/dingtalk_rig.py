@@ -26,6 +26,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.REFUSED_FOR_NOW: {"status": 200, "body": {"errcode": -1, "errmsg": "system busy"}},
     Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
+    Trouble.REMOVED: {"status": 200, "body": {"errcode": 400106, "errmsg": "robot 不存在"}},
 }
 
 

@@ -22,6 +22,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502, "body": "bad gateway"},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 403, "body": {"message": "Missing Permissions", "code": 50013}},
+    Trouble.REMOVED: {"status": 403, "body": {"message": "Missing Access", "code": 50001}},
 }
 
 

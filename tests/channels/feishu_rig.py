@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
+from hub.messaging.capabilities import CanDelete
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.feishu.channel import FeishuAccount, FeishuChannel
 from integrations.channels.feishu.emoji import emoji_of, name_of
@@ -26,6 +27,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.MARKUP_REFUSED: {"status": 400, "code": 230099},
     Trouble.FORBIDDEN: {"status": 400, "code": 230013},
+    Trouble.REMOVED: {"status": 400, "code": 230002},
 }
 
 
@@ -33,6 +35,7 @@ class FeishuRig(DoubleRig[FeishuServer]):
     """An app for each account; Ada and Eve write in direct messages and in one group."""
 
     name = "feishu"
+    hears_deletions = True
     can = frozenset(Can) - {Can.VOTES, Can.EDITS}
     named = frozenset(Named)
     room_name = "The family"
@@ -122,6 +125,12 @@ class FeishuRig(DoubleRig[FeishuServer]):
     async def renames(self, name: str) -> None:
         self.server.groups[GROUP] = name
         await self.server.tell("im.chat.updated_v1", {"chat_id": GROUP, "after_change": {"name": name}})
+
+    async def deletes(self, channel: CanDelete, address: Address, id: str) -> None:
+        chat = self.server.messages[id]["chat_id"]
+        await channel.delete(address, id)
+        recalled = {"message_id": id, "chat_id": chat, "recall_type": "group_owner"}
+        await self.server.tell("im.message.recalled_v1", recalled)
 
     def notices(self) -> list[str]:
         return self.server.notices

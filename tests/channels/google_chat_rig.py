@@ -36,6 +36,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 403, "state": "PERMISSION_DENIED"},
+    Trouble.REMOVED: {"status": 403, "state": "PERMISSION_DENIED"},
 }
 
 
@@ -43,7 +44,9 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
     """Ada and Eve write in direct messages and in one space, where the app hears what mentions it."""
 
     name = "google_chat"
-    can = frozenset({*(Can.GROUPS, Can.THREADS, Can.MEDIA, Can.BUTTONS, Can.VOTES), *(Can.TWO_ACCOUNTS, Can.MALFORMED)})
+    can = frozenset(
+        {*(Can.GROUPS, Can.THREADS, Can.MEDIA, Can.BUTTONS, Can.VOTES), *(Can.TWO_ACCOUNTS, Can.MALFORMED, Can.GONE)}
+    )
     troubles = frozenset(FAULTS)
     named = frozenset({Named.HEARD, Named.LISTED})
     room_name = "Kitchen"

@@ -25,7 +25,7 @@ class IrcRig(Rig):
     name = "irc"
     named = frozenset({Named.HEARD, Named.LISTED})
     can = frozenset({Can.GROUPS, Can.MALFORMED, Can.TWO_ACCOUNTS})
-    troubles = frozenset({Trouble.REFUSED_FOR_NOW, Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
+    troubles = frozenset({Trouble.REFUSED_FOR_NOW, Trouble.ANSWER_LOST, Trouble.FORBIDDEN, Trouble.REMOVED})
 
     async def start(self) -> None:
         server = shared.ngircd()
@@ -135,6 +135,12 @@ class IrcRig(Rig):
             else:
                 self._refusals.append("404" if each is Trouble.FORBIDDEN else "439")
                 proxy.answer = self._refuse
+
+    async def removes(self) -> None:
+        bot = self._nicks[self._written_to]
+        for line in (f"MODE {self._room} +b {bot}!*@*", f"KICK {self._room} {bot}"):
+            self._people[ADA].write(line)
+        await self._people[ADA].settle()
 
     def goes_deaf(self) -> None:
         self._proxies["default"].go_deaf()

@@ -23,7 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from hub.core.clock import Clock
 from hub.core.schema import Schema
 from hub.messaging.access.access import AccessPolicy
-from hub.messaging.capabilities import CanFind
+from hub.messaging.capabilities import CanDelete, CanFind
 from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.messaging.outbox.outbox import WATCH_EVERY_S
@@ -66,6 +66,8 @@ class Can(StrEnum):
     """What it sends can be no JSON."""
     VOICE = "voice"
     """People can record voice messages, and the assistant can send them."""
+    GONE = "gone"
+    """Others can delete the assistant's messages, and the channel learns that it cannot change them any more."""
 
 
 class Trouble(StrEnum):
@@ -81,6 +83,8 @@ class Trouble(StrEnum):
     MARKUP_REFUSED = "markup refused"
     FORBIDDEN = "forbidden"
     """It can never be sent."""
+    REMOVED = "removed"
+    """The assistant is not in the group any more, and the platform says so."""
 
 
 class Named(StrEnum):
@@ -119,6 +123,8 @@ class Rig(Protocol):
     troubles: frozenset[Trouble]
     only_answers: bool = False
     """Whether its platform lets the assistant write only to who has just written, and a few times."""
+    hears_deletions: bool = False
+    """Whether it tells that a message of the assistant's was deleted, and does not refuse to change it."""
     has_login: bool = True
     """Whether there are credentials, which can be revoked."""
     is_in_process: bool = False
@@ -220,6 +226,14 @@ class Rig(Protocol):
     async def renames(self, name: str) -> None:
         """Let somebody give the group another name."""
         raise AssertionError(f"{self.name} has none")
+
+    async def removes(self) -> None:
+        """Let somebody put the assistant out of the group for good."""
+        self.trouble(Trouble.REMOVED)
+
+    async def deletes(self, channel: CanDelete, address: Address, id: str) -> None:
+        """Let somebody delete a message of the assistant's; most platforms do not tell the channel who did."""
+        await channel.delete(address, id)
 
     def notices(self) -> list[str]:
         """Return the notices to those who pressed a button, beside the chat's messages."""

@@ -34,6 +34,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 400, "message": "The property, 'to', in the request body is invalid"},
+    Trouble.REMOVED: {"status": 400, "message": "Failed to send messages"},
 }
 
 

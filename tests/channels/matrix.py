@@ -16,7 +16,7 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.messaging.capabilities import CanFind, CanLookUp, Capability, capabilities_of
 from hub.messaging.contract import Channel, MediaKind
-from tests.channels.kit import Can, Rig
+from tests.channels.kit import Can, Rig, Trouble
 from tests.channels.registry import RIGS
 from tests.docs.pages import DOCS, MARK
 from tests.servers import shared
@@ -40,6 +40,10 @@ def _able(capability: Capability) -> Callable[[Channel, Rig], str]:
 
 def _has(can: Can) -> Callable[[Channel, Rig], str]:
     return lambda channel, rig: YES if can in rig.can else NO
+
+
+def _says(channel: Channel, rig: Rig) -> str:
+    return YES if Trouble.REMOVED in rig.troubles else NO
 
 
 def _is(protocol: type[Any]) -> Callable[[Channel, Rig], str]:
@@ -87,6 +91,8 @@ COLUMNS = (
         "test_what_was_said_while_the_hub_was_away_is_answered_when_it_is_back",
     ),
     Column("lost answer", _lost_answer, "test_a_message_whose_answer_was_lost_is_shown_once"),
+    Column("removed", _says, "test_what_is_for_a_group_that_it_was_removed_from_is_tried_once_and_says_why"),
+    Column("deleted", _has(Can.GONE), "test_an_answer_whose_beginning_was_deleted_comes_as_a_message_of_its_own"),
     Column("directory", _is(CanLookUp), "test_a_room_is_found_by_a_part_of_its_name_in_any_case"),
 )
 LEGEND = """\
@@ -99,6 +105,8 @@ Made from the channels themselves; each ✓ is tried by the tests that all chann
 - **catches up**: what was written while the hub was away is answered when it is back.
 - **lost answer**: when it is not known whether a message arrived, it is sent *again* where the platform then shows it
   once; the hub *looks* for it there; or it *asks* you in the chat, and never sends it twice by itself.
+- **removed**: what could not be sent to a group that the assistant was put out of says that in words.
+- **deleted**: an answer whose beginning others deleted while it was written comes as a message of its own.
 """
 
 

@@ -14,6 +14,7 @@ from hub.core.clock import Clock
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
+from hub.messaging.capabilities import CanDelete
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.matrix.channel import MatrixChannel
 from integrations.channels.matrix.choices import KEYS
@@ -109,14 +110,16 @@ class MatrixRig(Rig):
 
     name = "matrix"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
-    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS, Can.VOICE}
+    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS, Can.VOICE, Can.GONE}
+    hears_deletions = True
     named = frozenset(Named)
-    troubles = frozenset(FAULTS)
+    troubles = frozenset({*FAULTS, Trouble.REMOVED})
 
     async def start(self) -> None:
         self._town = _town()
         self._call, self._people = self._town.call, dict(self._town.people)
         self._threads: dict[str, str] = {}
+        self._put_out = False
         self._pressed: dict[tuple[str, str, str], str] = {}
         self._since = {}
         for who, room in self._town.rooms.items():
@@ -126,6 +129,9 @@ class MatrixRig(Rig):
 
     async def stop(self) -> None:
         await self.proxy.__aexit__(None, None, None)
+        if self._put_out:  # others meet there too
+            self._call(self._people[ADA], "POST", f"{self._group_path}/invite", {"user_id": self._people[BOT].user_id})
+            self._call(self._people[BOT], "POST", f"{self._group_path}/join", {})
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         if account == "default":
@@ -239,6 +245,8 @@ class MatrixRig(Rig):
             content = event["content"]
             relation = content.get("m.relates_to", {})
             if relation.get("rel_type") == "m.replace":
+                if relation["event_id"] not in shown:
+                    continue  # it was deleted
                 shown[relation["event_id"]].text = content["m.new_content"]["body"]
             elif "org.matrix.msc3381.poll.start" in content:
                 question = content["org.matrix.msc3381.poll.start"]["question"]["body"]
@@ -280,6 +288,18 @@ class MatrixRig(Rig):
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.proxy.fails(SEND, **FAULTS[each])
+
+    async def removes(self) -> None:
+        self._put_out = True
+        self._call(self._people[ADA], "POST", f"{self._group_path}/kick", {"user_id": self._people[BOT].user_id})
+
+    async def deletes(self, channel: CanDelete, address: Address, id: str) -> None:
+        path = f"rooms/{quote(address.peer)}/redact/{quote(id)}/{new_id()}"
+        self._call(self._people[ADA], "PUT", path, {})
+
+    @property
+    def _group_path(self) -> str:
+        return f"rooms/{quote(self._town.rooms['group'])}"
 
     def goes_deaf(self) -> None:
         self.proxy.fails(LATER_SYNC, hangs=True)

@@ -35,6 +35,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 403, "id": "api.context.permissions.app_error"},
+    Trouble.REMOVED: {"status": 403, "id": "api.context.permissions.app_error"},
 }
 
 

@@ -40,7 +40,8 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.MARKUP_REFUSED: {"status": 400, "code": "BadSyntax"},
-    Trouble.FORBIDDEN: {"status": 403, "code": "BotNotInConversationRoster"},
+    Trouble.FORBIDDEN: {"status": 403, "code": "ConversationBlockedByUser"},
+    Trouble.REMOVED: {"status": 403, "code": "BotNotInConversationRoster"},
 }
 
 
@@ -51,7 +52,7 @@ class TeamsRig(DoubleRig[TeamsServer]):
     can = frozenset(
         {
             *(Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.BUTTONS, Can.VOTES),
-            *(Can.TWO_ACCOUNTS, Can.MALFORMED),
+            *(Can.TWO_ACCOUNTS, Can.MALFORMED, Can.GONE),
         }
     )
     troubles = frozenset(FAULTS)

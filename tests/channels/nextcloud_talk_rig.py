@@ -30,6 +30,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 403, "error": ""},
+    Trouble.REMOVED: {"status": 404, "error": ""},
 }
 
 
@@ -48,6 +49,7 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
             Can.TWO_ACCOUNTS,
             Can.MALFORMED,
             Can.VOICE,
+            Can.GONE,
         }
     )
     voice_type = "audio/mpeg"

@@ -18,6 +18,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 502, "body": "bad gateway"},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"error": {"code": -1, "message": "Unregistered user"}},
+    Trouble.REMOVED: {"error": {"code": -1, "message": "User is not a member in group: Home (R3JvdXA=)"}},
 }
 
 

@@ -22,6 +22,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.PROXY_PAGE: {"status": 503, "body": "unavailable"},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 200, "body": {"ok": False, "error": "is_archived"}},
+    Trouble.REMOVED: {"status": 200, "body": {"ok": False, "error": "not_in_channel"}},
 }
 
 

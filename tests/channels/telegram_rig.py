@@ -24,6 +24,7 @@ from tests.servers.telegram_server import (
     MALFORMED,
     PROXY_PAGE,
     RATE_LIMITED,
+    Fault,
     TelegramServer,
 )
 
@@ -38,6 +39,7 @@ FAULTS = {
     Trouble.ANSWER_LOST: DROPPED_AFTER,
     Trouble.MARKUP_REFUSED: BAD_MARKUP,
     Trouble.FORBIDDEN: BLOCKED,
+    Trouble.REMOVED: Fault(403, "Forbidden: bot was kicked from the supergroup chat"),
 }
 
 

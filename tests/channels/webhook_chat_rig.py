@@ -29,7 +29,7 @@ class WebhookRig(Rig):
     name = "webhook_chat"
     named = frozenset({Named.HEARD, Named.RENAMED})
     can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN, Can.BUTTONS, Can.TWO_ACCOUNTS})
-    troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED})
+    troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED, Trouble.REMOVED})
     forges = frozenset(Forged)
 
     def __init__(self) -> None:

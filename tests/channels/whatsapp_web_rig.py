@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hub.core.clock import Clock
+from hub.messaging.capabilities import CanDelete
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
 from integrations.channels.whatsapp_web.events import split_id
@@ -24,6 +25,7 @@ FAULTS: dict[Trouble, tuple[str, bool]] = {
     Trouble.REFUSED_FOR_NOW: ("websocket not connected", False),
     Trouble.ANSWER_LOST: ("timed out waiting for message send response", True),
     Trouble.FORBIDDEN: ("server returned error 403", False),
+    Trouble.REMOVED: ("failed to get group members: you're not participating in that group", False),
 }
 
 
@@ -32,7 +34,8 @@ class WhatsAppWebRig(Rig):
 
     name = "whatsapp_web"
     is_in_process = True
-    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE})
+    hears_deletions = True
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE, Can.GONE})
     troubles = frozenset(FAULTS)
     named = frozenset(Named)
     room_name = "Family"
@@ -118,6 +121,9 @@ class WhatsAppWebRig(Rig):
 
     async def renames(self, name: str) -> None:
         self.server.rename(name)
+
+    async def deletes(self, channel: CanDelete, address: Address, id: str) -> None:
+        self.server.revoke(split_id(id)[0])
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         from tests.servers.whatsapp_web_double import text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from aiohttp import web
 
@@ -74,7 +74,7 @@ class XmppRig(Rig):
 
     name = "xmpp"
     can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.REACTS, Can.TWO_ACCOUNTS})
-    troubles = frozenset({Trouble.ANSWER_LOST})
+    troubles = frozenset({Trouble.ANSWER_LOST, Trouble.REMOVED})
 
     async def start(self) -> None:
         self._server = shared.prosody()
@@ -219,6 +219,12 @@ class XmppRig(Rig):
 
     def trouble(self, *troubles: Trouble) -> None:
         self._proxies["default"].cut_after = lambda piece: b"<body" in piece
+
+    async def removes(self) -> None:
+        query = Element("{http://jabber.org/protocol/muc#admin}query")
+        SubElement(query, f"{{{query.tag[1:].partition('}')[0]}}}item", {"affiliation": "outcast", "jid": self._bot})
+        answer = await self._people[ADA].connection.ask("set", self._room, query)
+        assert answer.get("type") == "result", tostring(answer)
 
     def goes_deaf(self) -> None:
         self._proxies["default"].go_deaf()

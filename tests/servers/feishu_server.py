@@ -421,6 +421,8 @@ class FeishuServer:
         if not card["streaming"]:
             raise Refused(300309, "Card streaming mode is closed")
         message = self.messages[card["message"]]
+        if message.get("deleted"):
+            return {"data": {}}  # the card is there, and nobody is shown it
         content = json.loads(message["content"])
         element = next(each for each in content["body"]["elements"] if each.get("element_id") == rest[2])
         element["content"] = body["content"]

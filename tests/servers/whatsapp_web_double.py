@@ -128,6 +128,15 @@ class WhatsAppWebDouble:
         reaction.key.ID, reaction.key.remoteJID, reaction.key.fromMe = id, chat, False
         self.says(e2e.Message(reactionMessage=reaction), who)
 
+    def revoke(self, id: str, who: str = ADA) -> None:
+        """Delete a message of the account's in the group, as its administrator."""
+        message = e2e.Message()
+        key = message.protocolMessage.key
+        message.protocolMessage.type = e2e.ProtocolMessage.REVOKE
+        key.ID, key.remoteJID, key.participant, key.fromMe = id, GROUP, f"{self.number}@s.whatsapp.net", False
+        self.sent = [each for each in self.sent if each[:2] != (GROUP, id)]
+        self.says(message, who, group=True)
+
     def document(self, content: bytes, name: str, text: str) -> Any:
         """Return a message with a document that can be downloaded."""
         key = self.keep(content)
@@ -186,10 +195,11 @@ class WhatsAppWebDouble:
             self.reactions[key.ID] = message.reactionMessage.text
         elif message.HasField("editedMessage"):
             protocol = message.editedMessage.message.protocolMessage
-            place = self._own(protocol.key, chat)
-            self.sent[place] = (chat, protocol.key.ID, protocol.editedMessage)
+            if (place := self._own(protocol.key, chat)) is not None:
+                self.sent[place] = (chat, protocol.key.ID, protocol.editedMessage)
         elif message.HasField("protocolMessage"):
-            del self.sent[self._own(message.protocolMessage.key, chat)]
+            if (place := self._own(message.protocolMessage.key, chat)) is not None:
+                del self.sent[place]
         else:
             self._check(message)
             id = self.new_id()
@@ -197,10 +207,12 @@ class WhatsAppWebDouble:
             return id
         return self.new_id()
 
-    def _own(self, key: Any, chat: str) -> int:
+    def _own(self, key: Any, chat: str) -> int | None:
+        """Return where a message is; of one that is gone WhatsApp takes changes that nobody is shown."""
         assert key.fromMe
         assert key.remoteJID == chat
-        return next(place for place, (there, id, _) in enumerate(self.sent) if (there, id) == (chat, key.ID))
+        found = (place for place, (there, id, _) in enumerate(self.sent) if (there, id) == (chat, key.ID))
+        return next(found, None)
 
     def _check(self, message: Any) -> None:
         if message.HasField("pollCreationMessage"):

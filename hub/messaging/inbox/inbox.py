@@ -21,11 +21,12 @@ from hub.messaging.access.router import Router
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.reading import with_options
 from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
-from hub.messaging.contract import ButtonPressed, Inbound, InboundEvent, InboundMessage, Receipt
+from hub.messaging.contract import ButtonPressed, Inbound, InboundEvent, InboundMessage, MessageDeleted, Receipt
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.feedback import FEEDBACK, Feedback, feedback
 from hub.messaging.inbox.inbox_rows import InboxRow, load_event
 from hub.messaging.inbox.interceptor import Answer, Interceptor
+from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue import MessageQueue
@@ -111,6 +112,9 @@ class Inbox:
         if isinstance(inbound, InboundMessage) and (inbound.sent_at or math.inf) * 1000 < self._db.restored_ms:
             # What a platform delivers again since an older read position was restored has been answered before.
             return await self._reject(inbound, context, BEFORE_RESTORE)
+        if isinstance(inbound, MessageDeleted):  # whoever did it: a message of ours is not there to be changed
+            forget = partial(outbox_rows.forget_sent, address=inbound.address, platform_id=inbound.message_id)
+            await self._db.write(forget)
         match self._router.decide(inbound, context):
             case Refuse() as refused:
                 return await self._refuse(inbound, context, refused)

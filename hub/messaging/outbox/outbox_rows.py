@@ -30,8 +30,9 @@ SENT_LIMIT = 1_000
 OF_CHAT = "channel = ? AND account = ? AND peer = ?"
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
-_KEPT = "source NOT IN ('preview', 'notice')"
-"""What matters to people: a preview that was not shown is followed by its answer, and a notice is about another one."""
+_KEPT = "source NOT IN ('preview', 'notice') AND kind != 'react'"
+"""What matters to people: a preview that was not shown is followed by its answer, a notice is about another one, and
+a reaction says nothing once its message is gone."""
 _LOST = "state = 'unknown' AND error IS NOT NULL"
 """Of which nobody knows whether it arrived; without an error it is being looked into."""
 _UNSURE = f"{_TROUBLE} AND {_LOST} AND {_KEPT} AND run_id IS NOT NULL AND channel = ? AND account = ?"
@@ -300,6 +301,14 @@ def find_sent(connection: SqlConnection, address: Address, platform_id: str) -> 
     found = [position for position, ids in _lately_sent(connection, address) if platform_id in ids]
     rows = [row for each in found for row in select_rows(connection, "position = ?", (each,), 1)]
     return [row for row in rows if isinstance(row.outgoing, NewMessage | NewPoll | NewText)]
+
+
+def forget_sent(connection: SqlConnection, address: Address, platform_id: str) -> None:
+    """Forget the id of a message that was deleted, so that another text of it is sent as a message."""
+    for position, ids in _lately_sent(connection, address):
+        if platform_id in ids:
+            left = json.dumps([each for each in ids if each != platform_id])
+            connection.execute("UPDATE outbox SET platform_ids = ? WHERE position = ?", (left, position))
 
 
 def sent_ids(connection: SqlConnection, address: Address) -> set[str]:

@@ -21,6 +21,7 @@ TOKEN_HEADER = "x-acs-dingtalk-access-token"  # noqa: S105  a header's name
 TOKEN_INVALID = frozenset({"InvalidAuthentication", "Forbidden.AccessDenied.InvalidToken", 40014, 42001})
 TOO_OFTEN = frozenset({90018, 90002, 88, 130101, 660026})
 BUSY = frozenset({-1, 15})
+MEANINGS = {400013: "the group was dissolved", 400106: "the robot is not in that group; add it again"}
 """Codes of the old API: it says that it failed, and nothing was done."""
 PAUSE_S = 60.0
 EARLY_S = 300.0
@@ -125,6 +126,7 @@ class DingTalkApi(HttpApi):
         elif own and status < 400:
             state = DeliveryState.PERMANENT
         said = known.get("message") or known.get("errmsg") or f"HTTP {status} without a reason"
+        said = f"{MEANINGS[code]}: {said}" if code in MEANINGS else said
         wait = (answer.retry_after_s or PAUSE_S) if limited else None
         raise self.error(state, f"{said} ({code})" if own else said, reason=code, retry_after_s=wait)
 

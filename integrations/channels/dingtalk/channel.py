@@ -27,7 +27,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.api_channel import ApiChannel
-from integrations.channels.dingtalk.api import DingTalkApi
+from integrations.channels.dingtalk.api import MEANINGS, DingTalkApi
 from integrations.channels.dingtalk.events import SessionWebhook, message_of, session_of
 from integrations.channels.dingtalk.outgoing import (
     FILE_BYTES,
@@ -134,7 +134,7 @@ class DingTalkChannel(ApiChannel):
             try:
                 await self._api.post_to_session(session.url, session_body(message.text))
             except PlatformError as error:
-                if error.state is not DeliveryState.PERMANENT:
+                if error.state is not DeliveryState.PERMANENT or error.reason in MEANINGS:
                     raise
                 self._sessions.pop(message.address.peer, None)  # it ended early
             else:

@@ -17,6 +17,11 @@ from hub.core.secret import Secret
 from integrations.channels.http_api import HttpApi, refusal_state
 
 CDN_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")
+MEANINGS = {
+    10003: "the channel is not there any more",
+    50001: "the bot is not in that server, or may not see the channel; invite it again",
+}
+"""What some refusals mean, by their codes."""
 USER_AGENT = f"DiscordBot (homarus, {hub.__version__})"
 
 
@@ -54,7 +59,7 @@ class DiscordRest(HttpApi):
             return data
         known: dict[str, Any] = data if isinstance(data, dict) else {}
         code = known.get("code", 0)
-        text = f"{known.get('message') or 'refused'} (HTTP {status}, code {code})"
+        text = f"{MEANINGS.get(code) or known.get('message') or 'refused'} (HTTP {status}, code {code})"
         if "errors" in known:
             text += f": {json.dumps(known['errors'])[:300]}"
         wait = known.get("retry_after") or answer.retry_after_s or (1.0 if status == 429 else None)

@@ -239,7 +239,13 @@ class GoogleChatChannel(ApiChannel):
         if address.thread:
             body["thread"] = {"name": address.thread}
             query["messageReplyOption"] = REPLY
-        answer = await self._asked(self._api.call("POST", f"{address.peer}/messages", body, query))
+        try:
+            answer = await self._asked(self._api.call("POST", f"{address.peer}/messages", body, query))
+        except PlatformError as error:
+            if error.reason not in ("PERMISSION_DENIED", GONE):
+                raise
+            text = f"the app is not in that space, or may not write there; add it again: {error.message}"
+            raise self._api.error(error.state, text, status=error.status, reason=error.reason) from error
         return str(answer.get("name") or "")
 
 

@@ -95,6 +95,8 @@ class IrcChannel:
             del link.answers[token]
         if (refused := link.refused.pop(fold(target), None)) is not None:
             state = DeliveryState.TRANSIENT if refused.startswith(_NOT_NOW) else DeliveryState.PERMANENT
+            if target.startswith(("#", "&", "+", "!")) and fold(target) not in map(fold, connection.joined):
+                refused = f"the account is not in {target}; let it in, and restart the hub: {refused}"
             return Delivery(state, error=refused)
         return Delivery(DeliveryState.DELIVERED, (message.id,))
 

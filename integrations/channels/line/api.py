@@ -21,6 +21,7 @@ QUOTA_SPENT = (
     "the free messages of this month are used up; LINE still takes answers within a minute of a message, and takes "
     "others next month or with another plan"
 )
+NOT_SENT = "Failed to send messages"
 PREPARING_LIMIT_S = 30
 """How long to wait until LINE has prepared a video or a sound."""
 
@@ -64,6 +65,8 @@ class LineApi(HttpApi):
             for each in (known.get("message"), *(e.get("message") for e in known.get("details") or ()))
             if each
         )
+        if said.startswith(NOT_SENT):
+            said = f"the account is not in that group, or that person has blocked it: {said}"
         if answer.status == 429 and QUOTA in said:
             raise self.error(DeliveryState.PERMANENT, QUOTA_SPENT, status=429)
         # LINE may have done what it answers with 5xx.

@@ -13,7 +13,7 @@ from hub.messaging.contract import DeliveryState
 from integrations.channels.http_api import HttpApi, refusal_state
 
 HELP = {
-    "api.context.permissions.app_error": "the bot may not do this there; add it to the team and the channel",
+    "api.context.permissions.app_error": "the bot is not in there, or may not; add it to the team and the channel",
     "api.post.create_post.root_id.app_error": "the message that the thread hangs on is gone",
     "api.post.create_post.can_not_post_to_deleted.error": "the channel is archived",
     "api.file.upload_file.too_large_detailed.app_error": "the file is larger than the server takes",

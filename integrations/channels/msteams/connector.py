@@ -20,6 +20,12 @@ from integrations.channels.http_api import HttpApi, refusal_state, surely_not_se
 SCOPE = "https://api.botframework.com/.default"
 TOKEN_REFUSED = "token refused"  # noqa: S105  a reason
 GONE = "gone"
+MEANINGS = {
+    "BotDisabledByAdmin": "the administrator of Teams has switched the bot off",
+    "BotNotInConversationRoster": "the bot is not in that chat or team; add it again",
+    "ConversationBlockedByUser": "that person has blocked the bot",
+}
+"""What some refusals mean, by their codes."""
 EARLY_S = 300.0
 """A token is renewed so long before its end."""
 SERVICE_HOSTS = (
@@ -92,8 +98,10 @@ class ConnectorApi(HttpApi):
         state = refusal_state(answer.status, own=bool(known))
         if answer.status == 412:  # two requests about one conversation met; nothing was done
             state = DeliveryState.TRANSIENT
-        text = f"{known.get('message') or 'refused without a reason'} ({known.get('code') or answer.status})"
-        reason = {401: TOKEN_REFUSED, 404: GONE}.get(answer.status, known.get("code"))
+        code = known.get("code")
+        said = MEANINGS.get(str(code)) or known.get("message") or "refused without a reason"
+        text = f"{said} ({code or answer.status})"
+        reason = {401: TOKEN_REFUSED, 404: GONE}.get(answer.status, code)
         raise self.error(state, text, status=answer.status, reason=reason, retry_after_s=answer.retry_after_s)
 
     async def authorize(self, *, renew: bool = False) -> None:

@@ -16,6 +16,12 @@ from integrations.channels.http_api import HttpApi, refusal_state
 FAILED_MIDWAY = frozenset({"internal_error", "fatal_error"})
 """With these, Slack says, a part may have been done: a message is looked up before it is sent again."""
 FAILED_FOR_NOW = frozenset({"ratelimited", "request_timeout", "service_unavailable", "team_added_to_org"})
+MEANINGS = {
+    "channel_not_found": "the channel is gone, or the app is not in it; invite it again",
+    "is_archived": "the channel is archived",
+    "not_in_channel": "the app is not in the channel; invite it again",
+}
+"""What some refusals mean."""
 FILE_HOSTS = (".slack.com",)
 CDN_HOSTS = (".slack-edge.com", "slack-files.com", ".slack-files.com")
 """Where files of some workspaces are, by addresses that Slack signs itself."""
@@ -66,7 +72,8 @@ class SlackWeb(HttpApi):
             state = DeliveryState.PERMANENT
         limited = status == 429 or error == "ratelimited"
         needed = f" (needs {known['needed']})" if "needed" in known else ""
-        text = "too many requests" if limited else f"{error or f'failed (HTTP {status})'}{needed}"
+        meant = f"{MEANINGS[error]} ({error})" if error in MEANINGS else error
+        text = "too many requests" if limited else f"{meant or f'failed (HTTP {status})'}{needed}"
         wait = answer.retry_after_s or (1.0 if limited else None)
         raise self.error(state, f"{method}: {text}", reason=error, retry_after_s=wait)
 

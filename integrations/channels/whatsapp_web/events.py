@@ -245,13 +245,15 @@ def inbound_of(event: Any, known: Reading, sent: Collection[str]) -> Inbound | N
         return None  # stories, broadcasts and channels
     chat, person = person_of(jid_of(source.Chat), known.numbers), _sender(event, known)
     to_self = not source.IsGroup and chat == known.me
-    if info.ID in sent or (source.IsFromMe and not to_self) or not person:
+    if info.ID in sent or not person:
         return None
     if source.IsGroup:
         address = Address(NAME, jid_of(source.Chat), known.account, chat_type=ChatType.GROUP)
     else:
-        address = Address(NAME, person, known.account)
-    return _read(event, unwrap(event.Message), known, address, person)
+        address = Address(NAME, chat, known.account)
+    found = _read(event, unwrap(event.Message), known, address, person)
+    ours = source.IsFromMe and not to_self  # written on the phone: what is deleted there is the assistant's too
+    return found if not ours or isinstance(found, MessageDeleted) else None
 
 
 def _sender(event: Any, known: Reading) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,8 @@ from hub.messaging.contract import DeliveryState
 from integrations.channels.http_api import PlatformError
 from integrations.channels.reconnecting import AccountRefused
 from integrations.channels.xmpp.events import CLIENT, DELAY, MUC_USER, bare
+
+_log = logging.getLogger(__name__)
 
 MAM = "urn:xmpp:mam:2"
 RSM = "http://jabber.org/protocol/rsm"
@@ -195,7 +198,7 @@ class XmppConnection:
             return
         if presence.get("type") == "error":
             if not joining.done():
-                joining.set_exception(Unavailable(f"the room {room}: {_reason(presence)}"))
+                joining.set_exception(_refused(presence, f"the room {room}: {_reason(presence)}"))
             return
         item = presence.find(f"{MUC_USER}x/{MUC_USER}item")
         if leaves:
@@ -223,6 +226,10 @@ class XmppConnection:
                 await self._joins[room]
         except TimeoutError as error:
             raise Unavailable(f"the room {room} does not answer") from error
+        except PlatformError as error:
+            if error.state is not DeliveryState.PERMANENT:
+                raise
+            _log.warning("xmpp: %s is not let in: %s", self._account.jid, error)  # elsewhere it is heard all the same
 
     async def deliver(self, message: Element) -> Element | None:
         """Send a message, and wait until the server has it; return the room's echo of it.
@@ -252,9 +259,10 @@ class XmppConnection:
             if not waiting.cancel():
                 waiting.exception()
         if answer is not None and answer.get("type") == "error":
-            refusal = answer.find(f"{CLIENT}error")
-            lasting = refusal is not None and refusal.get("type") in _LASTING
-            raise PlatformError(DeliveryState.PERMANENT if lasting else DeliveryState.TRANSIENT, _reason(answer))
+            why = _reason(answer)
+            if message.get("type") == "groupchat" and message.get("to", "").lower() not in self.nicks:
+                why = f"the account is not in the room {message.get('to')}; let it in, and restart the hub: {why}"
+            raise _refused(answer, why)
         return answer
 
     def tell(self, message: Element) -> None:
@@ -270,10 +278,10 @@ class XmppConnection:
         """
         if self.ended:
             raise Unavailable(self.ended)
-        await self._ask("get", None, Element("{urn:xmpp:ping}ping"))
+        await self.ask("get", None, Element("{urn:xmpp:ping}ping"))
         self._progress()
 
-    async def _ask(self, kind: str, to: str | None, query: Element) -> Element:
+    async def ask(self, kind: str, to: str | None, query: Element) -> Element:
         """Return the answer to a query, also an error.
 
         Raises:
@@ -318,7 +326,7 @@ class XmppConnection:
                 SubElement(page, f"{{{RSM}}}after").text = after
             found: list[tuple[str, Element]] = []
             self._results = (mark, found)
-            answer = await self._ask("set", of, query)
+            answer = await self.ask("set", of, query)
             for each in found:
                 yield each
             end = answer.find(f"{{{MAM}}}fin")
@@ -354,7 +362,7 @@ class XmppConnection:
 
     async def people(self) -> dict[str, str]:
         """Return the names of the people in the roster, by address."""
-        answer = await self._ask("get", None, Element(f"{ROSTER}query"))
+        answer = await self.ask("get", None, Element(f"{ROSTER}query"))
         jids = {bare(each.get("jid", "")): each.get("name") for each in answer.iter(f"{ROSTER}item")}
         return {jid: name or jid.partition("@")[0] for jid, name in jids.items()}
 
@@ -370,6 +378,13 @@ def _handler(name: str, see: Callable[[Element], None]) -> Any:
     from slixmpp.xmlstream.matcher import MatchXPath
 
     return Callback(f"homarus {name}", MatchXPath(f"{CLIENT}{name}"), lambda stanza: see(stanza.xml))
+
+
+def _refused(stanza: Element, why: str) -> PlatformError:
+    """Return the error that a stanza is answered with."""
+    refusal = stanza.find(f"{CLIENT}error")
+    lasting = refusal is not None and refusal.get("type") in _LASTING
+    return PlatformError(DeliveryState.PERMANENT if lasting else DeliveryState.TRANSIENT, why)
 
 
 def _reason(stanza: Element) -> str:
