@@ -16,6 +16,8 @@ from tests.servers.ports import free_port
 
 START_LIMIT_S = 20.0
 DOMAIN, ROOMS = "xmpp.test", "rooms.xmpp.test"
+OTHER = "other.test"
+"""One that encrypts serves this too, for which its certificate is not good."""
 PASSWORD = "correct horse"
 _CONFIGURATION = """\
 pidfile = "{folder}/prosody.pid"
@@ -24,19 +26,18 @@ log = {{ info = "{folder}/log" }}
 run_as_root = true
 daemonize = false
 plugin_paths = {{}}
-modules_enabled = {{ "roster"; "saslauth"; "disco"; "ping"; "smacks"; "mam"; "offline"; "carbons"; "pep"; }}
-modules_disabled = {{ "s2s"; "tls"; "posix" }}
+modules_enabled = {{ {tls}"roster"; "saslauth"; "disco"; "ping"; "smacks"; "mam"; "offline"; "carbons"; "pep"; }}
+modules_disabled = {{ "s2s"; "posix" }}
 c2s_ports = {{ {port} }}
 c2s_interfaces = {{ "127.0.0.1" }}
 http_ports = {{ {http} }}
 http_interfaces = {{ "127.0.0.1" }}
 https_ports = {{}}
-c2s_require_encryption = false
-allow_unencrypted_plain_auth = true
 authentication = "internal_plain"
 storage = "internal"
 default_archive_policy = true
 archive_expires_after = "never"
+{encryption}
 VirtualHost "{domain}"
     http_host = "127.0.0.1"
 Component "{rooms}" "muc"
@@ -49,23 +50,51 @@ Component "upload.{domain}" "http_file_share"
     http_external_url = "http://127.0.0.1:{http}/"
     http_file_share_size_limit = 10000000
 """
+_PLAIN = """\
+c2s_require_encryption = false
+allow_unencrypted_plain_auth = true
+"""
+_TLS = """\
+c2s_require_encryption = true
+c2s_direct_tls_ports = {{ {port} }}
+c2s_direct_tls_interfaces = {{ "127.0.0.1" }}
+ssl = {{ certificate = "{certificate}"; key = "{key}" }}
+c2s_direct_tls_ssl = {{ certificate = "{certificate}"; key = "{key}" }}
+VirtualHost "{other}"
+"""
 
 
 class Prosody:
-    """Runs one prosody in a process of its own."""
+    """Runs one prosody in a process of its own.
 
-    def __init__(self) -> None:
+    Args:
+        tls: A certificate and its key; without them it does not encrypt.
+
+    Attributes:
+        port: Where clients connect.
+        tls_port: Where they begin with TLS.
+    """
+
+    def __init__(self, tls: tuple[Path, Path] | None = None) -> None:
+        self._tls = tls
         self._folder = Path(tempfile.mkdtemp(prefix="prosody-"))
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = 0
+        self.port = self.tls_port = 0
 
     def __enter__(self) -> Self:
         program = shutil.which("prosody", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
         assert program is not None, "prosody is not installed: script/system-package prosody 'try the XMPP channel'"
-        self.port, http = free_port(), free_port()
+        self.port, self.tls_port, http = free_port(), free_port(), free_port()
         (self._folder / "data").mkdir()
         configuration = self._folder / "prosody.cfg.lua"
         values = {"folder": self._folder, "port": self.port, "http": http, "domain": DOMAIN, "rooms": ROOMS}
+        values |= {"tls": "", "encryption": _PLAIN}
+        if self._tls is not None:
+            certificate, key = self._tls
+            values |= {
+                "tls": '"tls"; ',
+                "encryption": _TLS.format(port=self.tls_port, certificate=certificate, key=key, other=OTHER),
+            }
         configuration.write_text(_CONFIGURATION.format(**values))
         with (self._folder / "out").open("wb") as log:
             self._process = subprocess.Popen((program, "--config", str(configuration), "-F"), stdout=log, stderr=log)
@@ -86,12 +115,12 @@ class Prosody:
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def add(self, name: str, password: str = PASSWORD) -> str:
+    def add(self, name: str, password: str = PASSWORD, domain: str = DOMAIN) -> str:
         """Make an account, or give it another password; return its address."""
-        folder = self._folder / "data" / DOMAIN.replace(".", "%2e") / "accounts"
+        folder = self._folder / "data" / domain.replace(".", "%2e") / "accounts"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.dat").write_text(f'return {{\n\t["password"] = "{password}";\n}};\n')
-        return f"{name}@{DOMAIN}"
+        return f"{name}@{domain}"
 
     def uploads(self) -> list[bytes]:
         """Return the files that were put on it."""

@@ -32,8 +32,9 @@ MUC = "{http://jabber.org/protocol/muc}"
 FORWARD = "{urn:xmpp:forward:0}"
 ROSTER = "{jabber:iq:roster}"
 FORM = "{jabber:x:data}"
-PORT = 5_222
+PORT, DIRECT_TLS_PORT = 5_222, 5_223
 PAGE = 100
+NO_TLS = "the server does not encrypt the connection"
 STANZA_LIMIT_BYTES = 200_000
 PLUGINS = ("xep_0030", "xep_0198", "xep_0199", "xep_0363")
 _LASTING = frozenset({"cancel", "auth", "modify"})
@@ -61,6 +62,7 @@ class XmppAccount(Struct, frozen=True):
     plaintext: bool = False
     rooms: tuple[str, ...] = ()
     nick: str = ""
+    direct_tls: bool = False
 
     @classmethod
     def from_config(cls, entry: Mapping[str, Any]) -> Self:
@@ -74,6 +76,7 @@ class XmppAccount(Struct, frozen=True):
             entry["plaintext"],
             tuple(entry["rooms"]),
             entry.get("nick") or entry["jid"].partition("@")[0],
+            entry.get("direct_tls", entry.get("port") == DIRECT_TLS_PORT),
         )
 
 
@@ -120,8 +123,8 @@ class XmppConnection:
                 await self._begun
         except TimeoutError as error:
             raise Unavailable("the server does not answer") from error
-        if not account.plaintext and client.transport.get_extra_info("ssl_object") is None:
-            raise AccountRefused(f"{account.jid}: the server does not encrypt the connection")
+        if self._is_open_to_all():
+            raise self._refusal()
         client.send_presence()
         for room in account.rooms:
             await self._join(room)
@@ -132,13 +135,13 @@ class XmppConnection:
         scram = {"unencrypted_scram": account.plaintext}
         client = slixmpp.ClientXMPP(account.jid, account.password.reveal(), plugin_config={"feature_mechanisms": scram})
         client.enable_plaintext = account.plaintext
-        client.enable_starttls = client.enable_direct_tls = not account.plaintext
+        client.enable_direct_tls = account.direct_tls
+        client.enable_starttls = not (account.plaintext or account.direct_tls)
         for each in PLUGINS:
             # Another connection is a new session: what was missed comes from the archive.
             client.register_plugin(each, {"allow_resume": False} if each == "xep_0198" else None)
-        refused = f"{account.jid}: the server does not take the password"
         client.add_event_handler("session_start", lambda _: self._begin())
-        client.add_event_handler("failed_all_auth", lambda _: self._fail(AccountRefused(refused)))
+        client.add_event_handler("failed_all_auth", lambda _: self._fail(self._refusal()))
         client.add_event_handler("connection_failed", lambda why: self._fail(Unavailable(f"cannot be reached: {why}")))
         client.add_event_handler("disconnected", lambda why: self._fail(Unavailable(f"the connection ended: {why}")))
         client.register_handler(_handler("message", self._heard))
@@ -150,6 +153,14 @@ class XmppConnection:
         if self._client is not None:
             self._client.cancel_connection_attempt()
             self._client.abort()
+
+    def _is_open_to_all(self) -> bool:
+        """Whether what is said could be read on the way, and should not be."""
+        return not self._account.plaintext and self._client.transport.get_extra_info("ssl_object") is None
+
+    def _refusal(self) -> AccountRefused:
+        why = NO_TLS if self._is_open_to_all() else "the server does not take the password"
+        return AccountRefused(f"{self._account.jid}: {why}")
 
     def _begin(self) -> None:
         if not self._begun.done():

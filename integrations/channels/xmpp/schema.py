@@ -39,6 +39,8 @@ def _consistent(account: Mapping[str, Any]) -> Mapping[str, Any]:
         raise Invalid(
             "only a server on this machine may be spoken to without TLS (host: 127.0.0.1)", path=["plaintext"]
         )
+    if account["plaintext"] and account.get("direct_tls"):
+        raise Invalid("with plaintext there is no TLS", path=["direct_tls"])
     return account
 
 
@@ -53,6 +55,10 @@ CONFIG_SCHEMA = Schema(
                 Required("password", description="Its password."): secret,
                 Optional("host", description="The server, when it is not at the domain of the address."): string,
                 Optional("port", description="Its port; 5222 without it."): port,
+                Optional(
+                    "direct_tls",
+                    description="Whether the port begins with TLS instead of STARTTLS; 5223 does, without it.",
+                ): boolean,
                 Optional(
                     "plaintext", default=False, description="Whether a server on this machine is spoken to without TLS."
                 ): boolean,

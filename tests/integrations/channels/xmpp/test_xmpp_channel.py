@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,12 @@ from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, ChatType, DeliveryState, InboundMessage, Media, MediaKind, OutboundMessage
 from integrations.channels.xmpp.channel import XmppChannel
-from integrations.channels.xmpp.connection import XmppAccount
+from integrations.channels.xmpp.connection import NO_TLS, XmppAccount
 from tests.channels.kit import EVE, Heard, HurriedClock
 from tests.channels.xmpp_rig import XmppRig
+from tests.gateway.certificates import issued
 from tests.servers import shared
-from tests.servers.prosody import DOMAIN, PASSWORD
+from tests.servers.prosody import DOMAIN, OTHER, PASSWORD, Prosody
 from tests.until import until
 
 
@@ -81,17 +82,57 @@ async def test_messages_in_rooms_are_corrected_and_taken_back(channel: XmppChann
     await until(lambda: rig.shows(group=True) == ["after"])
 
 
+@pytest.fixture(scope="module")
+def encrypting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prosody, Path]]:
+    """A server with a certificate of an own authority, and the certificate of that."""
+    authority, *certificate = issued(tmp_path_factory.mktemp("tls"), DOMAIN)
+    with Prosody((certificate[0], certificate[1])) as server:
+        yield server, authority
+
+
+@pytest.mark.parametrize("direct_tls", [False, True])
+@pytest.mark.parametrize(
+    ("domain", "trusted", "error"),
+    [
+        (DOMAIN, True, ""),
+        (DOMAIN, False, "unable to get local issuer certificate"),
+        (OTHER, True, "Hostname mismatch"),
+    ],
+)
+async def test_the_servers_certificate_must_be_good_for_the_domain(
+    heard: Heard,
+    encrypting: tuple[Prosody, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    direct_tls: bool,
+    domain: str,
+    trusted: bool,
+    error: str,
+) -> None:
+    server, authority = encrypting
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    jid, port = server.add("ada", domain=domain), server.tls_port if direct_tls else server.port
+    account = XmppAccount("default", jid, Secret(PASSWORD), "127.0.0.1", port, direct_tls=direct_tls)
+    channel = XmppChannel(account, HurriedClock())
+    await channel.start(heard)
+
+    await until(lambda: heard.errors or heard.account_id)
+    await channel.stop()
+
+    assert heard.account_id == (None if error else jid)
+    assert error in "".join(heard.errors[:1])
+
+
 async def test_a_server_that_does_not_encrypt_is_refused(heard: Heard) -> None:
     jid = shared.prosody().add(f"tls{new_id()[-8:].lower()}")
-    channel = XmppChannel(
-        XmppAccount("default", jid, Secret(PASSWORD), "127.0.0.1", shared.prosody().port), HurriedClock()
-    )
+    account = XmppAccount("default", jid, Secret(PASSWORD), "127.0.0.1", shared.prosody().port)
+    channel = XmppChannel(account, HurriedClock())
     await channel.start(heard)
 
     await until(lambda: heard.errors)
     await channel.stop()
 
-    assert heard.account_id is None
+    assert heard.errors == [f"{jid}: {NO_TLS}"]
 
 
 async def test_characters_that_xml_has_not_are_left_out(channel: XmppChannel, rig: XmppRig) -> None:

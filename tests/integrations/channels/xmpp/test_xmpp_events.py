@@ -18,6 +18,7 @@ from hub.messaging.contract import (
     MessageEdited,
     ReactionChanged,
 )
+from integrations.channels.xmpp.connection import XmppAccount
 from integrations.channels.xmpp.events import Me, mentions, read
 from integrations.channels.xmpp.schema import CONFIG_SCHEMA
 
@@ -162,9 +163,20 @@ def test_a_nick_is_mentioned_as_a_word() -> None:
         {"jid": "homarus@xmpp.test/phone"},
         {"plaintext": True},
         {"plaintext": True, "host": "xmpp.test"},
+        {"plaintext": True, "host": "127.0.0.1", "direct_tls": True},
         {"rooms": ["room"]},
     ],
 )
 def test_a_wrong_account_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         CONFIG_SCHEMA({"jid": BOT, "password": "secret", **wrong})
+
+
+@pytest.mark.parametrize(
+    ("given", "direct"),
+    [({}, False), ({"port": 5222}, False), ({"port": 5223}, True), ({"port": 5223, "direct_tls": False}, False)],
+)
+def test_port_5223_begins_with_tls_unless_said_otherwise(given: dict[str, Any], direct: bool) -> None:
+    (entry,) = CONFIG_SCHEMA({"jid": BOT, "password": "secret", **given})
+
+    assert XmppAccount.from_config(entry).direct_tls is direct
