@@ -61,20 +61,16 @@ class ChannelReceiver:
         """Whether the sender may talk here; see `Receiver`."""
         return self._admits(*self._as_ours(inbound))
 
+    def identified(self, account_id: str | None, name: str | None = None) -> None:
+        """Note whose account it is; see `Receiver`."""
+        self._become(self._as(account_id, name))
+
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
         """Note that the platform was reached; see `Receiver`."""
         now = self._clock.time()
-        self._become(
-            replace(
-                self.status,
-                state=ChannelState.CONNECTED,
-                account_id=account_id or self.status.account_id,
-                account_name=name or self.status.account_name,
-                connected_at=self.status.connected_at if self.status.state is ChannelState.CONNECTED else now,
-                last_progress_at=now,
-                error=None,
-            )
-        )
+        since = self.status.connected_at if self.status.state is ChannelState.CONNECTED else now
+        known = self._as(account_id, name)
+        self._become(replace(known, state=ChannelState.CONNECTED, connected_at=since, last_progress_at=now, error=None))
 
     def progress(self) -> None:
         """Record activity of the platform."""
@@ -92,6 +88,10 @@ class ChannelReceiver:
     async def keep_cursor(self, value: str, name: str = "position") -> None:
         """Keep a position of the account."""
         await self._cursors.keep(self._channel.name, self._known_account(), name, value)
+
+    def _as(self, account_id: str | None, name: str | None) -> ChannelStatus:
+        known = self.status
+        return replace(known, account_id=account_id or known.account_id, account_name=name or known.account_name)
 
     def _as_ours(self, inbound: Inbound) -> tuple[Inbound, Context]:
         address = replace(inbound.address, account_id=self.status.account_id)

@@ -85,14 +85,18 @@ class Receiver(Protocol):
         """Whether the sender may talk here; only then is the content worth reading."""
         ...
 
-    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
-        """Report that the platform was reached, and as whom.
+    def identified(self, account_id: str | None, name: str | None = None) -> None:
+        """Report as whom the platform was reached, before what was kept for the account is read.
 
         Args:
             account_id: The platform's own id of the account: what was received and cursors belong to it, whatever the
                 configuration calls the account.
             name: For people, such as the bot's user name.
         """
+        ...
+
+    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
+        """Report that messages are taken and sent from now on; as whom, if that was not said by `identified`."""
         ...
 
     def progress(self) -> None:
@@ -109,7 +113,7 @@ class Receiver(Protocol):
         ...
 
     async def cursor(self, name: str = "position") -> str | None:
-        """Return the position kept by `keep_cursor`; call `connected` before."""
+        """Return the position kept by `keep_cursor`; call `identified` or `connected` before."""
         ...
 
     async def keep_cursor(self, value: str, name: str = "position") -> None:

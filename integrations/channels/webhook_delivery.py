@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 from aiohttp import web
@@ -29,7 +29,8 @@ def delivery_route(
 
     Args:
         is_genuine: Judges the raw body by its headers, by their names in lower case.
-        take: Stores what was delivered; a `HubError` of it lets the platform deliver it again.
+        take: Stores what was delivered; raises ValueError if it is nothing of the platform's, and a `HubError` to
+            have it delivered again.
         read: Parses a genuine body; raises ValueError.
     """
 
@@ -38,10 +39,9 @@ def delivery_route(
         if not is_genuine(body, {name.lower(): value for name, value in call.request.headers.items()}):
             raise Unauthorized("the signature is missing, or was not made with the secret of the configuration")
         try:
-            delivered: Any = read(body)
+            await take(read(body))
         except ValueError as error:
             raise InvalidRequest(f"this is not what {owner} delivers: {error}") from error
-        await take(delivered)
         return answer()
 
     return Route("POST", path, deliver, owner, Open.SELF, body_limit=BODY_BYTES, open_limit=BODY_BYTES)

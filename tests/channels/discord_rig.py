@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.discord.channel import DiscordChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
-from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, VOICE, DiscordServer
+from tests.servers.discord_server import DM, GUILD, PERSON, ROOM, TOKEN, VOICE, DiscordServer
 
 PEOPLE = {ADA: PERSON, EVE: "666"}
 ROOMS = {ADA: DM, EVE: "1666"}
@@ -35,7 +35,7 @@ class DiscordRig(DoubleRig[DiscordServer]):
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        super().__init__(DiscordServer(), DiscordServer())
+        super().__init__(DiscordServer(), DiscordServer("901"))
         for server in self.servers.values():
             server.heartbeat_ms = HEARTBEAT_MS
 
@@ -71,7 +71,7 @@ class DiscordRig(DoubleRig[DiscordServer]):
             url = f"http://{self.server.address}/cdn/a.txt"
             more["attachments"] = [{"id": "1", "filename": "a.txt", "url": url, "content_type": "text/plain"}]
         if group and mention:
-            text, more["mentions"] = f"<@{BOT['id']}> {text}", [BOT]
+            text, more["mentions"] = f"<@{self.server.bot['id']}> {text}", [self.server.bot]
         room = (thread or ROOM) if group else ROOMS[who]
         place = {"id": room, "type": 11, "guild_id": GUILD, "parent_id": ROOM, "name": "a thread"}
         if thread is not None:
@@ -131,13 +131,13 @@ class DiscordRig(DoubleRig[DiscordServer]):
         return self.server.notices
 
     def _newest(self) -> dict[str, Any]:
-        return [each for each in self.server.messages[DM] if each["author"] == BOT][-1]
+        return [each for each in self.server.messages[DM] if each["author"] == self.server.bot][-1]
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         in_guild = [id for id, room in self.server.channels.items() if "guild_id" in room]
         rooms = [thread] if thread else in_guild if group else [ROOMS[who]]
         messages = [each for room in rooms for each in self.server.messages.get(room, [])]
-        ours = [each for each in messages if each["author"] == BOT]
+        ours = [each for each in messages if each["author"] == self.server.bot]
         return [each["poll"]["question"]["text"] if "poll" in each else each["content"] for each in ours]
 
     def reactions(self, id: str) -> list[str]:
@@ -148,7 +148,11 @@ class DiscordRig(DoubleRig[DiscordServer]):
         return list(self.server.files.values())
 
     def voices(self) -> list[bytes]:
-        voices = [each for each in self.server.messages[DM] if each["author"] == BOT and each.get("flags", 0) & VOICE]
+        voices = [
+            each
+            for each in self.server.messages[DM]
+            if each["author"] == self.server.bot and each.get("flags", 0) & VOICE
+        ]
         return [self.server.files[each["attachments"][0]["filename"]] for each in voices]
 
     def attempts(self) -> int:

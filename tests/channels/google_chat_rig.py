@@ -54,7 +54,9 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
     def __init__(self) -> None:
-        super().__init__(GoogleChatServer(PROJECT), GoogleChatServer("210987654321"))
+        super().__init__(
+            GoogleChatServer(PROJECT), GoogleChatServer("210987654321", "second@work.iam.gserviceaccount.com")
+        )
         self.channels: dict[str, GoogleChatChannel] = {}
         self.host = WebhookHost(self._routes)
         self._running: set[asyncio.Task[Any]] = set()
@@ -79,9 +81,10 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
         return {"audience": self.servers[account].audience}
 
     def section(self, account: str = "default") -> dict[str, Any]:
-        url = self.servers[account].url
+        server = self.servers[account]
+        url, key = server.url, service_account(email=server.email)
         places = {"api_root": url, "pubsub_root": url, "token_url": f"{url}/token", "certs_url": f"{url}/certs"}
-        return {"account": account, "service_account": service_account(), **places, **self.reached_by(account)}
+        return {"account": account, "service_account": key, **places, **self.reached_by(account)}
 
     def hub_at(self, url: str, home: Path) -> None:
         for account, server in self.servers.items():
@@ -89,7 +92,7 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         section = self.section(account)
-        config = GoogleChatAccount(**section | {"service_account": Secret(service_account())})
+        config = GoogleChatAccount(**section | {"service_account": Secret(section["service_account"])})
         self.channels[account] = GoogleChatChannel(config, clock)
         return self.channels[account]
 

@@ -50,7 +50,7 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.TOO_LONG})
 
     def __init__(self) -> None:
-        super().__init__(BlueBubblesServer(), BlueBubblesServer())
+        super().__init__(BlueBubblesServer(), BlueBubblesServer("second@icloud.example"))
         self.host = WebhookHost(lambda: [route for each in self.channels if (route := each.route()) is not None])
         self.channels: list[IMessageChannel] = []
 

@@ -363,6 +363,8 @@ class Heard:
     def admits(self, inbound: Inbound) -> bool:
         return inbound.sender not in ("", *self.strangers)
 
+    def identified(self, account_id: str | None, name: str | None = None) -> None: ...
+
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
         self.account_id = account_id or self.account_id or "unknown"
 

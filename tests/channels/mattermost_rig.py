@@ -19,7 +19,6 @@ from tests.servers.mattermost_server import (
     DM,
     EVE as EVES_ID,
     EVES_DM,
-    ME,
     ROOM,
     TEAM,
     TOKEN,
@@ -50,7 +49,7 @@ class MattermostRig(DoubleRig[MattermostServer]):
     forges = frozenset({Forged.UNSIGNED, Forged.WRONG, Forged.FOREIGN, Forged.CHANGED, Forged.TOO_LONG})
 
     def __init__(self) -> None:
-        super().__init__(MattermostServer(), MattermostServer())
+        super().__init__(MattermostServer(), MattermostServer("secondbotidrmb8mkqye3n5zqw"))
         self.channels: dict[str, MattermostChannel] = {}
         self.host = WebhookHost(lambda: [each.route() for each in self.channels.values()])
 
@@ -134,7 +133,7 @@ class MattermostRig(DoubleRig[MattermostServer]):
     def _ours(self, who: str, *, group: bool = False) -> list[dict[str, Any]]:
         room = ROOM if group else ROOMS[who]
         posts = [each for each in self.server.posts.values() if each["channel_id"] == room and not each["delete_at"]]
-        return [each for each in posts if each["user_id"] == ME]
+        return [each for each in posts if each["user_id"] == self.server.me]
 
     def reactions(self, id: str) -> list[str]:
         return [emoji_of(each["emoji_name"]) for each in self.server.reactions if each["post_id"] == id]

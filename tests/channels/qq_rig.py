@@ -14,7 +14,6 @@ from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.qq_server import (
     ADA as ADAS_ID,
     ADA_IN_GROUP,
-    APP_ID,
     EVE as EVES_ID,
     GROUP,
     SECRET,
@@ -42,17 +41,17 @@ class QQRig(DoubleRig[QQServer]):
     only_answers = True
 
     def __init__(self) -> None:
-        super().__init__(QQServer(), QQServer())
+        super().__init__(QQServer(), QQServer("102000002"))
         for server in self.servers.values():
             server.heartbeat_ms = HEARTBEAT_MS
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         server = self.servers[account]
-        return QQChannel(account, QQLogin(APP_ID, Secret(SECRET), server.root, server.token_url), clock)
+        return QQChannel(account, QQLogin(server.app_id, Secret(SECRET), server.root, server.token_url), clock)
 
     def section(self, account: str = "default") -> dict[str, Any]:
         server = self.servers[account]
-        login = {"app_id": APP_ID, "app_secret": SECRET}
+        login = {"app_id": self.servers[account].app_id, "app_secret": SECRET}
         return {"account": account, **login, "api_root": server.root, "token_url": server.token_url}
 
     def identity(self, who: str) -> str:

@@ -9,7 +9,7 @@ from hub.core.clock import Clock
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.signal.channel import SignalChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
-from tests.servers.signal_server import ADA as ADAS_ID, GROUP, ME, NUMBER, SignalServer
+from tests.servers.signal_server import ADA as ADAS_ID, GROUP, SignalServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "cccccccc-0000-0000-0000-000000000666"}
 FAULTS: dict[Trouble, dict[str, Any]] = {
@@ -33,16 +33,16 @@ class SignalRig(DoubleRig[SignalServer]):
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        super().__init__(SignalServer(), SignalServer())
+        super().__init__(SignalServer(), SignalServer("+4915100000009", "aaaaaaaa-0000-0000-0000-000000000009"))
         for server in self.servers.values():
             server.keep_alive_s = 0.5
             server.groups = [{"id": GROUP, "name": "The family", "isMember": True}]
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return SignalChannel(account, self.servers[account].url, NUMBER, clock, silence_s=5.0)
+        return SignalChannel(account, self.servers[account].url, self.servers[account].number, clock, silence_s=5.0)
 
     def section(self, account: str = "default") -> dict[str, Any]:
-        return {"account": account, "url": self.servers[account].url, "number": NUMBER}
+        return {"account": account, "url": self.servers[account].url, "number": self.servers[account].number}
 
     def identity(self, who: str) -> str:
         return f"signal:user:{PEOPLE[who]}"
@@ -65,7 +65,7 @@ class SignalRig(DoubleRig[SignalServer]):
             self.server.attachments["a.txt"] = media
             more["attachments"] = [{"id": "a.txt", "contentType": "text/plain", "filename": "a.txt"}]
         if group and mention:
-            text, more["mentions"] = f"\ufffc {text}", [{"uuid": ME, "start": 0, "length": 1}]
+            text, more["mentions"] = f"\ufffc {text}", [{"uuid": self.server.me, "start": 0, "length": 1}]
         self.last = self.server.says(text, PEOPLE[who], GROUP if group else None, **more)
         return f"{self.last['timestamp']}:{PEOPLE[who]}"
 
@@ -86,11 +86,19 @@ class SignalRig(DoubleRig[SignalServer]):
         self.server.envelope(editMessage={"targetSentTimestamp": int(id.partition(":")[0]), "dataMessage": data})
 
     async def votes(self, option: int) -> None:
-        poll = {"targetSentTimestamp": self.server.sent[-1]["timestamp"], "authorUuid": ME, "optionIndexes": [option]}
+        poll = {
+            "targetSentTimestamp": self.server.sent[-1]["timestamp"],
+            "authorUuid": self.server.me,
+            "optionIndexes": [option],
+        }
         self.server.envelope(dataMessage={"timestamp": self.server.now_ms(), "pollVote": poll})
 
     async def reacts(self, emoji: str) -> None:
-        about = {"targetSentTimestamp": self.server.sent[-1]["timestamp"], "targetAuthorUuid": ME, "emoji": emoji}
+        about = {
+            "targetSentTimestamp": self.server.sent[-1]["timestamp"],
+            "targetAuthorUuid": self.server.me,
+            "emoji": emoji,
+        }
         self.server.envelope(dataMessage={"timestamp": self.server.now_ms(), "reaction": about})
 
     @property

@@ -11,7 +11,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.emoji_names import emoji_of, name_of
 from integrations.channels.slack.channel import SlackChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
-from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
+from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ROOM, TEAM, SlackServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "U666"}
 ROOMS = {ADA: DM, EVE: "D666"}
@@ -35,7 +35,7 @@ class SlackRig(DoubleRig[SlackServer]):
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        super().__init__(SlackServer(), SlackServer())
+        super().__init__(SlackServer(), SlackServer("U901"))
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         tokens = Secret(BOT_TOKEN), Secret(APP_TOKEN)
@@ -71,7 +71,7 @@ class SlackRig(DoubleRig[SlackServer]):
             self.server.files["F9"] = {**file, "url_private": f"http://{self.server.address}/files/F9"}
             more |= {"subtype": "file_share", "files": [file]}
         room = ROOM if group else ROOMS[who]
-        written = f"<@{ME}> {text}" if group and mention else text
+        written = f"<@{self.server.me}> {text}" if group and mention else text
         message = await self.server.say(written, room, PEOPLE[who], heard=heard, **more)
         self.last = {**message, "channel": room, "channel_type": "channel" if group else "im"}
         return str(message["ts"])
@@ -113,7 +113,7 @@ class SlackRig(DoubleRig[SlackServer]):
         await self.server.envelope("interactive", {**payload, "message": message, "actions": [action]})
 
     async def reacts(self, emoji: str) -> None:
-        ts = [each for each in self.server.messages[DM] if each["user"] == ME][-1]["ts"]
+        ts = [each for each in self.server.messages[DM] if each["user"] == self.server.me][-1]["ts"]
         item = {"type": "message", "channel": DM, "ts": ts}
         await self.server.event({"type": "reaction_added", "user": ADAS_ID, "reaction": name_of(emoji), "item": item})
 
@@ -130,7 +130,7 @@ class SlackRig(DoubleRig[SlackServer]):
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         messages = self.server.messages.get(ROOM if group else ROOMS[who], [])
-        ours = [each for each in messages if each["user"] == ME]
+        ours = [each for each in messages if each["user"] == self.server.me]
         return [each["text"] for each in ours if thread in (None, each.get("thread_ts"))]
 
     def reactions(self, id: str) -> list[str]:

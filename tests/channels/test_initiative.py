@@ -90,6 +90,7 @@ class Household:
             await self.hub.channels.add(channel, access_of(self.rig))
         await until(lambda: all(self.status(each).state is ChannelState.CONNECTED for each in ACCOUNTS))
         if Can.TWO_ACCOUNTS in self.rig.can:
+            assert len({self.status(each).account_id for each in ACCOUNTS}) == len(ACCOUNTS)
             self.rig.writes_to(self.account)
         await self.rig.until_back()
 

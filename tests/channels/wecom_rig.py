@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.wecom.channel import WeComChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
-from tests.servers.wecom_server import ADA as ADAS_ID, BOT_ID, GROUP, SECRET, WeComFault, WeComServer
+from tests.servers.wecom_server import ADA as ADAS_ID, GROUP, SECRET, WeComFault, WeComServer
 from tests.until import until
 
 PEOPLE = {ADA: ADAS_ID, EVE: "ZhangEve"}
@@ -31,13 +31,15 @@ class WeComRig(DoubleRig[WeComServer]):
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        super().__init__(WeComServer(), WeComServer())
+        super().__init__(WeComServer(), WeComServer("aibYm90X2lk2"))
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return WeComChannel(account, BOT_ID, Secret(SECRET), self.servers[account].url, clock)
+        server = self.servers[account]
+        return WeComChannel(account, server.bot_id, Secret(SECRET), server.url, clock)
 
     def section(self, account: str = "default") -> dict[str, Any]:
-        return {"account": account, "bot_id": BOT_ID, "secret": SECRET, "ws_url": self.servers[account].url}
+        server = self.servers[account]
+        return {"account": account, "bot_id": server.bot_id, "secret": SECRET, "ws_url": server.url}
 
     def identity(self, who: str) -> str:
         return f"wecom:user:{PEOPLE[who]}"

@@ -46,9 +46,9 @@ class WhatsAppWebRig(Rig):
         self._last: Any = None
 
     async def start(self) -> None:
-        from tests.servers.whatsapp_web_double import WhatsAppWebDouble
+        from tests.servers.whatsapp_web_double import SECOND, WhatsAppWebDouble
 
-        self.servers = {"default": WhatsAppWebDouble(), "second": WhatsAppWebDouble()}
+        self.servers = {"default": WhatsAppWebDouble(), "second": WhatsAppWebDouble(SECOND)}
         self.server = self.servers["default"]
 
     async def stop(self) -> None: ...
@@ -80,14 +80,15 @@ class WhatsAppWebRig(Rig):
         mention: bool = True,
         media: bytes | None = None,
     ) -> str:
-        from tests.servers.whatsapp_web_double import MY_LID, e2e
+        from tests.servers.whatsapp_web_double import LIDS, e2e
 
         message = e2e.Message(conversation=text)
         if media is not None:
             message = self.server.document(media, "a.txt", text)
         elif group and mention:
-            message = e2e.Message(extendedTextMessage=e2e.ExtendedTextMessage(text=f"@{MY_LID} {text}"))
-            message.extendedTextMessage.contextInfo.mentionedJID.append(f"{MY_LID}@lid")
+            lid = LIDS[self.server.number]
+            message = e2e.Message(extendedTextMessage=e2e.ExtendedTextMessage(text=f"@{lid} {text}"))
+            message.extendedTextMessage.contextInfo.mentionedJID.append(f"{lid}@lid")
         self._last = self.server.says(message, PEOPLE[who], group=group, by_lid=group)
         return f"{self._last.Info.ID}:{PEOPLE[who]}"
 

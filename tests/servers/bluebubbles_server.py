@@ -42,7 +42,8 @@ class BlueBubblesServer:
         private_api: Whether the Private API is there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, me: str = ME) -> None:
+        self.me = me
         self.password = "mac-password"
         self.private_api = True
         self.group_name = "Family"
@@ -144,7 +145,7 @@ class BlueBubblesServer:
         match request.method, *parts:
             case "GET", "server", "info":
                 api = {"private_api": self.private_api, "helper_connected": self.private_api}
-                return _ok({**api, "server_version": "1.9.9", "detected_icloud": ME})
+                return _ok({**api, "server_version": "1.9.9", "detected_icloud": self.me})
             case "GET", "webhook":
                 return _ok(self.hooks)
             case "POST", "webhook":
@@ -237,8 +238,8 @@ class BlueBubblesServer:
                 if body.get("isAudioMessage") == "true":
                     self.voices.append(file)
                 row["attachments"] = [{"guid": "sent", "transferName": body["name"]}]
-            if body["chatGuid"].endswith(ME):
-                self.says(body.get("message"), ME, body["chatGuid"])
+            if body["chatGuid"].endswith(self.me):
+                self.says(body.get("message"), self.me, body["chatGuid"])
             self.tell("new-message", row)
         if fault.status == 0:
             assert request.transport is not None

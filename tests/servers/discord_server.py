@@ -16,7 +16,7 @@ from typing import Any, Self
 from aiohttp import BodyPartReader, WSMsgType, web
 
 TOKEN = "bot-token"
-BOT = {"id": "900", "username": "homarus", "bot": True}
+BOT: dict[str, Any] = {"id": "900", "username": "homarus", "bot": True}
 GUILD = "500"
 BOT_ROLE = "501"
 ROOM = "600"
@@ -56,7 +56,8 @@ class _Session:
 class DiscordServer:
     """One bot's Discord: a server with a room and a thread, and direct messages with anybody."""
 
-    def __init__(self) -> None:
+    def __init__(self, bot_id: str = BOT["id"]) -> None:
+        self.bot = {**BOT, "id": bot_id}
         self.requests: list[tuple[str, str, Any]] = []
         self.faults: list[Fault] = []
         self.token = TOKEN
@@ -86,7 +87,7 @@ class DiscordServer:
         """The permissions of the bot, by the name of a server."""
         self.members: list[Json] = [
             {"user": {"id": PERSON, "username": "ada"}, "nick": "Ada L"},
-            {"user": {**BOT, "username": "adabot"}},
+            {"user": {**self.bot, "username": "adabot"}},
         ]
         self.flags = 1 << 19
         """Of its application: it may read what is written, as a bot of few servers."""
@@ -242,7 +243,7 @@ class DiscordServer:
         return web.json_response({"url": f"ws://{self.address}/gateway", "shards": 1})
 
     async def _me(self, _: web.Request) -> web.Response:
-        return web.json_response(BOT)
+        return web.json_response(self.bot)
 
     async def _guilds(self, _: web.Request) -> web.Response:
         return web.json_response(
@@ -253,7 +254,7 @@ class DiscordServer:
         )
 
     async def _application(self, _: web.Request) -> web.Response:
-        return web.json_response({"id": BOT["id"], "flags": self.flags})
+        return web.json_response({"id": self.bot["id"], "flags": self.flags})
 
     async def _nothing(self, _: web.Request) -> web.Response:
         return web.Response(status=204)
@@ -293,7 +294,7 @@ class DiscordServer:
             return _refused(400, 50035, "Invalid Form Body")
         if nonce is not None and body.get("enforce_nonce") and nonce in self._nonces:
             return web.json_response(self._nonces[nonce])
-        message = self._new_message(channel, BOT, body)
+        message = self._new_message(channel, self.bot, body)
         if nonce is not None:
             self._nonces[nonce] = message
         await self.emit("MESSAGE_CREATE", message)
@@ -321,11 +322,11 @@ class DiscordServer:
         if not 1 <= len(body.get("name", "")) <= 100 or body.get("type") not in THREAD_KINDS:
             return _refused(400, 50035, "Invalid Form Body")
         opened = {"id": self.new_id(), "type": body["type"], "guild_id": GUILD, "parent_id": room["id"]}
-        opened |= {"name": body["name"], "owner_id": BOT["id"]}
+        opened |= {"name": body["name"], "owner_id": self.bot["id"]}
         self.channels[opened["id"]] = opened
         self.messages[opened["id"]] = []
         await self.emit("THREAD_CREATE", {**opened, "newly_created": True})
-        notice = self._new_message(room["id"], BOT, {"type": 18, "content": body["name"]})
+        notice = self._new_message(room["id"], self.bot, {"type": 18, "content": body["name"]})
         await self.emit("MESSAGE_CREATE", {**notice, "guild_id": GUILD})
         return web.json_response(opened, status=201)
 
@@ -380,7 +381,7 @@ class DiscordServer:
 
     async def _original(self, request: web.Request) -> web.Response:
         token = request.match_info["token"]
-        message = self._new_message(token.removeprefix("at-"), BOT, request[BODY])
+        message = self._new_message(token.removeprefix("at-"), self.bot, request[BODY])
         self.originals[token] = message
         return web.json_response(message)
 
@@ -448,12 +449,12 @@ class DiscordServer:
         ready = {
             "session_id": session.id,
             "resume_gateway_url": f"ws://{self.address}/gateway",
-            "user": BOT,
+            "user": self.bot,
             "application": {"id": "901"},
         }
         await self.emit("READY", ready)
         room, thread = self.channels[ROOM], self.channels[THREAD]
-        roles = [{"id": BOT_ROLE, "tags": {"bot_id": BOT["id"]}}, {"id": "77"}]
+        roles = [{"id": BOT_ROLE, "tags": {"bot_id": self.bot["id"]}}, {"id": "77"}]
         about = {"id": GUILD, "name": next(iter(self.guilds)), "roles": roles}
         await self.emit("GUILD_CREATE", {**about, "channels": [room], "threads": [thread]})
 

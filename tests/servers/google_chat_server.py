@@ -43,10 +43,10 @@ Json = dict[str, Any]
 
 
 @cache
-def service_account(key: str = KEY_ID) -> str:
+def service_account(key: str = KEY_ID, email: str = EMAIL) -> str:
     """Return the JSON of a key."""
     pem = private_key(key).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    held = {"type": "service_account", "client_email": EMAIL, "private_key_id": key, "private_key": pem}
+    held = {"type": "service_account", "client_email": email, "private_key_id": key, "private_key": pem}
     return json.dumps({**held, "token_uri": "https://oauth2.googleapis.com/token", "project_id": "home"})
 
 
@@ -63,8 +63,9 @@ def certificate(key: str = GOOGLE_KEY) -> str:
 class GoogleChatServer:
     """One app; `audience` is its authentication audience."""
 
-    def __init__(self, audience: str = PROJECT) -> None:
+    def __init__(self, audience: str = PROJECT, email: str = EMAIL) -> None:
         self.audience = audience
+        self.email = email
         self.hub: str | None = None
         """Where the endpoint is; without one, events wait in the subscription."""
         self.messages: list[Json] = []
@@ -212,7 +213,9 @@ class GoogleChatServer:
                 {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}, status=400
             )
         claims = orjson.loads(_bytes(body))
-        good = (claims["iss"], claims["aud"]) == (EMAIL, f"{self.url}/token") and {*claims["scope"].split()} <= SCOPES
+        good = (claims["iss"], claims["aud"]) == (self.email, f"{self.url}/token") and {
+            *claims["scope"].split()
+        } <= SCOPES
         good = good and 0 < claims["exp"] - claims["iat"] <= 3_600 and "jwt-bearer" in str(form["grant_type"])
         if self.revoked or not good:
             text = "Invalid grant: account not found"

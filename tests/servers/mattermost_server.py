@@ -52,17 +52,18 @@ class Refused(Exception):
 class MattermostServer:
     """One server with a bot, Ada and Eve; a channel of all, and direct messages of the bot with each."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: str = ME) -> None:
+        self.me = me
         self.token = TOKEN
         self.users: dict[str, Json] = {
-            ME: {"id": ME, "username": "homarus", "is_bot": True},
+            me: {"id": me, "username": "homarus", "is_bot": True},
             ADA: {"id": ADA, "username": "ada", "first_name": "Ada", "last_name": "King", "nickname": ""},
             EVE: {"id": EVE, "username": "eve", "first_name": "", "last_name": "", "nickname": ""},
         }
         self.channels: dict[str, Json] = {
             ROOM: {"id": ROOM, "type": "O", "name": "family", "display_name": "Family", "team_id": TEAM},
-            DM: {"id": DM, "type": "D", "name": f"{ADA}__{ME}", "display_name": "", "team_id": ""},
-            EVES_DM: {"id": EVES_DM, "type": "D", "name": f"{EVE}__{ME}", "display_name": "", "team_id": ""},
+            DM: {"id": DM, "type": "D", "name": f"{ADA}__{me}", "display_name": "", "team_id": ""},
+            EVES_DM: {"id": EVES_DM, "type": "D", "name": f"{EVE}__{me}", "display_name": "", "team_id": ""},
         }
         self.teams: list[Json] = [{"id": TEAM}]
         self.config: Json = {"MaxPostSize": str(TEXT_RUNES), "MaxFileSize": "104857600"}
@@ -265,7 +266,7 @@ class MattermostServer:
     async def _answer(self, request: web.Request, path: list[str]) -> Any:  # noqa: PLR0912  a table of routes
         match request.method, *path:
             case "GET", "users", "me":
-                return self.users[ME]
+                return self.users[self.me]
             case "GET", "users", "me", "teams":
                 return self.teams
             case "GET", "users", "me", "channels":
@@ -367,7 +368,7 @@ class MattermostServer:
             raise Refused(400, "model.post.is_valid.props.app_error")
         props = {**given["props"], "from_bot": "true"}
         fields = {key: given[key] for key in ("root_id", "file_ids")}
-        post = self.add_post(given["channel_id"], ME, given["message"], props=_stripped(props), **fields)
+        post = self.add_post(given["channel_id"], self.me, given["message"], props=_stripped(props), **fields)
         self._integrations[post["id"]] = actions
         self._pending[pending] = post["id"], time.monotonic()
         await self.tell_post("posted", post)
@@ -375,7 +376,7 @@ class MattermostServer:
 
     def _patch(self, id: str, given: Json) -> Json:
         post = self.posts.get(id)
-        if post is None or post["delete_at"] or post["user_id"] != ME:
+        if post is None or post["delete_at"] or post["user_id"] != self.me:
             raise Refused(403, "api.context.permissions.app_error")
         now = self.now()
         post |= {"message": given["message"], "edit_at": now, "update_at": now}
@@ -385,7 +386,7 @@ class MattermostServer:
         return post
 
     def _reaction(self, given: Json) -> Json:
-        if given["user_id"] != ME:
+        if given["user_id"] != self.me:
             raise Refused(403, "api.context.permissions.app_error")
         if given["emoji_name"] not in EMOJI:
             raise Refused(404, "app.emoji.get_by_name.no_result")

@@ -39,7 +39,8 @@ class QQFault:
 class QQServer:
     """One bot, direct chats and a group."""
 
-    def __init__(self) -> None:
+    def __init__(self, app_id: str = APP_ID) -> None:
+        self.app_id = app_id
         self.secret = SECRET
         self.tokens: list[str] = []
         self.token_s = 7_200
@@ -148,7 +149,7 @@ class QQServer:
 
     async def _give_token(self, request: web.Request) -> web.Response:
         given = await request.json()
-        if (given["appId"], given["clientSecret"]) != (APP_ID, self.secret):
+        if (given["appId"], given["clientSecret"]) != (self.app_id, self.secret):
             return web.json_response({"code": 100016, "message": "invalid appid or secret"})
         self.tokens.append(self.new_id("token"))
         return web.json_response({"access_token": self.tokens[-1], "expires_in": str(self.token_s)})

@@ -41,7 +41,8 @@ class SignalFault:
 class SignalServer:
     """One account, whose people and groups exist when they are spoken of."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: str = NUMBER, me: str = ME) -> None:
+        self.number, self.me = number, me
         self.calls: list[tuple[str, Json]] = []
         self.faults: list[SignalFault] = []
         self.registered = True
@@ -104,7 +105,7 @@ class SignalServer:
     def envelope(self, **envelope: Any) -> Json:
         """Send an envelope."""
         whole = {"sourceUuid": ADA, "sourceNumber": None, "sourceName": "Ada", "sourceDevice": 1, **envelope}
-        self.push(json.dumps({"envelope": whole, "account": NUMBER}))
+        self.push(json.dumps({"envelope": whole, "account": self.number}))
         return whole
 
     def push(self, data: str) -> None:
@@ -114,7 +115,7 @@ class SignalServer:
     # --- the daemon ---
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        if request.query.get("account") not in (None, NUMBER):
+        if request.query.get("account") not in (None, self.number):
             return web.Response(status=400)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
@@ -164,7 +165,9 @@ class SignalServer:
             return None
         handlers: dict[str, Callable[[Json], Any]] = {
             "version": lambda _: {"version": "0.14.1"},
-            "getUserStatus": lambda _: [{"recipient": NUMBER, "number": NUMBER, "uuid": ME, "isRegistered": True}],
+            "getUserStatus": lambda _: [
+                {"recipient": self.number, "number": self.number, "uuid": self.me, "isRegistered": True}
+            ],
             "send": self._send,
             "sendPollCreate": self._send,
             "remoteDelete": self._delete,

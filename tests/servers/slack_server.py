@@ -37,7 +37,8 @@ class SlackFault:
 class SlackServer:
     """One workspace with a channel, and direct messages with Ada."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: str = ME) -> None:
+        self.me = me
         self.people: list[Json] = [{"id": ADA, "name": "ada", "profile": {"display_name": "Ada"}}]
         self.rooms: list[Json] = [{"id": ROOM, "name": "general", "is_member": True}]
         self.scopes = "chat:write,channels:read"
@@ -170,7 +171,13 @@ class SlackServer:
         if token != wanted:
             return _refused("invalid_auth")
         handlers: dict[str, Callable[[Json], Json | str]] = {
-            "auth.test": lambda _: {"user_id": ME, "team_id": TEAM, "user": "homarus", "team": "Home", "bot_id": "B1"},
+            "auth.test": lambda _: {
+                "user_id": self.me,
+                "team_id": TEAM,
+                "user": "homarus",
+                "team": "Home",
+                "bot_id": "B1",
+            },
             "apps.connections.open": lambda _: {"url": f"ws://{self.address}/socket"},
             "conversations.open": self._open_dm,
             "users.info": lambda given: _found("user", self.people, given, "user_not_found"),
@@ -226,7 +233,7 @@ class SlackServer:
     def _post(self, given: Json) -> Json | str:
         if given["channel"] not in self.messages:
             return "channel_not_found"
-        message = {**given, "ts": self.new_ts(), "user": ME, "bot_id": "B1", "type": "message"}
+        message = {**given, "ts": self.new_ts(), "user": self.me, "bot_id": "B1", "type": "message"}
         self.messages[given["channel"]].append(message)
         return {"ts": message["ts"], "channel": given["channel"]}
 
@@ -275,7 +282,7 @@ class SlackServer:
         reactions = self._find(given).setdefault("reactions", [])
         if any(each["name"] == given["name"] for each in reactions):
             return "already_reacted"
-        reactions.append({"name": given["name"], "users": [ME]})
+        reactions.append({"name": given["name"], "users": [self.me]})
         return {}
 
     def _unreact(self, given: Json) -> Json:
@@ -291,7 +298,14 @@ class SlackServer:
     def _complete(self, given: Json) -> Json:
         files = [{"id": each["id"]} for each in given["files"]]
         text = given.get("initial_comment", "")
-        message = {"type": "message", "user": ME, "bot_id": "B1", "text": text, "files": files, "ts": self.new_ts()}
+        message = {
+            "type": "message",
+            "user": self.me,
+            "bot_id": "B1",
+            "text": text,
+            "files": files,
+            "ts": self.new_ts(),
+        }
         self.messages[given["channel_id"]].append(message)
         return {"files": files}
 

@@ -38,8 +38,8 @@ class WeComFault:
 class WeComServer:
     """One bot, a group, and direct chats."""
 
-    def __init__(self) -> None:
-        self.secret = SECRET
+    def __init__(self, bot_id: str = BOT_ID) -> None:
+        self.bot_id, self.secret = bot_id, SECRET
         self.sent: list[Json] = []
         """What chats show: `chat`, `type`, `text`, and `content` as it was sent; a stream once it is finished."""
         self.streams: dict[str, Json] = {}
@@ -88,7 +88,7 @@ class WeComServer:
 
     async def say(self, body: Json, who: str = ADA, *, group: bool = False) -> Json:
         """Let somebody write to the bot; return the body of the callback."""
-        whole = {"msgid": self.new_id("CAIQz7"), "aibotid": BOT_ID, "create_time": int(time.time()), **body}
+        whole = {"msgid": self.new_id("CAIQz7"), "aibotid": self.bot_id, "create_time": int(time.time()), **body}
         whole |= {"from": {"userid": who}, "chattype": "group" if group else "single"}
         if group:
             whole["chatid"] = GROUP
@@ -153,7 +153,7 @@ class WeComServer:
             data = json.loads(frame.data)
             command, id, body = data["cmd"], data["headers"]["req_id"], data.get("body") or {}
             if command == "aibot_subscribe":
-                subscribed = (body["bot_id"], body["secret"]) == (BOT_ID, self.secret)
+                subscribed = (body["bot_id"], body["secret"]) == (self.bot_id, self.secret)
                 if not subscribed:
                     await socket.send_json(_answer(id, BAD_LOGIN, "invalid bot_id or secret"))
                     continue

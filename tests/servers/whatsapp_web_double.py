@@ -20,11 +20,11 @@ from integrations.channels.whatsapp_web.client import LinkCode, failure
 
 proto: Any = Neonize_pb2
 e2e: Any = WAWebProtobufsE2E_pb2
-ME, MY_LID = "4915100000000", "900000000000001"
+ME, MY_LID, SECOND = "4915100000000", "900000000000001", "4915100000009"
 ADA, ADAS_LID = "4915122222222", "900000000000002"
 EVE, EVES_LID = "4915166666666", "900000000000666"
 GROUP = "120363000000000001@g.us"
-LIDS = {ME: MY_LID, ADA: ADAS_LID, EVE: EVES_LID}
+LIDS = {ME: MY_LID, SECOND: "900000000000002", ADA: ADAS_LID, EVE: EVES_LID}
 QR_CODES = ("2@first,code,of,six", "2@second,code,of,six")
 PAIRING_CODE = "ABCD-1234"
 Fault = tuple[str, bool]
@@ -51,9 +51,9 @@ class WhatsAppWebDouble:
         knows_numbers: Whether the session can tell the number behind a LID.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: str = ME) -> None:
         self.linked = True
-        self.number = ME
+        self.number = number
         self.told_number = self.knows_numbers = True
         self.sent: list[tuple[str, str, Any]] = []
         self.reactions: dict[str, str] = {}

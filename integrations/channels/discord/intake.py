@@ -89,9 +89,10 @@ class DiscordIntake:
     async def _ready(self, data: Mapping[str, Any]) -> None:
         user = data["user"]
         self.me = DiscordSelf(user["id"], user["username"], data["application"]["id"], {}, {})
-        self._receive.connected(user["id"], user["username"])
+        self._receive.identified(user["id"], user["username"])
         await self.rooms.load()
         await self.buttons.load()
+        self._receive.connected()
         for room in self.rooms.followed():
             await self._catch_up(room, self.me)
 

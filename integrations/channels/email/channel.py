@@ -242,10 +242,11 @@ class Email:
 
     async def _begin(self, receive: Receiver, now: str) -> str | None:
         """Return how far the mailbox was read; at the first login, keep that it is read from now on."""
-        receive.connected(self._config.address, self._config.address)
+        receive.identified(self._config.address, self._config.address)
         known = await receive.cursor()
         if known is None:
             await receive.keep_cursor(now)
+        receive.connected()
         return known
 
     async def _take(self, receive: Receiver, mailbox: Mailbox, reference: str) -> None:

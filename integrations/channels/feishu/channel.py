@@ -131,8 +131,9 @@ class FeishuChannel(ApiChannel):
     async def _greet(self) -> None:
         me = await self._me()
         self.intake.me = str(me.get("open_id") or "")
-        self._receive.connected(self._config.app_id, me.get("app_name"))
+        self._receive.identified(self._config.app_id, me.get("app_name"))
         await self.intake.load()
+        self._receive.connected()
 
     async def _me(self) -> dict[str, Any]:
         me: dict[str, Any] = (await self._api.call("GET", "bot/v3/info"))["bot"]

@@ -120,9 +120,10 @@ class GoogleChatChannel(ApiChannel):
         """Get a token, and take events until Google refuses the service account."""
         try:
             await self._api.authorize(renew=True)
-            self._receive.connected(self._api.email)
+            self._receive.identified(self._api.email)
             await self._people.load()
             self._open.set()
+            self._receive.connected()
             if self._config.subscription is None:
                 raise AccountRefused(await self._refusal)
             while not self._refusal.done():

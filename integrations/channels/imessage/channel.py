@@ -255,9 +255,9 @@ class IMessageChannel(MacChannel):
         try:
             self._info = await self._api.call("GET", "server/info")
             newest = await self._query({"limit": 1, "sort": "DESC"})
-            self._receive.connected(_id_of(self._info), _id_of(self._info))
             await self._register()
             self._open = True
+            self._receive.connected(_id_of(self._info), _id_of(self._info))
             await self._poll(newest[0]["originalROWID"] if newest else 0)
         except PlatformError as error:
             if error.status in (401, 403):

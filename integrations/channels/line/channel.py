@@ -145,10 +145,11 @@ class LineChannel(ApiChannel):
                 raise AccountRefused(_with_help(error)) from error
             raise
         self._me = str(me["userId"])
-        self._receive.connected(self._me, me.get("displayName"))
+        self._receive.identified(self._me, me.get("displayName"))
         for kept in (self._buttons, self._sent, self._rows, self._replies):
             await kept.load()
         self._open = True
+        self._receive.connected()
         raise AccountRefused(await self._refusal)
 
     async def _who(self) -> dict[str, Any]:

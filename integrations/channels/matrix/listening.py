@@ -92,7 +92,7 @@ class Listening(Reconnector):
         """Log in and read until the login ends or the homeserver does not answer; see `Reconnector`."""
         self.client = self._client = await self._log_in()
         try:
-            self._receive.connected(self._client.user_id, self._client.user_id)
+            self._receive.identified(self._client.user_id, self._client.user_id)
             return await self._read()
         except (AccountRefused, HubError):
             raise
@@ -111,6 +111,7 @@ class Listening(Reconnector):
         """
         cursor = await self.retry_until_stored(self._receive.cursor)
         await self.retry_until_stored(self._choices.load)  # before rooms are known, and something is sent to them
+        self._receive.connected()
         while True:
             response = await self._sync(cursor)
             if is_signed_out(response):

@@ -137,11 +137,12 @@ class TeamsChannel(ApiChannel):
             if error.reason == TOKEN_REFUSED:
                 raise AccountRefused(_with_help(error)) from error
             raise
-        self._receive.connected(self._config.app_id)
+        self._receive.identified(self._config.app_id)
         await self._places.load()
         await self._topics.load()
         await self._files.load()
         self._open.set()
+        self._receive.connected()
         raise AccountRefused(await self._refusal)
 
     async def _asked(self, request: Any) -> Any:

@@ -78,12 +78,13 @@ class TalkReading:
             me = await self.log_in()
             self._modified = None
             changed = await self._list()
-            self._receive.connected(me.account_id, me.name)
+            self._receive.identified(me.account_id, me.name)
             await self._read.load()
             if await self._receive.cursor() is None:  # what was written before the account was added is not for it
                 for room in changed:
                     await self._read.put(room.token, room.last)
                 await self._receive.keep_cursor("begun")
+            self._receive.connected()
             while True:
                 for room in changed:
                     if room.last > self._after(room):

@@ -132,7 +132,7 @@ class NtfyChannel(ApiChannel):
         past = await self._api.past(topics, "all")
         ids = [each["id"] for each in past if each.get("event") == "message"]
         server = urlsplit(self._config.url).netloc
-        self._receive.connected(f"{server}/{'+'.join(sorted(self._topics))}", server)
+        self._receive.identified(f"{server}/{'+'.join(sorted(self._topics))}", server)
         await self._buttons.load()
         kept = await self._receive.cursor()
         if kept is None:

@@ -122,7 +122,7 @@ class QQChannel(ApiChannel):
         await self._api.token()
         if not self._known:
             me = await self._api.call("GET", "/users/@me")
-            self._receive.connected(self._login.app_id, me.get("username"))
+            self._receive.identified(self._login.app_id, me.get("username"))
             await self._answers.load()
             if kept := await self._receive.cursor(SESSION):
                 self._gateway.session = msgspec.json.decode(kept, type=GatewaySession)
@@ -145,7 +145,7 @@ class QQChannel(ApiChannel):
         """Take an event; it is stored, or irrelevant, when this returns."""
         self._receive.progress()
         if event in ("READY", "RESUMED"):
-            self._receive.connected(self._login.app_id)
+            self._receive.connected()
             return
         inbound = None
         with skip_if_malformed(f"qq: {event}"):

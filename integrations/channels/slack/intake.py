@@ -67,11 +67,13 @@ class SlackIntake:
         said = await self._web.call("auth.test")
         self.me = SlackSelf(said["user_id"], said["team_id"], said["user"], said.get("team") or "")
         self._names.clear()
-        self._receive.connected(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
+        self._receive.identified(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
+        if missed:
+            await self.polls.load()
+            await self.rooms.load()
+        self._receive.connected()
         if not missed:
             return
-        await self.polls.load()
-        await self.rooms.load()
         for room in sorted(self.rooms.followed(), key=lambda room: ":" in room.id):
             await self._catch_up(room)
         await self.rooms.save()

@@ -134,9 +134,10 @@ class SmsChannel(ApiChannel):
             me = await self._asked("GET", "")
             if me["status"] != "active":
                 raise AccountRefused(f"Twilio: the account is {me['status']}. {HELP}")
-            self._receive.connected(self._config.number or self._config.service, me["friendly_name"])
+            self._receive.identified(self._config.number or self._config.service, me["friendly_name"])
             await self._sent.load()
             self._open = True
+            self._receive.connected()
             while not self._refusal.done():
                 await self._read()
                 self._receive.progress()

@@ -138,6 +138,7 @@ class Listener:
     async def _turn(self) -> None:
         if self._reader is None:
             self._reader = await self._connect()
+            self._receive.connected()
         if self._webhook is None:
             updates = await self._ask()
             await self.take(updates)
@@ -157,7 +158,7 @@ class Listener:
         me = await self._api.call(bot.get_me())
         if self._webhook is None:  # one of an earlier configuration would keep us from asking; nothing is dropped
             await self._api.call(bot.delete_webhook())
-        self._receive.connected(str(me.id), me.name)
+        self._receive.identified(str(me.id), me.name)
         return await self._make_reader(me)
 
     async def _ask(self) -> list[Json]:

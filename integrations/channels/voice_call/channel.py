@@ -158,9 +158,10 @@ class VoiceCallChannel(ApiChannel):
             if error.state is DeliveryState.PERMANENT:
                 raise AccountRefused(f"{error.message}. See docs/channels/voice_call.md.") from error
             raise
-        self._receive.connected(self.config.number, self.config.number)
+        self._receive.identified(self.config.number, self.config.number)
         await self._records.load()
         self._opened.set()
+        self._receive.connected()
         raise AccountRefused(await self._refusal)
 
     async def _asked(self, method: str, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:

@@ -156,10 +156,11 @@ class WebchatPage:
 
     async def start(self, receive: Receiver) -> None:
         """Be ready: the gateway provides the connections."""
-        receive.connected(self.account)
+        receive.identified(self.account)
         self._shown_files = PersistentMap(receive, "files", FILES_KEPT, ShownFile)
         await self._shown_files.load()
         self._receive = receive
+        receive.connected()
 
     async def stop(self) -> None:
         """Close the pages; they reconnect by themselves."""

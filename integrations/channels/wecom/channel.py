@@ -113,8 +113,9 @@ class WeComChannel(ApiChannel):
         self._keep_connected(self._api.connect, receive)
 
     async def _greeted(self) -> None:
-        self._receive.connected(self._login[0])
+        self._receive.identified(self._login[0])
         await self._buttons.load()
+        self._receive.connected()
 
     async def _who(self) -> dict[str, Any]:
         await self._api.call("ping", {})

@@ -127,10 +127,11 @@ class WhatsAppChannel(ApiChannel):
             if error.state is DeliveryState.PERMANENT:
                 raise AccountRefused(_with_help(error)) from error
             raise
-        self._receive.connected(self.phone_number_id, me.get("display_phone_number"))
+        self._receive.identified(self.phone_number_id, me.get("display_phone_number"))
         await self._buttons.load()
         await self._sent.load()
         self._open = True
+        self._receive.connected()
         raise AccountRefused(await self._refusal)
 
     async def _me(self) -> dict[str, Any]:

@@ -253,9 +253,10 @@ class WhatsAppWebChannel:
         if self._my_lid:
             self._numbers[self._my_lid] = self._me
         self._silences = 0
-        self._receive.connected(self._me, f"+{self._me}")
+        self._receive.identified(self._me, f"+{self._me}")
         await self._polls.load()
         self._client = client
+        self._receive.connected()
         self._asked.clear()
         self._tell_step(LinkStep(linked=True))
 

@@ -230,9 +230,10 @@ class XmppLink(Reconnector):
         watch: asyncio.Task[None] | None = None
         try:
             await connection.open()
-            self._receive.connected(self._account.jid, self._account.jid)
+            self._receive.identified(self._account.jid, self._account.jid)
             await self.own.load()
             self.connection, self.is_up = connection, True
+            self._receive.connected()
             watch = asyncio.create_task(self._watch(connection))
             for archive in (None, *connection.nicks):
                 await self._catch_up(connection, archive)

@@ -135,9 +135,10 @@ class ZaloOaChannel(ApiChannel):
         """Look the account up, and accept deliveries for as long as there is an access token."""
         try:
             me = await self._asked("GET", "v2.0/oa/getoa")
-            self._receive.connected(str(me["oa_id"]), me.get("name"))
+            self._receive.identified(str(me["oa_id"]), me.get("name"))
             await self._sent.load()
             self._open = True
+            self._receive.connected()
             while not self._refused.done():
                 await asyncio.wait({self._refused}, timeout=WATCH_S)
                 await self._asked("GET", "v2.0/oa/getoa")

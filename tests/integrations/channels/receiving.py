@@ -49,8 +49,11 @@ class Collected:
     def admits(self, inbound: Inbound) -> bool:
         return self.welcome(inbound)
 
-    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
+    def identified(self, account_id: str | None, name: str | None = None) -> None:
         self.account_id = account_id or self.account_id
+
+    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
+        self.identified(account_id, name)
         self.states.append("connected")
 
     def progress(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from tests.servers.openai_server import OpenAIServer
 from tests.servers.otlp_collector import OtlpCollector, attributes
 from tests.until import until
 
+MS = 1_000_000
+"""In nanoseconds; a trace tells times in whole milliseconds."""
 QUESTION, ANSWER = "is the cellar light on?", "It is on."
 
 
@@ -73,9 +76,10 @@ async def test_a_message_is_one_trace_to_its_model_tool_and_reply(
     assert root.parent_span_id == b""
     assert [each.parent_span_id for each in (invoke, send)] == [root.span_id] * 2
     assert [each.parent_span_id for each in (queue, *chats, tool)] == [invoke.span_id] * 4
-    assert root.start_time_unix_nano <= invoke.start_time_unix_nano <= chats[0].start_time_unix_nano
-    assert chats[0].end_time_unix_nano <= tool.start_time_unix_nano <= chats[1].start_time_unix_nano
-    assert chats[1].end_time_unix_nano <= send.end_time_unix_nano <= root.end_time_unix_nano
+    began = [each.start_time_unix_nano for each in (root, invoke, chats[0], tool, chats[1])]
+    ended = [each.end_time_unix_nano for each in (chats[0], tool, chats[1], send, root)]
+    assert all(later - earlier > -MS for times in (began, ended) for earlier, later in pairwise(times))
+    assert all(start - end > -MS for end, start in zip(ended, began[3:], strict=False))
     chat = attributes(chats[0])
     assert (chat["gen_ai.operation.name"], chat["gen_ai.provider.name"], chat["gen_ai.request.model"]) == (
         *("chat", "test"),
