@@ -23,6 +23,7 @@ from hub.messaging.contract import Address, Channel
 from hub.messaging.conversation import PastMessage
 from integrations.channels.public_files import PublicFiles
 from integrations.channels.webchat_page.channel import WebchatPage
+from integrations.channels.webchat_page.uploads import Uploads
 from integrations.channels.webchat_page.visitors import Visitors
 from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.until import until
@@ -41,7 +42,12 @@ class PageInBrowser:
         self.ours: dict[str, dict[str, Any]] = {}
         self.closed_because: list[int | None] = []
         self.files: list[bytes] = []
+        self.sounds: list[bytes] = []
+        self.held: dict[str, list[bytes]] = {}
+        """What it has of the files that it offers, by message."""
         self.garbles = False
+        self.cuts_off = 0
+        """How often it is cut off instead of sending a piece of a file."""
         self._url = url
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._task = asyncio.get_running_loop().create_task(self._live())
@@ -55,8 +61,11 @@ class PageInBrowser:
         self._task.cancel()
         await asyncio.wait({self._task})
 
-    async def say(self, id: str, text: str) -> None:
+    async def say(self, id: str, text: str, *files: tuple[dict[str, Any], bytes]) -> None:
         self.pending[id] = {"t": "say", "id": id, "text": text, "name": "Somebody"}
+        if files:
+            self.pending[id]["files"] = [{"size": len(content), **file} for file, content in files]
+            self.held[id] = [content for _, content in files]
         await self.put(self.pending[id])
 
     async def put(self, frame: Any) -> None:
@@ -95,6 +104,13 @@ class PageInBrowser:
                     if "file" in frame:
                         async with client.get(urljoin(self._url, frame["file"]["url"])) as answer:
                             self.files.append(await answer.read())
+                        if frame["file"]["sound"]:
+                            self.sounds.append(self.files[-1])
+                case "want" if self.cuts_off:
+                    self.cuts_off -= 1
+                    await socket.close()
+                case "want":
+                    await socket.send_bytes(self.held[frame["id"]][frame["file"]][frame["from"] : frame["to"]])
                 case "pressed":
                     del self.pending[frame["id"]]
                 case "again" if frame["id"] in self.pending:
@@ -112,7 +128,7 @@ class WebchatPageRig(Rig):
 
     name = "webchat_page"
     has_login = False
-    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.TWO_ACCOUNTS})
+    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.TWO_ACCOUNTS, Can.MEDIA, Can.VOICE})
     troubles: frozenset[Trouble] = frozenset()
 
     def __init__(self) -> None:
@@ -121,6 +137,7 @@ class WebchatPageRig(Rig):
         self.history: list[PastMessage] = []
         self._files: PublicFiles | None = None
         self.key = KEY
+        self.file_bytes = 20_000_000
         self._channels: dict[str, WebchatPage] = {}
         self._said: list[tuple[str, str]] = []
         self._presses = 0
@@ -158,8 +175,9 @@ class WebchatPageRig(Rig):
 
         if self._files is None:
             self._files = PublicFiles(self.name, JsonStorage(folder / "files.json"), clock)
+        uploads = Uploads(folder / "uploads" / account, clock, lambda: self.file_bytes)
         self._channels[account] = WebchatPage(
-            account, Visitors(KEY, account), said, clock, lambda: self.url, self._files
+            account, Visitors(KEY, account), said, clock, lambda: self.url, self._files, uploads
         )
         return self._channels[account]
 
@@ -200,8 +218,13 @@ class WebchatPageRig(Rig):
         media: bytes | None = None,
     ) -> str:
         self._said.append((f"said-{len(self._said)}", text))
-        await self.browser(who).say(*self._said[-1])
+        files = [] if media is None else [({"name": "plan.png", "type": "image/png"}, media)]
+        await self.browser(who).say(*self._said[-1], *files)
         return self._said[-1][0]
+
+    async def speaks(self, sound: bytes) -> None:
+        file = {"name": "voice.ogg", "type": "audio/ogg", "voice": True}
+        await self.browser(ADA).say("spoken", "", (file, sound))
 
     async def says_again(self) -> None:
         await self.browser(ADA).say(*self._said[-1])
@@ -241,8 +264,11 @@ class WebchatPageRig(Rig):
     def attempts(self) -> int:
         raise AssertionError("nothing can be refused")
 
+    def voices(self) -> list[bytes]:
+        return self.browser(ADA).sounds
+
     def fetches(self) -> int:
-        return 0
+        return sum(frame["t"] == "want" for each in self.browsers.values() for frame in each.frames)
 
     def typing_seen(self) -> int:
         return sum(each["t"] == "typing" for each in self.browser(ADA).frames)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
@@ -19,6 +21,7 @@ from tests.web.looks import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PAGE = """\
 people: [{{id: ada, name: Ada, owner: true}}, {{id: grace, name: Grace Hopper}}]
 messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}}}
@@ -161,6 +164,51 @@ async def test_only_the_pages_that_are_named_may_show_it_in_a_frame(
 
     await until(lambda: any("frame-ancestors" in fault for fault in chromium.faults))
     await expect(page.frame_locator("iframe").get_by_role("heading")).to_have_count(0)
+
+
+async def test_a_guest_sends_a_picture_a_document_and_a_voice_message(
+    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    page = await visit(chromium)
+    png = base64.b64decode(PIXEL)
+    early: FilePayload = {"name": "early.png", "mimeType": "image/png", "buffer": png}
+    await page.locator("#picker").set_input_files(early)
+    await let_in(page, hub)
+    log = page.get_by_role("log")
+    await expect(log.locator(".refused")).to_contain_text("once you are let in")
+    assert not list((hub.home / ".storage" / "integrations" / "webchat_page").glob("uploads/lan/*"))
+
+    model_server.queue("Nice.")
+    files: list[FilePayload] = [
+        {"name": "garden.png", "mimeType": "image/png", "buffer": png},
+        {"name": "plan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF" + bytes(200_000)},
+        {"name": "taken-back.txt", "mimeType": "text/plain", "buffer": b"no"},
+        {"name": "empty.txt", "mimeType": "text/plain", "buffer": b""},
+    ]
+    await page.locator("#picker").set_input_files(files)
+    await page.get_by_role("button", name="Remove taken-back.txt").click()
+    await page.get_by_label("Message").fill("Look at this")
+    assert await faults(page) == []
+    await page.keyboard.press("Enter")
+    await expect(log.locator(".ours").last).to_have_text("Nice.")
+    sent = log.locator(".mine").last
+    await expect(sent.locator("li")).to_have_count(3)
+    await expect(sent.locator("li.refused")).to_contain_text("empty")
+    await expect(sent.locator("li:not(.refused) img")).to_have_count(1)
+    asked = json.dumps(model_server.requests()[-1])
+    assert "[attached image: media/" in asked
+    assert ".pdf, 200004 bytes]" in asked
+
+    model_server.queue("I hear you.")
+    await page.get_by_role("button", name="Record your voice").click()
+    await expect(page.get_by_text("Recording… 0:01")).to_be_visible()
+    await page.get_by_role("button", name="Stop recording").click()
+    await expect(page.locator("#chosen li")).to_contain_text("Voice message")
+    await page.get_by_role("button", name="Send").click()
+    await expect(log.locator(".ours").last).to_have_text("I hear you.")
+    assert await faults(page) == []
+    await page.reload()
+    await expect(log.locator(".mine").last).to_contain_text("Voice message")
 
 
 async def test_it_speaks_the_language_of_the_browser(chromium: Chromium) -> None:

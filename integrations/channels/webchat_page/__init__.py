@@ -21,17 +21,33 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     from integrations.channels.public_files import PublicFiles
     from integrations.channels.webchat_page.channel import WebchatPage
     from integrations.channels.webchat_page.page import page_routes
+    from integrations.channels.webchat_page.uploads import Uploads
     from integrations.channels.webchat_page.visitors import Visitors, signing_key
 
     files = PublicFiles(host.domain, host.storage("files"), host.clock)
     await files.load()
     host.routes.add(files.route())
+
+    def limit_bytes() -> int:
+        return int(host.config.or_default("messages")["media"]["file_mb"]) * 1_000_000
+
     key = await signing_key(host.storage("key"))
     for account in config:
         name = account["account"]
         visitors = Visitors(key, name)
+        folder = host.home.storage / "integrations" / host.domain / "uploads" / name
+        uploads = Uploads(
+            folder, host.clock, lambda: host.config.or_default("messages")["media"]["file_mb"] * 1_000_000
+        )
+        host.spawn(uploads.prune_hourly(), name=f"files of the visitors of {name}")
         channel = WebchatPage(
-            name, visitors, lambda address: recent(host.database, address), host.clock, lambda: host.lan_url, files
+            name,
+            visitors,
+            lambda address: recent(host.database, address),
+            host.clock,
+            lambda: host.lan_url,
+            files,
+            uploads,
         )
         await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))
         for route in page_routes(channel, account, host.language):

@@ -1,21 +1,22 @@
 """One web chat page: its visitors talk over a WebSocket, and what they missed is in the history that they get first.
 
 Each frame is a JSON object with its kind in `t`. From the page: `hello` with the visitor's token, then `say`, `press`.
-To the page: `welcome` with token and history, `message`, `draft`, `typing`, and `again` for a frame to repeat.
+To the page: `welcome` with token and history, `message`, `draft`, `typing`, `again` for a frame to repeat, and `want`
+for a piece of a file that was offered with a message, which the page sends as a binary frame, empty if it cannot.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import orjson
 from aiohttp import web
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, LimitExceeded, Unavailable
@@ -29,6 +30,7 @@ from hub.messaging.contract import (
     Delivery,
     DeliveryState,
     InboundMessage,
+    Media,
     MediaKind,
     OutboundMedia,
     OutboundMessage,
@@ -40,6 +42,7 @@ from hub.security.rate_limit import AttemptLimiter
 from integrations.channels.http_api import delivery_of
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.public_files import PublicFiles
+from integrations.channels.webchat_page.uploads import FILES_LIMIT, OfferedFile, Problem, SentFile, Uploads
 from integrations.channels.webchat_page.visitors import Visitors, is_visitor
 
 TEXT_LIMIT = 8_000
@@ -59,6 +62,10 @@ UNKEPT_LIMIT = 256
 """Visitors whose last message that is in no history, such as a pairing code, is shown again."""
 HEARTBEAT_S = 20.0
 SEND_LIMIT_S = 5.0
+PIECE_LIMIT_S = 30.0
+"""For a piece of a file to come."""
+LATER_LIMIT = 64
+"""Frames of a page that wait until a file has come."""
 AGAIN_S = 3.0
 CLOSE_AWAY = 1001
 CLOSE_REFUSED = 1008
@@ -73,11 +80,16 @@ class PageHello(Struct, tag="hello", tag_field="t"):
 
 
 class PageMessage(Struct, tag="say", tag_field="t"):
-    """A message; the same id is handled once."""
+    """A message, with text or files; the same id is handled once."""
 
     id: _Id
-    text: Annotated[str, Meta(min_length=1, max_length=TEXT_LIMIT)]
+    text: Annotated[str, Meta(max_length=TEXT_LIMIT)]
     name: Annotated[str, Meta(max_length=60)] = ""
+    files: Annotated[tuple[OfferedFile, ...], Meta(max_length=FILES_LIMIT)] = ()
+
+    def __post_init__(self) -> None:
+        if not self.text and not self.files:
+            raise ValueError("a message has text or files")
 
 
 class PagePress(Struct, tag="press", tag_field="t"):
@@ -88,16 +100,18 @@ class PagePress(Struct, tag="press", tag_field="t"):
     value: Annotated[str, Meta(max_length=1_024)]
 
 
-_FRAME = msgspec.json.Decoder(PageHello | PageMessage | PagePress)
+PageFrame = PageHello | PageMessage | PagePress
+_FRAME = msgspec.json.Decoder(PageFrame)
 History = Callable[[Address], Awaitable[Sequence[PastMessage]]]
 
 
 class ShownFile(Struct, frozen=True):
-    """A file below a message: its address on this hub, and whether it is a picture."""
+    """A file below a message: its address on this hub, and whether it is a picture, or sound to play."""
 
     url: str
     name: str
     picture: bool
+    sound: bool = False
 
 
 class OpenPage(Struct, frozen=True, eq=False):
@@ -107,6 +121,8 @@ class OpenPage(Struct, frozen=True, eq=False):
     request: web.Request
     visitor: str
     address: str
+    later: deque[PageFrame] = field(default_factory=deque)
+    """What it said while a file was on its way."""
 
 
 class WebchatPage:
@@ -119,6 +135,7 @@ class WebchatPage:
         clock: For the bounds.
         hub_url: Returns the address of the hub for browsers of the home.
         files: Serves the files of its messages.
+        uploads: Keeps those of its visitors.
     """
 
     name = "webchat_page"
@@ -131,6 +148,7 @@ class WebchatPage:
         clock: Clock,
         hub_url: Callable[[], str],
         files: PublicFiles,
+        uploads: Uploads,
     ) -> None:
         self.account = account
         self.limits = ChannelLimits(
@@ -146,7 +164,9 @@ class WebchatPage:
         self._history = history
         self._hub_url = hub_url
         self._files = files
+        self._uploads = uploads
         self._shown_files: PersistentMap[ShownFile]
+        self._sent_files: PersistentMap[tuple[SentFile, ...]]
         self._receive: Receiver | None = None
         self._open: set[OpenPage] = set()
         self._unkept: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -158,7 +178,9 @@ class WebchatPage:
         """Be ready: the gateway provides the connections."""
         receive.identified(self.account)
         self._shown_files = PersistentMap(receive, "files", FILES_KEPT, ShownFile)
+        self._sent_files = PersistentMap(receive, "sent_files", FILES_KEPT, tuple[SentFile, ...])
         await self._shown_files.load()
+        await self._sent_files.load()
         self._receive = receive
         receive.connected()
 
@@ -187,6 +209,8 @@ class WebchatPage:
             await socket.close(code=CLOSE_REFUSED, message=b"this frame is not understood")
         except HubError as error:
             await socket.close(code=CLOSE_REFUSED, message=error.message.encode()[:120])
+        except (ConnectionError, TimeoutError):  # it says it again when it is back
+            await socket.close(code=CLOSE_AWAY)
         return socket
 
     async def _converse(self, socket: web.WebSocketResponse, call: HttpCall) -> None:
@@ -211,7 +235,7 @@ class WebchatPage:
         self._open.add(page)
         try:
             await self._welcome(page)
-            while (frame := await _next_frame(socket)) is not None:
+            while (frame := page.later.popleft() if page.later else await _next_frame(socket)) is not None:
                 await self._take(page, frame)
         finally:
             self._open.discard(page)
@@ -223,7 +247,7 @@ class WebchatPage:
             history.append(unkept)
         await self._send(page, {"t": "welcome", "token": self._visitors.token(page.visitor), "history": history})
 
-    async def _take(self, page: OpenPage, frame: PageHello | PageMessage | PagePress) -> None:
+    async def _take(self, page: OpenPage, frame: PageFrame) -> None:
         """Take a message or a pressed button; the page sees its message when it is on disk."""
         if self._receive is None or isinstance(frame, PageHello):
             return
@@ -236,12 +260,68 @@ class WebchatPage:
                 await self._send(page, {"t": "pressed", "id": frame.id, "notice": receipt.notice or ""})
                 return
             name = frame.name.strip() or None
-            await self._receive(InboundMessage(address, frame.id, sender, frame.text, sender_name=name))
+            said = InboundMessage(address, frame.id, sender, frame.text, sender_name=name)
+            if frame.files:
+                said = msgspec.structs.replace(said, media=await self._upload(page, frame, said))
+            await self._receive(said)
         except HubError as error:
             after_s = error.retry_after_s or AGAIN_S
             await self._send(page, {"t": "again", "id": frame.id, "after_s": after_s, "error": error.code})
             return
         await self._show(page.visitor, {"t": "message", **self._shown(PastMessage(frame.id, frame.text, ours=False))})
+
+    async def _upload(self, page: OpenPage, frame: PageMessage, said: InboundMessage) -> tuple[Media, ...]:
+        """Return the files of a message as attachments, after fetching those that are taken; a stranger's are not.
+
+        Raises:
+            Unavailable: They cannot be stored.
+        """
+        receive = self._receive
+        if receive is None:
+            raise Unavailable("the chat is being stopped", retry_after_s=AGAIN_S)
+        is_admitted, media, sent = receive.admits(said), list[Media](), list[SentFile]()
+        for number, offered in enumerate(frame.files):
+            reference = f"{page.visitor}-{frame.id}-{number}"
+
+            async def ask(begin: int, end: int, number: int = number) -> bytes:
+                return await self._piece(page, {"t": "want", "id": frame.id, "file": number, "from": begin, "to": end})
+
+            try:
+                problem: Problem | None = Problem.STRANGER
+                if is_admitted:
+                    problem = await self._uploads.take(page.visitor, reference, offered, ask)
+                media.append(await self._uploads.media_of(reference, offered))
+            except (ConnectionError, TimeoutError):
+                raise
+            except OSError as error:
+                raise Unavailable(f"a visitor's file cannot be stored: {error}", retry_after_s=AGAIN_S) from error
+            limit_mb = self._uploads.limit_mb if problem is Problem.LARGE else 0
+            sent.append(SentFile(offered.name, offered.size, offered.voice, problem, limit_mb))
+        await self._sent_files.put(frame.id, tuple(sent))
+        return tuple(media)
+
+    async def _piece(self, page: OpenPage, want: dict[str, Any]) -> bytes:
+        """Ask a page for a piece of a file, and return it.
+
+        Raises:
+            ConnectionError, TimeoutError: The page is gone.
+            LimitExceeded: It says too much meanwhile.
+        """
+        await self._send(page, want)
+        async with asyncio.timeout(PIECE_LIMIT_S):
+            while (message := await page.socket.receive()).type is not web.WSMsgType.BINARY:
+                if message.type is not web.WSMsgType.TEXT:
+                    raise ConnectionResetError("the page was closed")
+                if len(page.later) >= LATER_LIMIT:
+                    raise LimitExceeded("too many messages at once")
+                page.later.append(_FRAME.decode(message.data))
+        data: bytes = message.data
+        return data
+
+    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
+        """Yield a visitor's file; see `CanFetch`."""
+        async for piece in self._uploads.fetch(media.reference):
+            yield piece
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Show a message on the visitor's open pages; a page that opens later has it in its history."""
@@ -265,12 +345,14 @@ class WebchatPage:
 
     async def _offered(self, media: OutboundMedia) -> ShownFile:
         url = await self._files.offer(media, "")  # on the page's own origin, however it is reached
-        return ShownFile(url, media.name or Path(media.path).name, media.kind is MediaKind.IMAGE)
+        name = media.name or Path(media.path).name
+        return ShownFile(url, name, media.kind is MediaKind.IMAGE, media.kind is MediaKind.AUDIO)
 
     def _shown(self, said: PastMessage) -> dict[str, Any]:
         """Return a message as a page shows it: ours as HTML that is made here, a visitor's as text."""
         if not said.ours:
-            return {"id": said.id, "text": said.text}
+            sent = self._sent_files.get(said.id)
+            return {"id": said.id, "text": said.text} | ({"files": msgspec.to_builtins(sent)} if sent else {})
         buttons = [[_button(each) for each in row] for row in said.buttons]
         file = self._shown_files.get(said.id)
         more = {"file": msgspec.to_builtins(file)} if file is not None else {}
@@ -313,7 +395,7 @@ class WebchatPage:
                 page.request.transport.abort()
 
 
-async def _next_frame(socket: web.WebSocketResponse) -> PageHello | PageMessage | PagePress | None:
+async def _next_frame(socket: web.WebSocketResponse) -> PageFrame | None:
     """Return the next frame of a page; None if it is closed.
 
     Raises:

@@ -11,9 +11,10 @@ from aiohttp import web
 from hub.core.surfaces import HttpCall, Open, Route
 from hub.gateway.standalone_page import StandalonePage
 from integrations.channels.webchat_page.channel import TEXT_LIMIT, WebchatPage
+from integrations.channels.webchat_page.uploads import FILES_LIMIT
 
 _PAGE = StandalonePage(Path(__file__).parent, "page.html", {"page.js": "text/javascript", "page.css": "text/css"})
-_HEADERS = {"Permissions-Policy": "camera=(), geolocation=(), microphone=()"}
+_HEADERS = {"Permissions-Policy": "camera=(), geolocation=(), microphone=(self)"}
 
 
 def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str) -> list[Route]:
@@ -29,6 +30,7 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
     async def show(call: HttpCall) -> web.StreamResponse:
         """`GET /webchat/<account>`: the page."""
         fields = {"path": path, "title": account["title"], "greeting": account["greeting"], "limit": str(TEXT_LIMIT)}
+        fields["files"] = str(FILES_LIMIT)
         return _PAGE.show(call, language, _HEADERS, _policy(account["frame_ancestors"]), **fields)
 
     async def serve_file(call: HttpCall) -> web.StreamResponse:
@@ -48,7 +50,8 @@ def _policy(ancestors: list[str]) -> dict[str, str]:
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
-        "img-src": "'self' data:",
+        "img-src": "'self' data: blob:",
+        "media-src": "'self'",
         "connect-src": "'self'",
         "form-action": "'none'",
         "base-uri": "'none'",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from aiohttp import ClientSession
 
 import integrations.channels.webchat_page
 from hub.core.clock import ManualClock
+from hub.core.errors import NotFound
 from hub.core.schema import Invalid, describe_error
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import (
@@ -19,13 +22,15 @@ from hub.messaging.contract import (
     Channel,
     DeliveryState,
     InboundMessage,
+    Media,
     MediaKind,
     OutboundMedia,
     OutboundMessage,
 )
 from hub.messaging.conversation import PastMessage
-from integrations.channels.webchat_page import channel as bounds
+from integrations.channels.webchat_page import channel as bounds, uploads
 from integrations.channels.webchat_page.schema import CONFIG_SCHEMA
+from integrations.channels.webchat_page.uploads import FILES_LIMIT
 from integrations.channels.webchat_page.visitors import Visitors, signing_key
 from tests.channels.kit import ADA, Heard
 from tests.channels.webchat_page_rig import KEY, PageInBrowser, WebchatPageRig
@@ -140,6 +145,8 @@ async def test_an_address_makes_a_few_visitors_an_hour(rig: WebchatPageRig) -> N
     "frame",
     [
         {"t": "say", "id": "1", "text": ""},
+        {"t": "say", "id": "1", "text": "", "files": [{"name": "a", "size": -1}]},
+        {"t": "say", "id": "1", "text": "", "files": [{"name": "a", "size": 1}] * (FILES_LIMIT + 1)},
         {"t": "say", "id": "1", "text": "x" * (bounds.TEXT_LIMIT + 1)},
         {"t": "say", "id": "a b", "text": "hello"},
         {"t": "say", "text": "hello"},
@@ -251,3 +258,125 @@ async def test_a_file_that_is_gone_is_no_message(rig: WebchatPageRig, channel: C
     delivery = await channel.send(OutboundMessage("row", rig.address(), "", media=(gone,)))
 
     assert delivery.state is DeliveryState.PERMANENT
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(150_000)
+
+
+async def offered(rig: WebchatPageRig, heard: Heard, name: str, type: str, content: bytes, **more: Any) -> Media:
+    """Let Ada send a file; return it as the hub was told of it."""
+    await rig.browser(ADA).say("1", "", ({"name": name, "type": type, **more}, content))
+    await until(lambda: bool(heard.inbound))
+    (message,) = heard.inbound
+    assert isinstance(message, InboundMessage)
+    (media,) = message.media
+    return media
+
+
+async def shown(rig: WebchatPageRig) -> dict[str, Any]:
+    """Return the file that Ada's page shows below what she wrote."""
+    await until(lambda: bool(of(rig.browser(ADA).frames, "message")))
+    file: dict[str, Any] = of(rig.browser(ADA).frames, "message")[-1]["files"][0]
+    return file
+
+
+@pytest.mark.parametrize(
+    ("type", "content", "kind", "mime_type"),
+    [
+        ("image/png", PNG, MediaKind.IMAGE, "image/png"),
+        ("image/png", b"<script>alert(1)</script>", MediaKind.FILE, None),
+        ("audio/webm", b"\x1aE\xdf\xa3 sound", MediaKind.AUDIO, "audio/webm"),
+        ("audio/ogg", PNG, MediaKind.FILE, None),
+        ("video/mp4", b"\0\0\0\x20ftypisom", MediaKind.VIDEO, "video/mp4"),
+        ("application/pdf", b"%PDF-1.7", MediaKind.FILE, "application/pdf"),
+    ],
+)
+async def test_a_file_is_of_the_kind_that_it_says_only_if_it_begins_like_one(
+    rig: WebchatPageRig, heard: Heard, channel: Any, type: str, content: bytes, kind: MediaKind, mime_type: str | None
+) -> None:
+    media = await offered(rig, heard, "it", type, content, voice=True)
+
+    assert (media.kind, media.mime_type, media.name, media.size_bytes) == (kind, mime_type, "it", len(content))
+    assert media.voice is (kind is MediaKind.AUDIO)
+    assert b"".join([piece async for piece in channel.fetch(rig.address(), media)]) == content
+    assert (await shown(rig))["problem"] is None
+
+
+@pytest.mark.usefixtures("channel")
+@pytest.mark.parametrize("problem", ["stranger", "large", "full", "unreadable"])
+async def test_a_file_that_is_not_taken_says_why_and_the_message_is_taken(
+    rig: WebchatPageRig, heard: Heard, channel: Any, tmp_path: Path, problem: str
+) -> None:
+    content = PNG
+    if problem == "stranger":
+        heard.strangers.append(rig.identity(ADA))
+    elif problem == "large":
+        rig.file_bytes, content = 1_000_000, bytes(1_000_001)
+    elif problem == "full":
+        folder = tmp_path / "uploads" / "default"
+        folder.mkdir(parents=True)
+        with (folder / f"{rig.address().peer}-earlier-0").open("wb") as earlier:
+            earlier.truncate(uploads.VISITOR_BYTES - 1)
+    else:
+        rig.browser(ADA).held["1"] = [b""]
+        content = b""
+
+    media = await offered(rig, heard, "plan.png", "image/png", content)
+
+    told = await shown(rig)
+    assert (told["problem"], told["limit_mb"]) == (problem, 1 if problem == "large" else 0)
+    with pytest.raises(NotFound):
+        [piece async for piece in channel.fetch(rig.address(), media)]
+    assert rig.fetches() == 0
+
+
+async def test_a_file_whose_page_was_cut_off_is_asked_for_again_and_comes_before_what_was_said_later(
+    rig: WebchatPageRig, heard: Heard, channel: Any, tmp_path: Path
+) -> None:
+    browser = rig.browser(ADA)
+    browser.cuts_off = 1
+    await browser.say("1", "look", ({"name": "plan.png", "type": "image/png"}, PNG))
+    await browser.say("2", "and this")
+    await until(lambda: len(heard.inbound) == 2)
+
+    first, second = heard.inbound
+    assert isinstance(first, InboundMessage)
+    assert isinstance(second, InboundMessage)
+    assert (first.text, second.text) == ("look", "and this")
+    assert b"".join([piece async for piece in channel.fetch(rig.address(), first.media[0])]) == PNG
+
+
+async def test_a_file_that_has_come_is_not_asked_for_again_and_goes_after_a_day(
+    rig: WebchatPageRig, heard: Heard, channel: Any, tmp_path: Path
+) -> None:
+    media = await offered(rig, heard, "plan.png", "image/png", PNG)
+    asked = rig.fetches()
+    await rig.browser(ADA).say("1", "", ({"name": "plan.png", "type": "image/png"}, PNG))
+    await until(lambda: len(heard.inbound) == 2)
+    assert rig.fetches() == asked == 3
+
+    clock = ManualClock(time.time())
+    kept = uploads.Uploads(tmp_path / "uploads" / "default", clock, lambda: rig.file_bytes)
+    task = asyncio.create_task(kept.prune_hourly())
+    await until(lambda: clock.sleepers == 1)
+    assert [piece async for piece in kept.fetch(media.reference)] == [PNG]
+    clock.jump(uploads.KEPT_S)
+    await clock.advance(3_600)
+    await until(lambda: not list((tmp_path / "uploads" / "default").iterdir()))
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_files_of_a_visitor_are_shown_after_a_restart(rig: WebchatPageRig, heard: Heard, tmp_path: Path) -> None:
+    before = rig.channel(tmp_path, ManualClock())
+    await before.start(heard)
+    await offered(rig, heard, "plan.png", "image/png", PNG)
+    await before.stop()
+    rig.history = [PastMessage("1", "", ours=False)]
+    again = rig.channel(tmp_path, ManualClock())
+    await again.start(heard)
+
+    (said,) = of((await opened(rig)).frames, "welcome")[0]["history"]
+    await again.stop()
+
+    assert [(each["name"], each["size"]) for each in said["files"]] == [("plan.png", len(PNG))]
