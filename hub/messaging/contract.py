@@ -150,6 +150,7 @@ class OutboundMessage(Struct, frozen=True):
         media: At most one, of a kind that the channel's limits name: the outbox sends each attachment separately.
         buttons: Rows of buttons, within the channel's limits.
         silent: Whether it should arrive without a sound, where the platform can do that.
+        part: Which piece of a longer message it is, from 0; the pieces are sent one after another.
     """
 
     id: str
@@ -161,6 +162,7 @@ class OutboundMessage(Struct, frozen=True):
     media: tuple[OutboundMedia, ...] = ()
     buttons: tuple[tuple[Button, ...], ...] = ()
     silent: bool = False
+    part: int = 0
 
 
 class OutboundPoll(Struct, frozen=True):

@@ -21,6 +21,8 @@ GUILD = "500"
 BOT_ROLE = "501"
 ROOM = "600"
 THREAD = "601"
+FORUM = "650"
+FORUM_KINDS = {15, 16}
 PERSON = "7"
 DM = "17"
 HEARTBEAT_MS = 41_250
@@ -79,6 +81,7 @@ class DiscordServer:
         self.channels: dict[str, Json] = {
             ROOM: {"id": ROOM, "type": 0, "guild_id": GUILD, "parent_id": "599", "name": "general"},
             THREAD: {"id": THREAD, "type": 11, "guild_id": GUILD, "parent_id": ROOM, "name": "a thread"},
+            FORUM: {"id": FORUM, "type": 15, "guild_id": GUILD, "parent_id": "599", "name": "ideas"},
             DM: {"id": DM, "type": 1, "recipients": [{"id": PERSON}]},
         }
         self.messages: dict[str, list[Json]] = {room: [] for room in self.channels}
@@ -112,6 +115,7 @@ class DiscordServer:
         add("POST", "/api/channels/{channel}/typing", self._nothing)
         add("POST", "/api/channels/{channel}/threads", self._open_thread)
         add("GET", "/api/guilds/{guild}/channels", self._rooms)
+        add("GET", "/api/guilds/{guild}/threads/active", self._active)
         add("GET", "/api/guilds/{guild}/members/search", self._search)
         add("GET", "/api/guilds/{guild}/members/{user}", self._member)
         add("POST", "/api/interactions/{id}/{token}/callback", self._callback)
@@ -152,6 +156,23 @@ class DiscordServer:
             place = {"guild_id": GUILD, "member": {"roles": ["77"]}} if "guild_id" in channel else {}
             await self.emit("MESSAGE_CREATE", {**message, **place})
         return message
+
+    async def open_post(self, title: str, text: str, who: str = PERSON, **more: Any) -> Json:
+        """Open a post in the forum as somebody; return it."""
+        post: Json = {
+            "id": self.new_id(),
+            "type": 11,
+            "guild_id": GUILD,
+            "parent_id": FORUM,
+            "name": title,
+            "owner_id": who,
+        }
+        self.channels[post["id"]] = post
+        await self.emit("THREAD_CREATE", {**post, "newly_created": True})
+        message = self._new_message(post["id"], {"id": who, "username": f"user{who}"}, {"content": text, **more})
+        message["id"] = post["id"]
+        await self.emit("MESSAGE_CREATE", {**message, "guild_id": GUILD, "member": {"roles": ["77"]}})
+        return post
 
     async def emit(self, event: str, data: Json) -> None:
         """Send an event to every session; one without a socket gets it when it is resumed."""
@@ -285,6 +306,8 @@ class DiscordServer:
         channel, body = request.match_info["channel"], request[BODY]
         if channel not in self.channels:
             return _refused(404, 10003, "Unknown Channel")
+        if self.channels[channel]["type"] in FORUM_KINDS:
+            return _refused(400, 50008, "Cannot send messages in a non-text channel")
         if len(body.get("content", "").encode("utf-16-le")) // 2 > 2_000:
             return _refused(400, 50035, "Invalid Form Body")
         if body.get("flags", 0) & VOICE and (refused := self._voice_refused(body)) is not None:
@@ -319,7 +342,14 @@ class DiscordServer:
             return _refused(404, 10003, "Unknown Channel")
         if "guild_id" not in room or room["type"] in THREAD_KINDS:
             return _refused(400, 50024, "Cannot execute action on this channel type")
-        if not 1 <= len(body.get("name", "")) <= 100 or body.get("type") not in THREAD_KINDS:
+        first, in_forum = body.get("message"), room["type"] in FORUM_KINDS
+        if not 1 <= len(body.get("name", "")) <= 100 or in_forum is not isinstance(first, dict):
+            return _refused(400, 50035, "Invalid Form Body")
+        if in_forum:
+            return await self._open_forum_post(
+                room, body["name"], {**first, "attachments": body.get("attachments", [])}
+            )
+        if body.get("type") not in THREAD_KINDS:
             return _refused(400, 50035, "Invalid Form Body")
         opened = {"id": self.new_id(), "type": body["type"], "guild_id": GUILD, "parent_id": room["id"]}
         opened |= {"name": body["name"], "owner_id": self.bot["id"]}
@@ -329,6 +359,25 @@ class DiscordServer:
         notice = self._new_message(room["id"], self.bot, {"type": 18, "content": body["name"]})
         await self.emit("MESSAGE_CREATE", {**notice, "guild_id": GUILD})
         return web.json_response(opened, status=201)
+
+    async def _open_forum_post(self, forum: Json, title: str, first: Json) -> web.Response:
+        """Nonces do not count here; the first message has the id of its post."""
+        if len(first.get("content", "").encode("utf-16-le")) // 2 > 2_000 or not (
+            first["content"] or first["attachments"]
+        ):
+            return _refused(400, 50035, "Invalid Form Body")
+        opened = {"id": self.new_id(), "type": 11, "guild_id": GUILD, "parent_id": forum["id"]}
+        opened |= {"name": title, "owner_id": BOT["id"]}
+        self.channels[opened["id"]] = opened
+        await self.emit("THREAD_CREATE", {**opened, "newly_created": True})
+        message = self._new_message(opened["id"], BOT, first)
+        message["id"] = opened["id"]
+        await self.emit("MESSAGE_CREATE", {**message, "guild_id": GUILD})
+        return web.json_response({**opened, "message": message}, status=201)
+
+    async def _active(self, request: web.Request) -> web.Response:
+        found = [each for each in self.channels.values() if each["type"] in THREAD_KINDS and "owner_id" in each]
+        return web.json_response({"threads": found, "members": []})
 
     async def _message(self, request: web.Request) -> web.Response:
         channel, id = request.match_info["channel"], request.match_info["message"]
@@ -456,7 +505,7 @@ class DiscordServer:
         room, thread = self.channels[ROOM], self.channels[THREAD]
         roles = [{"id": BOT_ROLE, "tags": {"bot_id": self.bot["id"]}}, {"id": "77"}]
         about = {"id": GUILD, "name": next(iter(self.guilds)), "roles": roles}
-        await self.emit("GUILD_CREATE", {**about, "channels": [room], "threads": [thread]})
+        await self.emit("GUILD_CREATE", {**about, "channels": [room, self.channels[FORUM]], "threads": [thread]})
 
     async def _resume(self, socket: web.WebSocketResponse, said: Json) -> None:
         session = self._sessions.get(said["session_id"])

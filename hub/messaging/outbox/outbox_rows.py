@@ -186,6 +186,7 @@ class OutboxRow(Struct):
             media=message.media,
             buttons=message.buttons,
             silent=message.silent,
+            part=self.part,
         )
 
     def poll(self) -> OutboundPoll:
@@ -297,8 +298,14 @@ def get(connection: SqlConnection, id: str) -> OutboxRow:
 
 
 def find_sent(connection: SqlConnection, address: Address, platform_id: str) -> list[OutboxRow]:
-    """Return the message or poll that a platform knows under an id, with its later texts."""
-    found = [position for position, ids in _lately_sent(connection, address) if platform_id in ids]
+    """Return the message or poll that a platform knows under an id, with its later texts.
+
+    What was sent to a room may be in the thread that it began there.
+    """
+    sent = _lately_sent(connection, address)
+    if address.parent is not None:
+        sent += _lately_sent(connection, replace(address, peer=address.parent))
+    found = [position for position, ids in sent if platform_id in ids]
     rows = [row for each in found for row in select_rows(connection, "position = ?", (each,), 1)]
     return [row for row in rows if isinstance(row.outgoing, NewMessage | NewPoll | NewText)]
 

@@ -35,10 +35,11 @@ from integrations.channels.api_channel import ApiChannel
 from integrations.channels.discord.gateway import DiscordGateway
 from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntake
 from integrations.channels.discord.rest import DiscordRest
-from integrations.channels.discord.rooms import DiscordRoom
+from integrations.channels.discord.rooms import FORUMS, DiscordRoom, room_of
 from integrations.channels.discord.schema import LINES
 from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.ogg_opus import ogg_ms
+from integrations.channels.persistent_map import PersistentMap
 
 CONTENT_UNITS = 2_000
 NONCE_CHARS = 25
@@ -58,8 +59,10 @@ NO_EMBEDS = 1 << 2
 EPOCH_MS = 1_420_070_400_000
 UNKNOWN_MESSAGE = 10008
 PUBLIC_THREAD = 11
-WRITABLE = frozenset({0, 2, 5, 13})
-"""Kinds of rooms with a text of their own: in a forum there are threads alone."""
+WRITABLE = frozenset({0, 2, 5, 13}) | FORUMS
+"""Kinds of rooms that are written to."""
+TITLE_CHARS = 100
+POSTS_KEPT = 100
 READS_MESSAGES = 1 << 18 | 1 << 19
 """Flags of an application that may read what is written; the second of one in few servers."""
 ADMINISTRATOR = 1 << 3
@@ -73,6 +76,8 @@ RIGHTS = {
 }
 """What the channel uses, by the names in Discord's settings of a role."""
 NO_MENTIONS = {"parse": [], "replied_user": False}
+Files = Sequence[tuple[str, str, bytes]]
+"""Name, MIME type and content of each."""
 
 
 class DiscordChannel(ApiChannel):
@@ -110,6 +115,7 @@ class DiscordChannel(ApiChannel):
         self._receive = receive
         self._api = DiscordRest(self._root, self._token)
         self._intake = DiscordIntake(self._api, receive, self._clock, self.account)
+        self._posts = PersistentMap(receive, "posts", POSTS_KEPT, str)
         gateway = DiscordGateway(self._api, self._token, self._gateway_url, self._intake)
         self._keep_connected(gateway.connect, receive)
 
@@ -147,11 +153,16 @@ class DiscordChannel(ApiChannel):
     async def _send(self, message: OutboundMessage) -> str | None:
         """Post a message, as the answer to a command where one waits for it."""
         room = await self._target(message.address)
+        forum = await self._forum(room)
+        if forum is not None and message.part:
+            room = await self._last_post(room)
         files = await asyncio.to_thread(_read, message.media)
         flags = NO_EMBEDS | SILENT if message.silent else NO_EMBEDS
         body: dict[str, Any] = {"content": _content(message.text), "allowed_mentions": NO_MENTIONS, "flags": flags}
         if message.buttons:
             body["components"] = await self._components(message)
+        if forum is not None and room == forum.id:
+            return await self._open_post(forum.id, _title(message), body, files)
         if place := await self._intake.place_of_answer(room, message.reply_to):
             return await self._call("PATCH", place, body, files)
         body |= {"nonce": message.id[-NONCE_CHARS:], "enforce_nonce": True}
@@ -167,13 +178,41 @@ class DiscordChannel(ApiChannel):
                     raise
         return await self._call("POST", f"/channels/{room}/messages", body, files)
 
+    async def _forum(self, room: str) -> DiscordRoom | None:
+        """Return a room whose messages are posts; None for any other, and for one that cannot be asked for."""
+        known = self._intake.rooms.get(room)
+        if known is None:
+            try:
+                known = self._intake.rooms.keep(room_of(await self._api.call("GET", f"/channels/{room}")))
+            except PlatformError:  # what is sent there says why
+                return None
+        return known if known.forum else None
+
+    async def _last_post(self, forum: str) -> str:
+        """Return the post that was opened last in a forum; the forum if it is not known."""
+        await self._posts.load()
+        return self._posts.get(forum) or forum
+
+    async def _open_post(self, forum: str, title: str, message: Mapping[str, Any], files: Files) -> str | None:
+        """Open a post with its first message; further pieces go into it, which are not to go into an older one."""
+        await self._posts.put(forum, "")
+        post = await self._call("POST", f"/channels/{forum}/threads", {"name": title, "message": message}, files)
+        await self._posts.put(forum, post or "")
+        return post  # its first message has the same id
+
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
         """Look a message up in the conversation; while its nonce is valid it can be sent again without that."""
         first = min(since, _made_at(message.id) or since)
-        if self._clock.time() - first < NONCE_WINDOW_S or self._intake.me is None:
+        if self._intake.me is None:
             return None
         room, text = await self._target(message.address), _content(message.text)
         after = str(int((first - CLOCK_SKEW_S) * 1000 - EPOCH_MS) << 22)
+        if (forum := await self._forum(room)) is not None:
+            if not message.part:
+                return await self._find_post(forum, _title(message), text, self._intake.me.id, int(after))
+            room = await self._last_post(room)
+        if self._clock.time() - first < NONCE_WINDOW_S:
+            return None
         for _ in range(PAGES_LIMIT):
             page = await self._api.call("GET", f"/channels/{room}/messages?after={after}&limit={PAGE}")
             for each in page:
@@ -183,6 +222,18 @@ class DiscordChannel(ApiChannel):
                 return None
             after = max((each["id"] for each in page), key=int)
         raise HubError("Discord: the message cannot be looked up: too many have followed it")
+
+    async def _find_post(self, forum: DiscordRoom, title: str, text: str, me: str, after: int) -> Delivery | None:
+        """Look a post up, whose opening has no nonce, among the open ones of the server."""
+        active = await self._api.call("GET", f"/guilds/{forum.guild}/threads/active")
+        for each in active["threads"]:
+            is_ours = (each["parent_id"], each["owner_id"], each["name"]) == (forum.id, me, title)
+            if is_ours and int(each["id"]) > after:
+                said = await self._api.call("GET", f"/channels/{each['id']}/messages/{each['id']}")
+                if said["content"] == text:
+                    await self._posts.put(forum.id, each["id"])
+                    return Delivery(DeliveryState.DELIVERED, (each["id"],))
+        return None
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
@@ -198,7 +249,7 @@ class DiscordChannel(ApiChannel):
         return await delivery_of(self._react(address, platform_id, emoji))
 
     async def _react(self, address: Address, platform_id: str, emoji: str | None) -> None:
-        path = f"/channels/{await self._target(address)}/messages/{platform_id}"
+        path = f"/channels/{await self._target(address, platform_id)}/messages/{platform_id}"
         if emoji is not None:
             await self._api.call("PUT", f"{path}/reactions/{_emoji_path(emoji)}/@me")
             return
@@ -229,8 +280,11 @@ class DiscordChannel(ApiChannel):
         """Open a thread that everybody in the room sees; see `CanOpenThread`."""
         if (room := self._intake.rooms.get(address.peer)) is not None and room.parent is not None:
             return address
-        body = {"name": title, "type": PUBLIC_THREAD}
-        made = await self._api.call("POST", f"/channels/{await self._target(address)}/threads", body)
+        target = await self._target(address)
+        body: dict[str, Any] = {"name": title, "type": PUBLIC_THREAD}
+        if await self._forum(target) is not None:
+            body = {"name": title, "message": {"content": title, "allowed_mentions": NO_MENTIONS, "flags": NO_EMBEDS}}
+        made = await self._api.call("POST", f"/channels/{target}/threads", body)
         return replace(address, peer=made["id"], parent=address.peer)
 
     async def typing(self, address: Address) -> None:
@@ -251,16 +305,22 @@ class DiscordChannel(ApiChannel):
             await self._receive.keep_cursor(digest, "commands")
 
     async def _on_message(self, method: str, address: Address, platform_id: str, body: Any = None) -> str | None:
-        return await self._call(method, f"/channels/{await self._target(address)}/messages/{platform_id}", body)
+        room = await self._target(address, platform_id)
+        return await self._call(method, f"/channels/{room}/messages/{platform_id}", body)
 
     async def _call(self, *request: Any) -> str | None:
         """Return the id of what was sent."""
         data = await self._api.call(*request)
         return data["id"] if data else None
 
-    async def _target(self, address: Address) -> str:
-        """Return the room of an address; the direct messages with a person are opened where needed."""
-        if address.chat_type is not ChatType.DIRECT:
+    async def _target(self, address: Address, message: str | None = None) -> str:
+        """Return the room of an address, or of a message there; direct messages with a person are opened where needed.
+
+        A message that was sent to a forum opened a post, which has the message's id.
+        """
+        if address.chat_type is not ChatType.DIRECT or self._intake.rooms.get(address.peer):
+            if message is not None and await self._forum(address.peer) is not None:
+                return message
             return address.peer
         if room := self._intake.rooms.dm_of(address.peer):
             return room.id
@@ -311,11 +371,18 @@ def _content(text: str) -> str:
     return render(text, Flavour.PLAIN).strip()
 
 
-def _read(media: Sequence[OutboundMedia]) -> list[tuple[str, str, bytes]]:
+def _title(message: OutboundMessage) -> str:
+    """Return the title of the post that a message opens: its first line, or the name of its file."""
+    plain = render(message.text, Flavour.PLAIN).strip()
+    names = [each.name or Path(each.path).name for each in message.media]
+    return plain.partition("\n")[0][:TITLE_CHARS].strip() or (names[0][:TITLE_CHARS] if names else "…")
+
+
+def _read(media: Sequence[OutboundMedia]) -> Files:
     return [(each.name or Path(each.path).name, each.mime_type, Path(each.path).read_bytes()) for each in media]
 
 
-def _voice(message: OutboundMessage, files: Sequence[tuple[str, str, bytes]]) -> dict[str, Any]:
+def _voice(message: OutboundMessage, files: Files) -> dict[str, Any]:
     """Return what makes a voice message of a sound; nothing when it has a text, or is no Opus in an Ogg file."""
     if message.text or message.buttons or not (message.media and message.media[0].voice):
         return {}

@@ -9,6 +9,8 @@ from hub.messaging.contract import Address, ChatType
 from integrations.channels.followed_rooms import FollowedRoom
 
 THREADS = frozenset({10, 11, 12})
+FORUMS = frozenset({15, 16})
+"""Rooms that hold nothing but threads, which are called posts; the second kind shows their media."""
 
 
 class DiscordRoom(FollowedRoom, omit_defaults=True, kw_only=True):
@@ -17,12 +19,14 @@ class DiscordRoom(FollowedRoom, omit_defaults=True, kw_only=True):
     Attributes:
         guild: The server; None in direct messages.
         parent, owner: The channel that a thread belongs to, and who opened it.
+        forum: Whether it holds posts, and no messages of its own.
     """
 
     guild: str | None = None
     parent: str | None = None
     owner: str | None = None
     name: str | None = None
+    forum: bool = False
 
     def address(self, account: str) -> Address:
         """Return the address of the conversation; direct messages go by the person."""
@@ -41,4 +45,5 @@ def room_of(data: Mapping[str, Any], guild: str | None = None, me: str | None = 
         owner=data.get("owner_id") if data.get("type") in THREADS else None,
         person=others[0] if others and data.get("type") == 1 else None,
         name=data.get("name"),
+        forum=data.get("type") in FORUMS,
     )

@@ -32,7 +32,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.discord.channel import RIGHTS, DiscordChannel
 from tests.integrations.channels.rig import Rig
-from tests.servers.discord_server import BOT, BOT_ROLE, DM, GUILD, ROOM, THREAD, TOKEN, DiscordServer
+from tests.servers.discord_server import BOT, BOT_ROLE, DM, FORUM, GUILD, ROOM, THREAD, TOKEN, DiscordServer
 
 IN_ROOM = Address("discord", ROOM, chat_type=ChatType.CHANNEL, space=GUILD, account_id="900")
 WITH_ADA = Address("discord", "7", account_id="900")
@@ -88,6 +88,22 @@ async def test_a_thread_is_a_conversation_of_its_own_below_its_room(
     message = await taken(rig)
     assert message.address == replace(IN_ROOM, peer=THREAD, parent=ROOM)
     assert (message.space_name, message.group_name, message.topic_name) == ("Home", "general", "a thread")
+
+
+async def test_a_post_of_a_forum_is_a_conversation_with_its_title_and_what_the_bot_says_there_stays(
+    rig: Rig, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    post = await discord.open_post("Where do the cats sleep?", f"<@{BOT['id']}> tell us", mentions=[BOT])
+    message = await taken(rig)
+
+    sent = await channel.send(out("On the roof.", message.address, reply_to=message.message_id))
+
+    assert message.address == replace(IN_ROOM, peer=post["id"], parent=FORUM)
+    assert (message.group_name, message.topic_name) == ("ideas", "Where do the cats sleep?")
+    assert (message.text, message.mentioned) == ("tell us", True)
+    assert [each["id"] for each in discord.messages[post["id"]]][1:] == list(sent.platform_ids)
+    found = await channel.look_up("idea", 50)
+    assert [(each.peer, each.name) for each in found] == [(FORUM, "#ideas")]
 
 
 async def test_people_and_rooms_of_its_servers_are_looked_up(rig: Rig, channel: DiscordChannel) -> None:

@@ -13,6 +13,7 @@ from hub.messaging.capabilities import Capability, ListedCommand, capabilities_o
 from hub.messaging.contract import (
     Address,
     ChannelState,
+    ChatType,
     Delivery,
     DeliveryState,
     MediaKind,
@@ -23,7 +24,7 @@ from integrations.channels.discord.channel import DiscordChannel
 from tests.channels.kit import SOUND
 from tests.integrations.channels.discord.test_discord import IN_ROOM, WITH_ADA, bot, channel, discord, out, taken
 from tests.integrations.channels.rig import Rig
-from tests.servers.discord_server import ROOM, DiscordServer
+from tests.servers.discord_server import FORUM, ROOM, DiscordServer
 
 __all__ = ["channel", "discord"]
 
@@ -58,6 +59,72 @@ async def test_a_thread_is_opened_and_what_is_said_in_it_is_meant_for_the_bot(
     assert discord.messages[opened.peer][0]["content"] == "I count"
     assert (message.address, message.mentioned) == (opened, True)
     assert await channel.open_thread(opened, "more cats") == opened
+
+
+IN_FORUM = Address("discord", FORUM, chat_type=ChatType.CHANNEL)
+
+
+async def test_what_is_sent_to_a_forum_opens_a_post_and_the_rest_of_it_goes_there(
+    rig: Rig, tmp_path: Path, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"A")
+    media = OutboundMedia(MediaKind.FILE, str(tmp_path / "a.txt"), "text/plain", "list.txt")
+
+    first = await channel.send(out("**Cats**\nThere are two.", IN_FORUM, reply_to="5"))
+    rest = await channel.send(out("", IN_FORUM, media=(media,), part=1))
+    other = await channel.send(out("", Address("discord", FORUM), media=(media,)))
+
+    (post,) = first.platform_ids
+    assert discord.channels[post]["name"] == "Cats"
+    assert [each["content"] for each in discord.messages[post]] == ["**Cats**\nThere are two.", ""]
+    assert rest.platform_ids == (discord.messages[post][1]["id"],)
+    assert discord.channels[other.platform_ids[0]]["name"] == "list.txt"
+    await channel.edit(IN_FORUM, post, "**Cats**\nThree.")
+    await channel.react(IN_FORUM, post, "🐈")
+    assert discord.messages[post][0]["content"] == "**Cats**\nThree."
+    assert discord.messages[post][0]["reactions"]
+
+
+async def test_a_post_whose_first_piece_was_refused_leaves_nothing_in_an_older_one(
+    discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    (older,) = (await channel.send(out("Cats", IN_FORUM))).platform_ids
+    discord.fail(f"POST /channels/{FORUM}/threads", 400, body={"message": "A tag is required", "code": 40067})
+
+    refused = await channel.send(out("Dogs", IN_FORUM))
+    rest = await channel.send(out("and more of dogs", IN_FORUM, part=1))
+
+    assert refused.error is not None
+    assert "A tag is required" in refused.error
+    assert rest.state is DeliveryState.DELIVERED
+    assert [each["content"] for each in discord.messages[older]] == ["Cats"]
+
+
+async def test_a_post_whose_answer_was_lost_is_found_among_those_that_are_open(
+    rig: Rig, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    discord.fail(f"POST /channels/{FORUM}/threads", done=True)
+    message = out("Cats\nThere are two.", IN_FORUM)
+    await discord.open_post("Cats", message.text)
+
+    assert await channel.find(message, rig.clock.time()) is None
+    lost = await channel.send(message)
+    found = await channel.find(message, rig.clock.time())
+    rest = await channel.send(out("more", IN_FORUM, part=1))
+
+    assert lost.state is DeliveryState.UNKNOWN
+    assert found is not None
+    assert [each["content"] for each in discord.messages[found.platform_ids[0]]] == [message.text, "more"]
+    assert rest.state is DeliveryState.DELIVERED
+    assert await channel.find(out("Cats\nThere are three.", IN_FORUM), rig.clock.time()) is None
+
+
+async def test_a_thread_in_a_forum_is_a_post(discord: DiscordServer, channel: DiscordChannel) -> None:
+    opened = await channel.open_thread(IN_FORUM, "cats")
+    await channel.send(out("I count", opened))
+
+    assert opened.parent == FORUM
+    assert [each["content"] for each in discord.messages[opened.peer]] == ["cats", "I count"]
 
 
 @pytest.mark.parametrize(
