@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ class IrcRig(Rig):
         self._nicks = {each: free_nick("bot") for each in ("default", "second")}
         self._people: dict[str, IrcPerson] = {who: await server.person(None, self._room) for who in (ADA, EVE)}
         self._proxies = {each: await TcpProxy(server.port).__aenter__() for each in self._nicks}
+        for proxy in self._proxies.values():
+            proxy.answer = partial(self._answer, proxy)
         self.writes_to("default")
         self._refusals: list[str] = []
         self._refused: set[int] = set()
@@ -122,7 +125,8 @@ class IrcRig(Rig):
         return 0
 
     def typing_seen(self) -> int:
-        return 0
+        """Return how often it was told; the proxy has the capability for it, which ngircd lacks."""
+        return sum(line.startswith(b"@+typing=active TAGMSG ") for line in self._lines)
 
     def drafts(self) -> list[str]:
         raise AssertionError("it has no drafts")
@@ -134,7 +138,6 @@ class IrcRig(Rig):
                 proxy.cut_after = lambda line: line.startswith(b"PRIVMSG")
             else:
                 self._refusals.append("404" if each is Trouble.FORBIDDEN else "439")
-                proxy.answer = self._refuse
 
     async def removes(self) -> None:
         bot = self._nicks[self._written_to]
@@ -155,8 +158,14 @@ class IrcRig(Rig):
     def _target(self, who: str, group: bool) -> str:
         return self._room if group else self._people[who].nick
 
-    def _refuse(self, line: bytes) -> bytes | None:
+    def _answer(self, proxy: TcpProxy, line: bytes) -> bytes | None:
         said = parse(line.decode())
+        if said.command == "TAGMSG":
+            return b""
+        if (said.command, said.parameter(0)) == ("CAP", "LS"):
+            proxy.inject(b":irc.test CAP * LS * :message-tags\r\n")  # the last part is ngircd's
+        if said.parameters == ("REQ", "message-tags"):
+            return b":irc.test CAP * ACK :message-tags\r\n"
         if said.command != "PRIVMSG":
             return None
         if not self._refusals:

@@ -100,6 +100,11 @@ class IrcChannel:
             return Delivery(state, error=refused)
         return Delivery(DeliveryState.DELIVERED, (message.id,))
 
+    async def typing(self, address: Address) -> None:
+        """Say that an answer is being written, where the server passes that on."""
+        if self._connection is not None and is_target(address.peer):
+            self._connection.write_typing(address.peer)
+
     async def probe(self) -> dict[str, Any]:
         """Return whether it is connected, under which nick, and where."""
         connection = self._connection

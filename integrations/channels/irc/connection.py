@@ -23,6 +23,8 @@ LINE_LIMIT = 16 * 1024
 NICK_TRIES = 8
 BURST_LINES = 5
 CLOSE_S = 1.0
+TYPING_S = 3.0
+"""So often at most a client may say that it is typing (ircv3.net/specs/client-tags/typing)."""
 QUEUE_S = 30.0
 """A message that had to wait longer for its turn is tried later instead."""
 _WANTED = {"server-time", "message-tags", "account-tag"}
@@ -81,9 +83,15 @@ class IrcConnection:
         self.nick = account.nick
         self.prefix = f"{account.nick}!~{'u' * 10}@{'h' * 63}"
         """As others see it; the longest one until the server shows it."""
+        self.capabilities: set[str] = set()
+        """Of those that we use: what the server has agreed to."""
+        self.typing_denied = False
+        """Whether the server takes the tag that says that somebody is typing from nobody."""
         self.joined: dict[str, set[str]] = {}
         """The channels, each with the nicks in it."""
         self.id = new_id()
+        self._typed: dict[str, float] = {}
+        """When each target was last told that we are typing."""
 
     async def connect(self) -> None:
         """Connect, and register; ends when the server has accepted us.
@@ -134,6 +142,16 @@ class IrcConnection:
         """Write a line at once."""
         self._writer.write(f"{safe(line)}\r\n".encode())
 
+    def write_typing(self, target: str) -> None:
+        """Say that we are typing, where the server takes that; clients show it for six seconds."""
+        now = self._clock.monotonic()
+        if "message-tags" not in self.capabilities or self.typing_denied:
+            return
+        self._typed = {each: at for each, at in self._typed.items() if now - at < TYPING_S}
+        if target not in self._typed:
+            self._typed[target] = now
+            self.write(f"@+typing=active TAGMSG {target}")
+
     def wait_s(self) -> float:
         """Return how long the next line waits for its turn."""
         return max(0.0, self._free_at - self._clock.monotonic() - BURST_LINES / self._account.lines_per_second)
@@ -182,6 +200,8 @@ class IrcConnection:
                     self._authenticate()
                 case "903":
                     self.write("CAP END")
+                case "005":
+                    self._support(line)
                 case "001":
                     if account.sasl_password is not None and not offered & {"sasl"}:
                         raise AccountRefused("the server offers no login to services (SASL); remove sasl_password")
@@ -209,10 +229,21 @@ class IrcConnection:
             sasl = {"sasl"} if self._account.sasl_password is not None else set()
             wanted = offered & (_WANTED | sasl)
             self.write(f"CAP REQ :{' '.join(sorted(wanted))}" if wanted else "CAP END")
-        elif kind == "ACK" and "sasl" in listed:
+            return
+        if kind == "ACK":
+            self.capabilities |= set(listed)
+        if kind == "ACK" and "sasl" in listed:
             self.write("AUTHENTICATE PLAIN")
         elif kind in ("ACK", "NAK"):
             self.write("CAP END")
+
+    def _support(self, line: IrcLine) -> None:
+        """Read what the server says that it supports: `CLIENTTAGDENY` names tags, `*` for all but those after a `-`."""
+        for each in line.parameters:
+            name, _, value = each.partition("=")
+            if name == "CLIENTTAGDENY":
+                denied = set(value.split(","))
+                self.typing_denied = "typing" in denied or ("*" in denied and "-typing" not in denied)
 
     def _authenticate(self) -> None:
         account = self._account
@@ -244,6 +275,8 @@ class IrcConnection:
         self._count(line)
         if own and "!" in line.source:
             self.prefix = line.source
+        if line.command == "CAP" and line.parameter(1) == "DEL":
+            self.capabilities -= set(line.parameters[-1].split())
         if line.command == "NICK" and own:
             self.nick = line.parameter(0)
         elif line.command == "JOIN" and own:

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 from voluptuous import MultipleInvalid
 
+from hub.core.clock import Clock
 from hub.core.secret import Secret
+from hub.messaging.contract import Address
 from integrations.channels.irc.channel import IrcChannel
-from integrations.channels.irc.connection import IrcAccount
+from integrations.channels.irc.connection import TYPING_S, IrcAccount
 from integrations.channels.irc.protocol import LINE_BYTES, IrcLine, fold, is_target, lines_of, mentions, parse
 from integrations.channels.irc.schema import CONFIG_SCHEMA
+from tests.channels.kit import HurriedClock
 from tests.integrations.channels.receiving import Collected, HastyClock
 from tests.until import until
 
@@ -69,8 +72,11 @@ def test_names_are_compared_as_servers_do() -> None:
 class SaslServer:
     """An IRC server with services, as far as registration goes."""
 
-    def __init__(self, takes: Callable[[str, str], bool]) -> None:
+    def __init__(self, takes: Callable[[str, str], bool], offers: str = "", supports: str = "") -> None:
         self._takes = takes
+        self._offers = offers
+        self._supports = supports
+        self.writers: list[asyncio.StreamWriter] = []
         self.lines: list[str] = []
         self.port = 0
 
@@ -86,12 +92,16 @@ class SaslServer:
         def say(*lines: str) -> None:
             writer.write("".join(f"{line}\r\n" for line in lines).encode())
 
+        self.writers.append(writer)
         while raw := await reader.readline():
             line = parse(raw.decode())
             self.lines.append(raw.decode().strip())
             match line.command, line.parameters:
                 case "CAP", ("LS", _):
-                    say(":s CAP * LS * :multi-prefix sasl=PLAIN", ":s CAP * LS :account-tag server-time echo-message")
+                    say(
+                        ":s CAP * LS * :multi-prefix sasl=PLAIN",
+                        f":s CAP * LS :account-tag server-time echo-message {self._offers}",
+                    )
                 case "CAP", ("REQ", wanted):
                     say(f":s CAP * ACK :{wanted}")
                 case "AUTHENTICATE", ("PLAIN",):
@@ -100,18 +110,19 @@ class SaslServer:
                     _, user, password = base64.b64decode(told).decode().split("\0")
                     say(":s 903 * :Logged in" if self._takes(user, password) else ":s 904 * :Wrong password")
                 case "CAP", ("END",):
-                    say(":s 001 homarus :Welcome", ":s 376 homarus :End")
+                    say(":s 001 homarus :Welcome", f":s 005 homarus {self._supports} NICKLEN=30 :are supported")
+                    say(":s 376 homarus :End")
                 case "JOIN", _:
                     tags = "@account=Ada;time=2026-01-01T00:00:00.000Z;msgid=m1"
                     say(f"{tags} :Ada!a@host PRIVMSG homarus :hello", ":Ada!a@host PRIVMSG homarus :not logged in")
         writer.close()
 
 
-def channel_at(port: int, password: str) -> IrcChannel:
+def channel_at(port: int, password: str, clock: Clock | None = None) -> IrcChannel:
     account = IrcAccount(
         "default", "127.0.0.1", "homarus", port, tls=False, sasl_password=Secret(password), channels=("#a",)
     )
-    return IrcChannel(account, HastyClock())
+    return IrcChannel(account, clock or HastyClock())
 
 
 async def test_services_are_logged_in_to_before_channels_are_joined_and_prove_who_writes() -> None:
@@ -127,6 +138,42 @@ async def test_services_are_logged_in_to_before_channels_are_joined_and_prove_wh
     proved, guest = hub.messages
     assert (proved.sender, proved.message_id, proved.sent_at) == ("irc:account:ada", "m1", 1_767_225_600.0)
     assert guest.sender.startswith("irc:guest:Ada!a@host:")
+
+
+@pytest.mark.parametrize(
+    ("offers", "supports", "is_shown"),
+    [
+        ("message-tags", "CLIENTTAGDENY=*,-typing", True),
+        ("message-tags", "CLIENTTAGDENY=react", True),
+        ("message-tags", "CLIENTTAGDENY=react,typing", False),
+        ("message-tags", "CLIENTTAGDENY=*,-react", False),
+        ("", "", False),
+    ],
+)
+async def test_typing_is_said_where_the_server_passes_it_on_every_three_seconds_at_most(
+    offers: str, supports: str, is_shown: bool
+) -> None:
+    hub = Collected()
+    async with SaslServer(lambda user, password: True, offers, supports) as server:
+        clock = HurriedClock()
+        channel = channel_at(server.port, "correct horse", clock)
+        await channel.start(hub)
+        await until(lambda: len(hub.messages) == 2)
+        for peer in ("ada", "ada", "#a", "a b", "ada\r\nQUIT"):
+            await channel.typing(Address("irc", peer))
+        await clock.sleep(TYPING_S)
+        await channel.typing(Address("irc", "ada"))
+        if is_shown:
+            server.writers[-1].write(b":s CAP homarus DEL :message-tags\r\n:Ada!a@host PRIVMSG homarus :so\r\n")
+            await until(lambda: len(hub.messages) == 3)
+        await clock.sleep(TYPING_S)
+        await channel.typing(Address("irc", "ada"))
+        await channel.stop()
+        await until(lambda: "QUIT" in server.lines)
+
+    said = [line for line in server.lines if "TAGMSG" in line]
+    assert said == [f"@+typing=active TAGMSG {each}" for each in ("ada", "#a", "ada") if is_shown]
+    await channel.typing(Address("irc", "ada"))
 
 
 async def test_a_wrong_password_for_services_takes_a_person() -> None:
