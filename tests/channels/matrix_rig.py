@@ -171,7 +171,7 @@ class MatrixRig(Rig):
         media: bytes | None = None,
     ) -> str:
         # What is said before the account knows where it is counts as said before it came.
-        await until(lambda: self.proxy.count(LATER_SYNC) > self._before)
+        await until(self.is_read)
         room, person = self._room(who, group), self._people[who]
         mentioned = [self._people[BOT].user_id] if group and mention else []
         content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": mentioned}}
@@ -180,6 +180,25 @@ class MatrixRig(Rig):
         if thread is not None:
             content["m.relates_to"] = {"rel_type": "m.thread", "event_id": self._root(thread)}
         return self._send(person, room, "m.room.message", content)
+
+    def is_read(self) -> bool:
+        """Whether the account knows where it is."""
+        return self.proxy.count(LATER_SYNC) > self._before
+
+    def invites(self, who: str) -> str:
+        """Let somebody open a room, and invite the assistant alone; return the room."""
+        body = {"preset": "private_chat", "invite": [self._people[BOT].user_id]}
+        return str(self._call(self._people[who], "POST", "createRoom", body)["room_id"])
+
+    def said_in(self, room: str, who: str) -> list[str]:
+        """Return what the assistant said in a room of somebody's."""
+        found = self._call(self._people[who], "GET", f"rooms/{quote(room)}/messages?dir=b&limit=50")["chunk"]
+        bot = self._people[BOT].user_id
+        return [each["content"]["body"] for each in found if each["sender"] == bot and "body" in each["content"]]
+
+    def members_of(self, room: str, who: str) -> int:
+        """Return how many have joined a room of somebody's."""
+        return len(self._call(self._people[who], "GET", f"rooms/{quote(room)}/joined_members")["joined"])
 
     async def says_in_disorder(self, *texts: str) -> None:
         for text in texts:

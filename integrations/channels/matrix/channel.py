@@ -38,7 +38,7 @@ from integrations.channels.matrix.answers import await_answer, await_success, re
 from integrations.channels.matrix.choices import KEYS, Choices, with_choices
 from integrations.channels.matrix.files import fetch
 from integrations.channels.matrix.keys import share
-from integrations.channels.matrix.listening import USUAL_WAITS, Listening, Waits
+from integrations.channels.matrix.listening import DIRECT_MEMBERS, USUAL_WAITS, Listening, Waits
 from integrations.channels.matrix.login import MatrixAccount, log_in
 
 if TYPE_CHECKING:
@@ -117,6 +117,10 @@ class MatrixChannel:
         address = message.address
 
         async def attempt(client: AsyncClient) -> str | None:
+            is_known = address.peer not in client.invited_rooms or address.peer in client.rooms
+            if self._listening is not None and not is_known:
+                with surely_not_sent():
+                    await self._listening.enter(address.peer)
             if message.media:
                 content = await self._uploaded(client, address.peer, message.media[0])
                 content |= {"body": with_choices("", message.buttons)} if message.buttons else {}
@@ -191,7 +195,7 @@ class MatrixChannel:
         for room in self._client.rooms.values():
             name, asked = str(room.display_name), query.casefold()
             if asked in name.casefold() or asked in str(room.canonical_alias or "").casefold():
-                kind = ChatType.DIRECT if room.joined_count <= 2 else ChatType.GROUP
+                kind = ChatType.DIRECT if room.joined_count <= DIRECT_MEMBERS else ChatType.GROUP
                 found.append(DirectoryEntry(room.room_id, name, kind))
         return found[:limit]
 

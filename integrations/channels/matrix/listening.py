@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,16 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
-from hub.messaging.contract import Address, ButtonPressed, ChatType, MembershipChanged, ReactionChanged, Receiver
-from integrations.channels.matrix.answers import await_answer, is_signed_out
+from hub.messaging.contract import (
+    Address,
+    ButtonPressed,
+    ChatType,
+    InboundMessage,
+    MembershipChanged,
+    ReactionChanged,
+    Receiver,
+)
+from integrations.channels.matrix.answers import await_answer, await_success, is_signed_out, refusal_error
 from integrations.channels.matrix.choices import Choices
 from integrations.channels.matrix.keys import exchange
 from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
@@ -27,6 +36,8 @@ GAP_EVENTS = 2_000
 LATE_EVENTS = 200
 """Events that wait for the keys they were encrypted with."""
 INVITES = 100
+DIRECT_MEMBERS = 2
+"""A room of so many who joined is a direct chat, whatever its clients have noted about it (`m.direct`)."""
 FILTER = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -85,6 +96,7 @@ class Listening(Reconnector):
         self._notify = notify
         self._recent = RecentEvents()
         self._late: dict[str, tuple[str, Any]] = {}
+        self._entering: dict[str, asyncio.Future[None]] = {}
         self.client: AsyncClient | None = None
         self.commands: frozenset[str] = frozenset()
 
@@ -101,7 +113,30 @@ class Listening(Reconnector):
             return f"reading failed: {error}"
         finally:
             self.client = None
+            for each in self._entering.values():
+                each.cancel()
             await self._client.close()
+
+    async def enter(self, room_id: str) -> None:
+        """Accept an invitation that was left, for what is said to who invited; return when the room is known.
+
+        Raises:
+            HubError: It cannot be joined, or it is not theirs alone: then it is left again.
+        """
+        known = self._entering.setdefault(room_id, asyncio.get_running_loop().create_future())
+        try:
+            await await_success(self._client.join(room_id))
+            members = await await_success(self._client.joined_members(room_id))
+            if len(members.members) > DIRECT_MEMBERS:
+                await await_answer(self._client.room_leave(room_id))
+                raise refusal_error(f"others are in the room {room_id}; only who is asked for may invite to it")
+            await asyncio.shield(known)
+        except asyncio.CancelledError:
+            if known.cancelled():
+                raise Unavailable("the connection ended") from None
+            raise
+        finally:
+            self._entering.pop(room_id, None)
 
     async def _read(self) -> str:
         """Return why reading ended.
@@ -120,6 +155,9 @@ class Listening(Reconnector):
                 logger.warning("matrix: %s forgot where %s was; it is read from now on", *self._names)
                 cursor = None
                 continue
+            for room_id, known in self._entering.items():
+                if room_id in self._client.rooms and not known.done():
+                    known.set_result(None)
             # The first time says where the account is; what was said before it came is not answered.
             if cursor is not None:
                 for room_id, info in response.rooms.join.items():
@@ -216,7 +254,7 @@ class Listening(Reconnector):
             self._notify(said, receipt.notice)
 
     def _facts(self, room: MatrixRoom, sender: str) -> RoomFacts:
-        direct = room.joined_count <= 2
+        direct = room.joined_count <= DIRECT_MEMBERS
         kind = ChatType.DIRECT if direct else ChatType.GROUP
         address = Address(self._address.channel, room.room_id, self._address.account, kind)
         name = None if direct else room.named_room_name()
@@ -263,6 +301,7 @@ class Listening(Reconnector):
                 await self._join(room_id)
                 continue
             logger.info("matrix: the invitation of %s to %s is left", inviter, room_id)
+            await self._tell_stranger(room_id, inviter)
             while len(self._client.invited_rooms) > INVITES:
                 self._client.invited_rooms.pop(next(iter(self._client.invited_rooms)))
 
@@ -276,6 +315,15 @@ class Listening(Reconnector):
             if receipt is not None and receipt.accepted:
                 return True
         return False
+
+    async def _tell_stranger(self, room_id: str, inviter: str) -> None:
+        """Let the hub take an invitation for a first word, which may be answered: with a pairing code (`enter`)."""
+        room = self._client.invited_rooms.get(room_id)
+        address = Address(self._address.channel, room_id, self._address.account)
+        name = room.user_name(inviter) if room is not None else None
+        sender = f"{self._address.channel}:user:{inviter}"
+        word = InboundMessage(address, f"invite:{new_id()}", sender, "", sender_name=name)
+        await self.retry_until_stored(lambda: self._receive(word))
 
     async def _join(self, room_id: str) -> None:
         response = await await_answer(self._client.join(room_id))

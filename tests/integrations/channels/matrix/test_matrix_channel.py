@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -283,8 +284,54 @@ async def test_an_invitation_is_accepted_only_from_those_whom_the_hub_lets_in(ri
 
     assert await rig.ada.members(hers) == sorted([rig.ada.user_id, rig.bot.user_id])
     assert await mallory.members(theirs) == [mallory.user_id]
-    assert rig.hub.texts == ["Said before the assistant joined"]
+    assert [each.text for each in rig.hub.messages if each.sender == rig.ada.identity] == [
+        "Said before the assistant joined"
+    ]
     await mallory.close()
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_what_is_said_to_a_stranger_who_invited_is_said_in_their_room_if_nobody_else_is_in_it(
+    rig: MatrixRig, synapse: Synapse, is_alone: bool
+) -> None:
+    mallory, bob = await synapse.user(), await synapse.user()
+    rig.hub.welcome = lambda inbound: False
+    channel = await rig.start()
+    room = await mallory.room_with(*([] if is_alone else [bob]))
+    await mallory.call("POST", f"rooms/{quote(room)}/invite", {"user_id": rig.bot.user_id})
+    await until(lambda: bool(rig.hub.messages))
+    (word,) = rig.hub.messages
+    assert (word.address.peer, word.address.chat_type, word.sender) == (room, ChatType.DIRECT, mallory.identity)
+    assert await mallory.members(room) == sorted([mallory.user_id, *([] if is_alone else [bob.user_id])])
+
+    sent = await channel.send(rig.message(room, "Your code"))
+
+    said = await mallory.events(room, "m.room.message", rig.bot.user_id)
+    assert [each["content"]["body"] for each in said] == (["Your code"] if is_alone else [])
+    assert (rig.bot.user_id in await mallory.members(room)) is is_alone
+    assert sent.state is (DeliveryState.DELIVERED if is_alone else DeliveryState.PERMANENT)
+    await mallory.close()
+    await bob.close()
+
+
+async def test_a_direct_chat_into_which_a_third_comes_is_a_group_and_without_them_one_again(
+    rig: MatrixRig, synapse: Synapse
+) -> None:
+    bob = await synapse.user()
+    room = await rig.ada.room_with(rig.bot, is_direct=False)
+    await rig.start()
+    kinds = []
+    for comes in (None, True, False):
+        if comes:
+            await rig.ada.call("POST", f"rooms/{quote(room)}/invite", {"user_id": bob.user_id})
+            await bob.join(room)
+        elif comes is False:
+            await bob.call("POST", f"rooms/{quote(room)}/leave", {})
+        message = await rig.heard(await rig.ada.say(room, "Hello"))
+        kinds.append(message.address.chat_type)
+
+    assert kinds == [ChatType.DIRECT, ChatType.GROUP, ChatType.DIRECT]
+    await bob.close()
 
 
 async def test_a_probe_names_the_rooms_in_which_it_may_not_write(rig: MatrixRig) -> None:

@@ -216,6 +216,25 @@ async def test_without_encryption_an_encrypted_room_is_neither_read_nor_written_
     assert rig.hub.texts == []
 
 
+@pytest.mark.parametrize("encryption", [True, False])
+async def test_what_is_said_to_a_stranger_who_invited_to_an_encrypted_room_is_encrypted(
+    rig: MatrixRig, ada: Correspondent, encryption: bool
+) -> None:
+    rig.encryption = encryption
+    rig.hub.welcome = lambda inbound: False
+    channel = await rig.start()
+    room = await rig.ada.room(rig.bot, initial_state=[ENCRYPTED])
+    await until(lambda: bool(rig.hub.messages))
+    await ada.sync()
+
+    sent = await channel.send(rig.message(room, "Your code"))
+    await ada.sync()
+
+    assert sent.state is (DeliveryState.DELIVERED if encryption else DeliveryState.PERMANENT)
+    assert ada.texts(rig.bot.user_id) == (["Your code"] if encryption else [])
+    assert await rig.ada.events(room, "m.room.message") == []
+
+
 async def test_a_message_whose_key_comes_late_is_read_then(
     rig: MatrixRig, ada: Correspondent, caplog: pytest.LogCaptureFixture
 ) -> None:
