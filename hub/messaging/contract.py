@@ -221,6 +221,7 @@ class ChannelLimits(Struct, frozen=True):
         block_chars: The fewest characters of a streamed block where many short messages disturb, unless the account
             says otherwise.
         threads: Whether any message can begin a thread, which is then named by its id.
+        people_begin: Whether people have to write first: a bot cannot begin a direct chat there.
         weak_identity: Whether the platform proves senders too weakly for an owner's rights: they are the person they
             say, and what takes an owner asks one elsewhere.
     """
@@ -238,6 +239,7 @@ class ChannelLimits(Struct, frozen=True):
     lines: int = 0
     block_chars: int = 0
     threads: bool = False
+    people_begin: bool = False
     weak_identity: bool = False
 
 

@@ -64,11 +64,13 @@ class Listing(Struct, frozen=True):
     Attributes:
         asked: Names of the channels that have one.
         problems: Why an account's has nothing.
+        cut: Names of the channels of which there may be more.
     """
 
     chats: tuple[KnownChat, ...]
     asked: frozenset[str]
     problems: tuple[Mapping[str, str], ...]
+    cut: frozenset[str] = frozenset()
 
 
 def folded(name: str | None) -> str:
@@ -131,6 +133,7 @@ async def look_up(channels: ChannelRegistry, query: str, channel: str | None = N
         tuple(chat for chats, _ in answers for chat in chats),
         frozenset(name for name, _, _ in able),
         tuple(problem for _, problem in answers if problem is not None),
+        frozenset(name for (name, _, _), (chats, _) in zip(able, answers, strict=True) if len(chats) >= LOOK_UP_LIMIT),
     )
 
 

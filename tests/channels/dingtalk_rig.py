@@ -34,6 +34,7 @@ class DingTalkRig(DoubleRig[DingTalkServer]):
     """An app for each account; Ada and Eve write alone, and in one group."""
 
     name = "dingtalk"
+    listed_person = "Ada"
     can = frozenset({Can.GROUPS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.TWO_ACCOUNTS, Can.MALFORMED, Can.VOICE})
     named = frozenset({Named.HEARD, Named.RENAMED})
     room_name = GROUP_NAME

@@ -30,6 +30,7 @@ class DiscordRig(DoubleRig[DiscordServer]):
     """A server for each account; Ada and Eve write in direct messages and in one room."""
 
     name = "discord"
+    listed_person = "Ada L"
     can = frozenset(Can)
     named = frozenset(Named)
     troubles = frozenset(FAULTS)

@@ -31,6 +31,7 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
     """Ada and Eve write in direct messages and in one group, where the assistant is called Homarus."""
 
     name = "imessage"
+    listed_person = "Ada Lovelace"
     can = frozenset(
         {
             Can.GROUPS,

@@ -139,6 +139,9 @@ class Rig(Protocol):
     room_name: str = ""
     """What the group is called, where it has a name."""
 
+    listed_person: str = ""
+    """What Ada is called in the platform's directory, where it lists people whom the assistant can write to first."""
+
     voice_type: str = "audio/ogg"
     """The type of sound that it plays as a voice message."""
 

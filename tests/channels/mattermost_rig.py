@@ -42,6 +42,7 @@ class MattermostRig(DoubleRig[MattermostServer]):
     """A server for each account; Ada and Eve write in direct messages and in one channel."""
 
     name = "mattermost"
+    listed_person = "Ada King"
     can = frozenset(Can) - {Can.VOTES, Can.VOICE}
     named = frozenset({Named.HEARD, Named.LISTED})
     room_name = "Family"

@@ -38,6 +38,7 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
     """A Nextcloud for each account; Ada and Eve write in conversations of two and in one of all."""
 
     name = "nextcloud_talk"
+    listed_person = "Ada King"
     can = frozenset(
         {
             Can.GROUPS,

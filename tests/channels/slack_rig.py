@@ -30,6 +30,7 @@ class SlackRig(DoubleRig[SlackServer]):
     """A workspace for each account; Ada and Eve write in direct messages and in one channel."""
 
     name = "slack"
+    listed_person = "Ada"
     can = frozenset(Can) - {Can.VOICE}
     named = frozenset(Named)
     troubles = frozenset(FAULTS)

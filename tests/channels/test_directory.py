@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from hub.automation.services.addresses import Addresses
+from hub.core.context import Context
 from tests.channels.kit import ChannelHub, Heard, HurriedClock, Named, Rig
-from tests.channels.registry import rigs_that
+from tests.channels.registry import RIGS, rigs_that
+from tests.messaging.post import OWNER
 from tests.until import until
 
 
@@ -71,6 +73,20 @@ async def test_a_room_that_was_renamed_is_called_by_its_new_name(hub: ChannelHub
     await hub.until(lambda: len(rig.shows(group=True)) == 2)
 
     assert names(hub) == ["The kitchen"]
+
+
+@pytest.mark.parametrize(
+    "rig", [each for each in RIGS if each().listed_person], ids=lambda each: each().name, indirect=True
+)
+async def test_who_never_wrote_is_written_to_by_the_name_that_the_platform_lists(hub: ChannelHub, rig: Rig) -> None:
+    addresses = Addresses(hub.db, lambda: hub.people, hub.channels)
+
+    target = await addresses.called(rig.listed_person.upper())
+    assert target is not None
+    await hub.outbox.send(target.address, "hello", Context(OWNER))
+
+    await hub.until(lambda: rig.shows() == ["hello"])
+    assert await hub.rows("SELECT id FROM inbox") == []
 
 
 def names(hub: ChannelHub) -> list[str | None]:

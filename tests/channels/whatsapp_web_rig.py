@@ -33,6 +33,7 @@ class WhatsAppWebRig(Rig):
     """Ada writes under her LID in the group, and under her number elsewhere."""
 
     name = "whatsapp_web"
+    listed_person = "Ada Lovelace"
     is_in_process = True
     hears_deletions = True
     can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE, Can.GONE})

@@ -320,7 +320,16 @@ class MattermostServer:
         return {**self.channels[id], "last_post_at": last}
 
     def _search(self, given: Json) -> list[Json]:
-        return [each for each in self.users.values() if given["term"].lower() in json.dumps(each).lower()]
+        """Return those who have a name that begins so, for each word."""
+        names = ("username", "first_name", "last_name", "nickname")
+        return [
+            each
+            for each in self.users.values()
+            if all(
+                any(each.get(name, "").lower().startswith(word) for name in names)
+                for word in given["term"].lower().split()
+            )
+        ]
 
     def _direct(self, given: list[str]) -> Json:
         name = "__".join(sorted(given))

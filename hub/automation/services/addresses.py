@@ -148,9 +148,10 @@ class Addresses:
     async def called(
         self, to: str, channel: str | None = None, account: str | None = None, thread: str | None = None
     ) -> DeliveryTarget | None:
-        """Return the chat that a name means (`chat_called`), or the only room that a platform lists under it.
+        """Return the chat that a name means (`chat_called`), or the only one that the platforms list under it.
 
-        A person whom only the directory of a platform knows is not written to: anybody can take any name there.
+        A person whom only the directory of a platform knows is written to if nobody else can be meant: no person of
+        this home, nobody who wrote, and nobody in another directory, each of which was asked and told all names.
 
         Args:
             to: A name, or the id of a known chat; the channel may stand before it.
@@ -160,8 +161,9 @@ class Addresses:
             None when it is an address, as far as is known.
 
         Raises:
-            InvalidRequest: Several could be meant, or whoever is has never written; it names the addresses.
-            NotFound: A person of this home is meant who has not written there.
+            InvalidRequest: Several could be meant; it names the addresses.
+            NotFound: A person of this home is meant who has not written there, or somebody on a platform on which
+                people have to write first.
         """
         from hub.messaging.directory import chat_called
 
@@ -178,27 +180,49 @@ class Addresses:
             return await self.at(address.channel, address.peer, address.account, thread)
         if is_id or (LIKE_AN_ADDRESS.fullmatch(name) and not name.startswith("#")):
             return None
-        room = await self._room(name, channel, account)
-        return None if room is None else DeliveryTarget(replace(room, thread=thread))
+        listed = await self._listed(name, channel, account)
+        return None if listed is None else DeliveryTarget(replace(listed, thread=thread))
 
     async def suggestion(self, name: str) -> str:
         """Return what a name that nobody has may have been meant for; empty for no idea."""
         return did_you_mean(name, [each.name for each in await self.known_chats() if each.name])
 
-    async def _room(self, name: str, channel: str | None, account: str | None) -> Address | None:
-        """Return the only room of that name that a platform lists."""
+    async def _listed(self, name: str, channel: str | None, account: str | None) -> Address | None:
+        """Return the only person or room of that name that the platforms list."""
         from hub.messaging.directory import folded, is_called, look_up
 
         listing = await look_up(self._channels, folded(name), channel)
-        found = [
-            each for each in listing.chats if is_called(name, each) and self._is_at(each.address, channel, account)
-        ]
-        if len(found) == 1 and found[0].address.chat_type is not ChatType.DIRECT:
-            return found[0].address
-        if found:
-            told = ", ".join(f"{each.name} ({each.written})" for each in found)
-            raise InvalidRequest(f"to: nobody who wrote is called {name[:80]!r}; give the address if you mean {told}")
-        return None
+        by_address: dict[str, KnownChat] = {}  # one person may be listed for several accounts
+        for each in listing.chats:
+            if is_called(name, each) and self._is_at(each.address, channel, account):
+                by_address.setdefault(each.written, each)
+        found = list(by_address.values())
+        told = ", or ".join(f"{each.name} ({each.written})" for each in found)
+        if len(found) > 1:
+            raise InvalidRequest(f"to: {name[:80]!r} could be {told}; give the address of the one you mean")
+        if not found:
+            if channel is not None and self._people_begin(channel):
+                said = f"to: nobody who wrote on {channel} is called {name[:80]!r}; people have to write first there"
+                raise NotFound(said)
+            return None
+        address = found[0].address
+        if address.chat_type is not ChatType.DIRECT:
+            return address
+        if self._people_begin(address.channel):
+            raise NotFound(f"to: {told} has not written yet, and people have to write first on {address.channel}")
+        is_nick = folded(address.peer) == folded(name)
+        if is_nick and channel is not None:
+            return address
+        unsure = sorted({each["channel"] for each in listing.problems} | listing.cut)
+        if is_nick or unsure:
+            why = f"not all names of {', '.join(unsure)} are known" if unsure else "anybody can take a nick"
+            raise InvalidRequest(f"to: {name[:80]!r} may be {told}, but {why}; give the address")
+        return address
+
+    def _people_begin(self, channel: str) -> bool:
+        """Whether people have to write first on a channel."""
+        accounts = [each.channel for each in self._channels.all() if each.channel.name == channel]
+        return bool(accounts) and all(each.limits.people_begin for each in accounts)
 
     def _is_at(self, address: Address, channel: str | None, account: str | None) -> bool:
         if channel not in (None, address.channel):

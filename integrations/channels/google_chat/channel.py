@@ -64,6 +64,7 @@ class GoogleChatChannel(ApiChannel):
     name = "google_chat"
     _api: GoogleChatApi
     limits = ChannelLimits(
+        people_begin=True,
         text=TEXT_CHARS,
         buttons=20,
         markup=Flavour.WHATSAPP,

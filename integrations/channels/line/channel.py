@@ -107,6 +107,7 @@ class LineChannel(ApiChannel):
         self._config = config
         self._files = files
         self.limits = ChannelLimits(
+            people_begin=True,
             text=TEXT_LENGTH,
             unit=TextUnit.UTF16,
             media=frozenset(MediaKind) if config.public_url else frozenset(),

@@ -95,6 +95,7 @@ class TeamsChannel(ApiChannel):
     name = "msteams"
     _api: ConnectorApi
     limits = ChannelLimits(
+        people_begin=True,
         text=TEXT_CHARS,
         unit=TextUnit.UTF16,
         media=frozenset(MediaKind),

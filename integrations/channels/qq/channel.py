@@ -86,6 +86,7 @@ class QQChannel(ApiChannel):
     name = "qq"
     _api: QQApi
     limits = ChannelLimits(
+        people_begin=True,
         text=4_000,
         media=frozenset(MediaKind) - {MediaKind.STICKER},
         media_bytes=FILE_BYTES,

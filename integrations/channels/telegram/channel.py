@@ -79,6 +79,7 @@ class Telegram(ApiChannel):
     name = NAME
     _api: TelegramApi
     limits = ChannelLimits(
+        people_begin=True,
         text=4_096,
         unit=TextUnit.UTF16,
         caption=1_024,

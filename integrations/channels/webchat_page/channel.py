@@ -152,6 +152,7 @@ class WebchatPage:
     ) -> None:
         self.account = account
         self.limits = ChannelLimits(
+            people_begin=True,
             text=20_000,
             media=MEDIA,
             media_bytes=MEDIA_BYTES,

@@ -83,6 +83,7 @@ class WeComChannel(ApiChannel):
     name = "wecom"
     _api: WeComSocket
     limits = ChannelLimits(
+        people_begin=True,
         text=20_000,
         unit=TextUnit.BYTES,
         media=frozenset(MediaKind),

@@ -83,6 +83,7 @@ class WhatsAppChannel(ApiChannel):
     name = "whatsapp"
     _api: GraphApi
     limits = ChannelLimits(
+        people_begin=True,
         text=TEXT_LENGTH,
         media=frozenset(MediaKind),
         media_bytes=MEDIA_BYTES,

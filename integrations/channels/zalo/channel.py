@@ -79,6 +79,7 @@ class ZaloChannel(ApiChannel):
         self._files = files
         self._timing = timing or PollTiming()
         self.limits = ChannelLimits(
+            people_begin=True,
             text=TEXT_LENGTH,
             media=frozenset(MediaKind) if config.public_url else frozenset(),
             media_bytes=MEDIA_BYTES,

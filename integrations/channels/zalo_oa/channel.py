@@ -100,6 +100,7 @@ class ZaloOaChannel(ApiChannel):
         self._tokens = tokens
         self._files = files
         self.limits = ChannelLimits(
+            people_begin=True,
             text=TEXT_LENGTH,
             media=frozenset(MediaKind) if config.public_url else frozenset({MediaKind.IMAGE, MediaKind.FILE}),
             media_bytes=MEDIA_BYTES,
