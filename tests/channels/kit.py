@@ -357,6 +357,7 @@ class Heard:
         self.errors: list[str] = []
         self.strangers: list[str] = []
         self.account_id: str | None = None
+        self._identity: str | None = None
         self._cursors: dict[str, str] = {}
 
     async def __call__(self, inbound: Inbound) -> Receipt:
@@ -366,10 +367,11 @@ class Heard:
     def admits(self, inbound: Inbound) -> bool:
         return inbound.sender not in ("", *self.strangers)
 
-    def identified(self, account_id: str | None, name: str | None = None) -> None: ...
+    def identified(self, account_id: str | None, name: str | None = None) -> None:
+        self._identity = account_id
 
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
-        self.account_id = account_id or self.account_id or "unknown"
+        self.account_id = account_id or self._identity or self.account_id or "unknown"
 
     def progress(self) -> None: ...
 

@@ -67,7 +67,11 @@ RIGS: tuple[Callable[[], Rig], ...] = (
 )
 
 
-def rigs_that(*needs: Can | Trouble | Forged | Named) -> pytest.MarkDecorator:
-    """Mark a test to run against each channel whose platform has all of this."""
-    able = [rig for rig in RIGS if {*needs} <= (has := rig()).can | has.troubles | has.forges | has.named]
+def rigs_that(
+    *needs: Can | Trouble | Forged | Named, where: Callable[[Rig], bool] = lambda rig: True
+) -> pytest.MarkDecorator:
+    """Mark a test to run against each channel whose platform has all of this, and of which something holds."""
+    able = [
+        rig for rig in RIGS if {*needs} <= (has := rig()).can | has.troubles | has.forges | has.named and where(has)
+    ]
     return pytest.mark.parametrize("rig", able, ids=lambda rig: rig().name, indirect=True)

@@ -149,6 +149,15 @@ async def household(rig: Rig, tmp_path: Path, openai_server: OpenAIServer) -> As
     await household.stop()
 
 
+def writes_first(rig: Rig) -> bool:
+    return not rig.only_answers
+
+
+def is_typical(rig: Rig) -> bool:
+    """Whether it stands for all where the hub alone decides: with buttons, without, and where nobody is proved."""
+    return rig.name in ("telegram", "signal", "sms")
+
+
 async def speaks_up(household: Household, models: OpenAIServer, when: str, key: str) -> None:
     """Let the hub say everything that it says by itself; each of it has to arrive."""
     hub, texts = household.hub, {name: f"{name} {when}" for name in ("person", "conversation", "remind", "subagent")}
@@ -195,24 +204,45 @@ async def speaks_up_to_the_owner(household: Household, models: OpenAIServer, whe
     await household.until_shown(*texts.values())
 
 
-@rigs_that()
-async def test_what_the_hub_says_by_itself_arrives_also_after_a_restart(
-    household: Household, rig: Rig, openai_server: OpenAIServer
-) -> None:
-    if rig.only_answers:
-        pytest.skip("its platform lets it only answer")
-    openai_server.set_default(ANSWER)
-    await rig.says("hello")
-    await until(lambda: ANSWER in rig.shows())
+async def greeted(household: Household, models: OpenAIServer) -> str:
+    """Let Ada say hello; return her conversation."""
+    models.set_default(ANSWER)
+    await household.rig.says("hello")
+    await until(lambda: ANSWER in household.rig.shows())
     ((key,),) = await household.rows("SELECT session_key FROM inbox WHERE session_key IS NOT NULL")
+    return str(key)
 
-    for when in ("before", "afterwards"):
-        if when == "afterwards":
-            await household.stop()
-            await household.start()
+
+async def before_and_after_a_restart(household: Household) -> AsyncIterator[str]:
+    yield "before"
+    await household.stop()
+    await household.start()
+    yield "afterwards"
+
+
+@rigs_that(where=is_typical)
+async def test_what_the_hub_says_by_itself_arrives_also_after_a_restart(
+    household: Household, openai_server: OpenAIServer
+) -> None:
+    key = await greeted(household, openai_server)
+
+    async for when in before_and_after_a_restart(household):
         await speaks_up(household, openai_server, when, key)
         if not household.is_weak:
             await speaks_up_to_the_owner(household, openai_server, when)
+
+
+@rigs_that(where=writes_first)
+async def test_a_conversation_and_a_person_are_written_to_first_also_after_a_restart(
+    household: Household, openai_server: OpenAIServer
+) -> None:
+    key = await greeted(household, openai_server)
+
+    async for when in before_and_after_a_restart(household):
+        said = {"text": f"conversation {when}", "session_key": key}
+        await household.rpc("service.call", service="message.send", data=said)
+        await household.rpc("service.call", service="notify.me", data={"message": f"person {when}"})
+        await household.until_shown(f"conversation {when}", f"person {when}")
 
 
 @rigs_that(Can.BUTTONS)
@@ -233,12 +263,10 @@ async def test_an_approval_takes_one_tap(household: Household, rig: Rig, openai_
         assert (await asked).approved
 
 
-@rigs_that()
+@rigs_that(where=lambda rig: rig.only_answers)
 async def test_a_reminder_that_its_platform_does_not_let_through_is_a_dead_letter_that_says_why(
     household: Household, rig: Rig, openai_server: OpenAIServer
 ) -> None:
-    if not rig.only_answers:
-        pytest.skip("its platform lets it write first")
     openai_server.set_default(ANSWER)
     remind = {"name": "schedule", "arguments": {"action": "add", "at": "2h", "text": "tea"}}
     openai_server.rule("remind me", {"tool_call": remind})

@@ -103,10 +103,8 @@ async def test_a_long_answer_comes_whole_and_in_order(hub: ChannelHub, rig: Rig,
     assert (len(rig.shows()) > 1) is (len(" ".join(words)) > attached.channel.limits.text)
 
 
-@rigs_that()
+@rigs_that(where=lambda rig: rig.has_login)
 async def test_revoked_credentials_fail_one_account_and_leave_the_others(hub: ChannelHub, rig: Rig) -> None:
-    if not rig.has_login:
-        pytest.skip("it has none")
     await hub.add_account("second")
 
     rig.revokes("second")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -132,8 +133,17 @@ class XmppConnection:
     async def _made(self) -> Any:
         slixmpp = await asyncio.to_thread(_library)
         account = self._account
-        scram = {"unencrypted_scram": account.plaintext}
-        client = slixmpp.ClientXMPP(account.jid, account.password.reveal(), plugin_config={"feature_mechanisms": scram})
+        # Without one it would read the certificates of the system twice, while the loop waits.
+        if account.plaintext:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        else:
+            context = await asyncio.to_thread(ssl.create_default_context)
+        client = slixmpp.ClientXMPP(
+            account.jid,
+            account.password.reveal(),
+            plugin_config={"feature_mechanisms": {"unencrypted_scram": account.plaintext}},
+            ssl_context=context,
+        )
         client.enable_plaintext = account.plaintext
         client.enable_direct_tls = account.direct_tls
         client.enable_starttls = not (account.plaintext or account.direct_tls)
@@ -380,6 +390,8 @@ class XmppConnection:
 
 def _library() -> Any:
     import slixmpp
+
+    import integrations.channels.xmpp.scram  # noqa: F401  its mechanism takes its place
 
     return slixmpp
 
