@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ensurepip
 import importlib.metadata
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import venv
 import zipfile
@@ -197,8 +199,10 @@ def wheel(clone: Path, registry: dict[str, str]) -> Path:
 def test_pip_makes_the_same_wheel_of_a_clone(
     wheel: Path, clone: Path, registry: dict[str, str], tmp_path: Path
 ) -> None:
-    run(Path(sys.base_prefix) / "bin/python3", "-m", "venv", tmp_path / "env", cwd=tmp_path)
-    pip = (tmp_path / "env/bin/python", "-m", "pip")
+    python = Path(sys.base_prefix) / "bin/python3"
+    # The one that comes with Python, without an environment to install it in; Debian has it elsewhere.
+    places = (Path(ensurepip.__file__).parent / "_bundled", Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or "."))
+    pip = (python, "-I", next(each for place in places for each in place.glob("pip-*.whl")) / "pip")
     # Without --no-deps it would also collect the wheels of the dependencies, which are no part of this project.
     run(*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, ".", cwd=clone, env=registry)
 

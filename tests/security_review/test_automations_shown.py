@@ -59,6 +59,7 @@ async def test_what_anybody_writes_is_text_on_the_pages_of_automations(house: Be
     await house.rpc("service.call", {"service": "hub.reload"})
     cookie = await house.cookie()
     seen = 0
+    opened: set[str] = set()
     for turn, route in enumerate(routes(house)):
         if route.method != "GET" or route.websocket or route.owner != "web" or route.path.startswith("/static/"):
             continue
@@ -75,13 +76,16 @@ async def test_what_anybody_writes_is_text_on_the_pages_of_automations(house: Be
                 "?" + "&".join(f"{key}={quote(INJECTED)}" for key in keys),
             )
             for query in some(queries, turn, one_of=3):
-                page = await house.go(route, cookie | {"Accept": "text/html"}, path=f"{path}{query}")
+                if (address := f"{path}{query}") in opened:
+                    continue
+                opened.add(address)
+                page = await house.go(route, cookie | {"Accept": "text/html"}, path=address)
                 if not page.headers.get("Content-Type", "").startswith("text/html"):
                     continue
                 markup = Markup()
                 markup.feed(page.body.decode())
 
-                assert page.status < 500, (path, query, page.body[:300])
-                assert markup.found == set(), (path, query)
+                assert page.status < 500, (address, page.body[:300])
+                assert markup.found == set(), address
                 seen += b"onerror=alert" in page.body
     assert seen > 10

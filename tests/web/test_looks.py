@@ -3,13 +3,22 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from playwright.async_api import BrowserContext, Page, StorageState, TimeoutError as PlaywrightTimeout, expect
+import pytest_asyncio
+from playwright.async_api import (
+    Browser,
+    CDPSession,
+    Page,
+    StorageState,
+    TimeoutError as PlaywrightTimeout,
+    expect,
+)
 
 from tests.lengths import in_long_runs
+from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, another_page, is_ready, opened
 from tests.web.chat.test_chat_page import say
-from tests.web.looks import ON_A_PHONE, PHONE, faults, misfits, violations
+from tests.web.looks import DESKTOP, ON_A_PHONE, PHONE, faults, misfits, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -66,6 +75,7 @@ TAB = {"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode
 SHIFT_TAB = TAB | {"modifiers": 8}
 BEHIND = """() => {
   const behind = document.createElement("button");
+  behind.className = "behind";
   behind.style.position = "fixed";
   document.querySelector("main").after(behind);
   behind.focus();
@@ -89,90 +99,6 @@ WATCH_FOCUS = """() => {
     if (why && target.closest("main > *")) window.unseen.push(`${why}: ${target.outerHTML.slice(0, 120)}`);
   });
 }"""
-RING_PX = 5
-"""Width of the focus ring and its distance."""
-
-
-async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
-    call = {"name": "ls", "arguments": {"path": "."}}
-    model_server.queue(
-        [{"text": "I look."}, {"tool_call": call}],
-        "# Files\n\nThere are *some*:\n\n| name | size |\n|:--|--:|\n| a | 1 |\n\n```py\nprint('x')\n```\n\n> quoted",
-    )
-    await say(page, "what is there?")
-    await expect(page.get_by_role("log").get_by_text("quoted")).to_be_visible()
-    await page.get_by_role("log").locator("details.group summary").last.click()
-
-
-@pytest.mark.timeout(600)
-async def test_every_page_is_accessible_and_fits(
-    chromium: Chromium, signed_in: BrowserContext, model_server: OpenAIServer
-) -> None:
-    chromium.allowed.append("status of 404")
-    page = await opened(signed_in, "/chat?session=agent:main:webchat:direct:looks")
-    await fill_conversation(page, model_server)
-    found = {"a conversation": await faults(page)}
-
-    for path in PAGES:
-        await page.goto(path)
-        await is_ready(page)
-        found[path] = await faults(page)
-
-    assert found == {each: [] for each in ("a conversation", *PAGES)}
-
-
-@pytest.mark.timeout(600)
-async def test_tab_goes_through_every_page_and_back_and_one_always_sees_where_one_is(
-    chromium: Chromium, signed_in: BrowserContext
-) -> None:
-    chromium.allowed.append("status of 404")
-    page = await opened(signed_in, "/")
-    devtools = await signed_in.new_cdp_session(page)
-    unseen: dict[str, list[str]] = {}
-
-    for path in PAGES:
-        await page.goto(path)
-        await is_ready(page)
-        await page.evaluate("document.activeElement.blur()")
-        await page.evaluate(WATCH_FOCUS)
-        await page.get_by_role("link", name="Skip to content").focus()
-        await page.keyboard.press("Enter")
-        await page.evaluate("window.left = false")
-        for key in (TAB, SHIFT_TAB):
-            for _ in range(BUNCHES):
-                await asyncio.gather(*(devtools.send("Input.dispatchKeyEvent", key) for _ in range(BUNCH)))
-                if await page.evaluate("window.left"):
-                    break
-            else:
-                unseen[path] = ["the focus does not leave the page's content"]
-            await page.evaluate(BEHIND)
-        unseen.setdefault(path, await page.evaluate("window.unseen"))
-
-    assert unseen == {path: [] for path in PAGES}
-
-
-async def test_menus_and_tabs_are_walked_by_the_arrow_keys_and_give_the_focus_back(page: Page) -> None:
-    await page.goto("/automations/reminders")
-    await is_ready(page)
-    await page.get_by_role("navigation", name="Automations").get_by_role("link", name="Reminders").focus()
-    await page.keyboard.press("ArrowRight")
-    await expect(page.get_by_role("link", name="Scripts")).to_be_focused()
-    await page.keyboard.press("Home")
-    await expect(page.get_by_role("navigation", name="Automations").get_by_role("link").first).to_be_focused()
-
-    await page.goto("/settings/advanced/ui")
-    await is_ready(page)
-    opener = page.locator("main [aria-haspopup]").first
-    await opener.focus()
-    await page.keyboard.press("ArrowDown")
-    entries = page.locator(".menu:popover-open :is(a, button)")
-    await expect(entries.first).to_be_focused()
-    await page.keyboard.press("ArrowDown")
-    await expect(entries.nth(1)).to_be_focused()
-    await page.keyboard.press("Escape")
-    await expect(opener).to_be_focused()
-
-
 OPENERS = """() => {
   const kinds = new Set();
   return [...document.querySelectorAll("[data-dialog], [popovertarget]")].flatMap((opener) => {
@@ -196,41 +122,139 @@ WHERE = """(id) => {
 }"""
 INSIDE = f"(given) => {{ const at = ({WHERE})(given); return at.open && at.inside; }}"
 BACK = f"(given) => {{ const at = ({WHERE})(given); return !at.open && at.back; }}"
+RING_PX = 5
+"""Width of the focus ring and its distance."""
+
+
+async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
+    call = {"name": "ls", "arguments": {"path": "."}}
+    model_server.queue(
+        [{"text": "I look."}, {"tool_call": call}],
+        "# Files\n\nThere are *some*:\n\n| name | size |\n|:--|--:|\n| a | 1 |\n\n```py\nprint('x')\n```\n\n> quoted",
+    )
+    await say(page, "what is there?")
+    await expect(page.get_by_role("log").get_by_text("quoted")).to_be_visible()
+    await page.get_by_role("log").locator("details.group summary").last.click()
+
+
+class Walk:
+    """What was found on every page, opened once for all the tests that look at each: most of their time is for that."""
+
+    def __init__(self, page: Page, devtools: CDPSession) -> None:
+        self._page = page
+        self._devtools = devtools
+        self.faults: dict[str, list[str]] = {}
+        self.unseen: dict[str, list[str]] = {}
+        self.dialogs: set[str] = set()
+        """The kinds of what opens, each tried once."""
+        self.wrong: list[str] = []
+        """What is wrong with where the focus goes when they open and close."""
+
+    async def look_at(self, path: str) -> None:
+        """Look at a page from a fresh start: how it looks, then at a desk by keyboard."""
+        await self._page.set_viewport_size(DESKTOP)
+        await self._page.goto(path)
+        await is_ready(self._page)
+        self.faults[path] = await faults(self._page)
+        await self._page.set_viewport_size(DESKTOP)
+        await self._page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        self.unseen[path] = await self._tab_through()
+        for kind, id in await self._page.evaluate(OPENERS):
+            if kind not in self.dialogs:
+                self.dialogs.add(kind)
+                self.wrong += [f"{path} {kind}: {each}" for each in await self._open_and_close(id)]
+
+    async def _tab_through(self) -> list[str]:
+        """Go through the content by Tab and back; return where the focus was not seen, or that it stays."""
+        page = self._page
+        await page.evaluate("document.activeElement.blur()")
+        await page.evaluate(WATCH_FOCUS)
+        await page.get_by_role("link", name="Skip to content").focus()
+        await page.keyboard.press("Enter")
+        await page.evaluate("window.left = false")
+        for key in (TAB, SHIFT_TAB):
+            for _ in range(BUNCHES):
+                await asyncio.gather(*(self._devtools.send("Input.dispatchKeyEvent", key) for _ in range(BUNCH)))
+                if await page.evaluate("window.left"):
+                    break
+            else:
+                return ["the focus does not leave the page's content"]
+            await page.evaluate(BEHIND)
+        await page.evaluate("document.querySelectorAll('.behind').forEach((each) => each.remove())")
+        return list(await page.evaluate("window.unseen"))
+
+    async def _open_and_close(self, id: str) -> list[str]:
+        page, wrong = self._page, []
+        opener = page.locator(f":is([data-dialog='{id}'], [popovertarget='{id}']):visible").first
+        await opener.focus()
+        await page.keyboard.press("Enter")
+        try:
+            await page.wait_for_function(INSIDE, arg=id)
+        except PlaywrightTimeout:
+            return [f"Enter leads to {await page.evaluate(WHERE, id)}"]
+        for step in ("Shift+Tab", "Tab", "Tab", "Shift+Tab", "Shift+Tab", "Shift+Tab"):
+            await page.keyboard.press(step)
+            if (await page.evaluate(WHERE, id))["outside"]:
+                wrong.append(f"{step} leaves it")
+        await page.keyboard.press("Escape")
+        try:
+            await page.wait_for_function(BACK, arg=id)
+        except PlaywrightTimeout:
+            wrong.append(f"Escape leaves {await page.evaluate(WHERE, id)}")
+        return wrong
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def walk(browser: Browser, hub: HubProcess, cookies: StorageState, model_server: OpenAIServer) -> Walk:
+    async with Chromium(browser, hub.url) as profiles:
+        context = await profiles.context(storage_state=cookies)
+        profiles.allowed.append("status of 404")
+        page = await opened(context, "/chat?session=agent:main:webchat:direct:looks")
+        walk = Walk(page, await context.new_cdp_session(page))
+        await fill_conversation(page, model_server)
+        walk.faults["a conversation"] = await faults(page)
+        for path in PAGES:
+            await walk.look_at(path)
+    assert profiles.unexpected() == []
+    return walk
 
 
 @pytest.mark.timeout(600)
-async def test_the_focus_goes_into_what_opens_stays_there_and_comes_back(
-    chromium: Chromium, signed_in: BrowserContext
-) -> None:
-    chromium.allowed.append("status of 404")
-    page = await opened(signed_in, "/")
-    wrong: list[str] = []
-    walked: set[str] = set()
+async def test_every_page_is_accessible_and_fits(walk: Walk) -> None:
+    assert walk.faults == {each: [] for each in ("a conversation", *PAGES)}
 
-    for path in PAGES:
-        await page.goto(path)
-        await is_ready(page)
-        for kind, id in await page.evaluate(OPENERS):
-            if kind in walked:
-                continue
-            walked.add(kind)
-            name = f"{path} {kind}"
-            opener = page.locator(f":is([data-dialog='{id}'], [popovertarget='{id}']):visible").first
-            await opener.focus()
-            await page.keyboard.press("Enter")
-            await page.wait_for_function(INSIDE, arg=id)
-            for step in ("Shift+Tab", "Tab", "Tab", "Shift+Tab", "Shift+Tab", "Shift+Tab"):
-                await page.keyboard.press(step)
-                if (await page.evaluate(WHERE, id))["outside"]:
-                    wrong.append(f"{name}: {step} leaves it")
-            await page.keyboard.press("Escape")
-            try:
-                await page.wait_for_function(BACK, arg=id)
-            except PlaywrightTimeout:
-                wrong.append(f"{name}: Escape leaves {await page.evaluate(WHERE, id)}")
 
-    assert wrong == []
-    assert len(walked) >= 8, walked
+@pytest.mark.timeout(600)
+async def test_tab_goes_through_every_page_and_back_and_one_always_sees_where_one_is(walk: Walk) -> None:
+    assert walk.unseen == {path: [] for path in PAGES}
+
+
+@pytest.mark.timeout(600)
+async def test_the_focus_goes_into_what_opens_stays_there_and_comes_back(walk: Walk) -> None:
+    assert walk.wrong == []
+    assert len(walk.dialogs) >= 8, walk.dialogs
+
+
+async def test_menus_and_tabs_are_walked_by_the_arrow_keys_and_give_the_focus_back(page: Page) -> None:
+    await page.goto("/automations/reminders")
+    await is_ready(page)
+    await page.get_by_role("navigation", name="Automations").get_by_role("link", name="Reminders").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.get_by_role("link", name="Scripts")).to_be_focused()
+    await page.keyboard.press("Home")
+    await expect(page.get_by_role("navigation", name="Automations").get_by_role("link").first).to_be_focused()
+
+    await page.goto("/settings/advanced/ui")
+    await is_ready(page)
+    opener = page.locator("main [aria-haspopup]").first
+    await opener.focus()
+    await page.keyboard.press("ArrowDown")
+    entries = page.locator(".menu:popover-open :is(a, button)")
+    await expect(entries.first).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    await expect(entries.nth(1)).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(opener).to_be_focused()
 
 
 async def test_a_conversation_is_accessible_on_a_phone(
