@@ -168,6 +168,9 @@ class TeamsRig(DoubleRig[TeamsServer]):
     def typing_seen(self) -> int:
         return len(self.server.typing)
 
+    def drafts(self) -> list[str]:
+        return self.server.streamed
+
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail(**FAULTS[each])

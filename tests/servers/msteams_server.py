@@ -64,6 +64,16 @@ class TeamsServer:
         """What the bot posted and did not delete, each with `id` and `conversation`."""
         self.asked: list[Json] = []
         self.typing: list[str] = []
+        self.streams: dict[str, Json] = {}
+        """Open streams by their ids: `chat`, `text`, `sequence`."""
+        self.streamed: list[str] = []
+        self.stream_refusals = 0
+        self.can_stream = True
+        self.refuses_markup = False
+        self.stream_takes: int | None = None
+        """After so many updates a stream is over, as after two minutes; what was shown is a message then."""
+        self.same_beginning = False
+        """Whether the last content of a stream, too, must begin with what was shown."""
         self.regions: list[str] = []
         """The region of each request to the Connector."""
         self.faults: list[Json] = []
@@ -218,6 +228,11 @@ class TeamsServer:
     async def _take(self, request: web.Request, activity: Json, chat: str) -> web.StreamResponse:
         if refusal := self._unauthorized(request, chat):
             return refusal
+        info = next((each for each in activity.get("entities") or () if each["type"] == "streaminfo"), None)
+        if activity["type"] == "typing" and info is not None:
+            answer = self._stream(activity, info, chat)
+            self.stream_refusals += answer.status >= 400
+            return answer
         if activity["type"] == "typing":
             self.typing.append(chat)
             return web.json_response({"id": self.new_id()}, status=201)
@@ -225,15 +240,58 @@ class TeamsServer:
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None and not fault.get("done"):
             return self._broken(request, fault)
-        if (problem := problem_with(activity)) is not None:
+        if (problem := self._problem_with(activity)) is not None:
             return _refused(*problem)
-        id = self.new_id()
+        if info is not None and (refused := self._end_stream(activity, info, chat)) is not None:
+            return refused
+        id = self.new_id() if info is None else info["streamId"]
         whole = f"{ROOM};messageid={id}" if chat == ROOM else chat
         self.messages.append({**activity, "id": id, "conversation": whole})
         self._answer_consent(activity, id, chat)
         if fault is not None:
             return self._broken(request, fault)
         return web.json_response({"id": id} if chat != ROOM else {"id": whole, "activityId": id}, status=201)
+
+    def _problem_with(self, activity: Json) -> tuple[int, str] | None:
+        if self.refuses_markup and activity.get("textFormat") == "xml":
+            return 400, "BadSyntax"
+        return problem_with(activity)
+
+    def _stream(self, activity: Json, info: Json, chat: str) -> web.Response:
+        """Begin or go on with a stream, of one chat with one person."""
+        if not self.can_stream or chat not in (ADAS_CHAT, EVES_CHAT) or not activity.get("text"):
+            return _refused(400, "BadArgument")
+        id, sequence = info.get("streamId"), info["streamSequence"]
+        if id is None:
+            if sequence != 1:
+                return _refused(400, "BadArgument")
+            id = self.new_id()
+            self.streams[id] = {"chat": chat, "text": "", "sequence": 0}
+        stream = self.streams.get(id)
+        if stream is None or (stream["chat"], stream["sequence"]) != (chat, sequence - 1):
+            return _refused(403, "ContentStreamNotAllowed")
+        if self.stream_takes is not None and sequence > self.stream_takes:
+            self.cancel_stream(id)
+            return _refused(403, "ContentStreamNotAllowed")
+        if not activity["text"].startswith(stream["text"]):
+            return _refused(403, "ContentStreamNotAllowed")
+        stream |= {"text": activity["text"], "sequence": sequence}
+        self.streamed.append(activity["text"])
+        return web.json_response({"id": id}, status=201)
+
+    def cancel_stream(self, id: str) -> None:
+        """End a stream, as a person can, or time: what was shown stays."""
+        stream = self.streams.pop(id)
+        self.messages.append({"type": "message", "text": stream["text"], "id": id, "conversation": stream["chat"]})
+
+    def _end_stream(self, activity: Json, info: Json, chat: str) -> web.Response | None:
+        stream = self.streams.get(info.get("streamId", ""))
+        if stream is None or stream["chat"] != chat or info["streamType"] != "final":
+            return _refused(403, "ContentStreamNotAllowed")
+        if self.same_beginning and not str(activity.get("text")).startswith(stream["text"]):
+            return _refused(403, "ContentStreamNotAllowed")
+        del self.streams[info["streamId"]]
+        return None
 
     def _answer_consent(self, activity: Json, id: str, chat: str) -> None:
         for card in activity.get("attachments") or ():
@@ -255,7 +313,7 @@ class TeamsServer:
         activity, message = await request.json(), self._message(request)
         if message is None:
             return _refused(404, "ActivityNotFoundInConversation")
-        if (problem := problem_with(activity)) is not None:
+        if (problem := self._problem_with(activity)) is not None:
             return _refused(*problem)
         kept = {"id": message["id"], "conversation": message["conversation"]}
         message.clear()

@@ -46,6 +46,7 @@ from integrations.channels.msteams.cards import (
 )
 from integrations.channels.msteams.connector import GONE, TOKEN_REFUSED, ConnectorApi, TeamsAccount
 from integrations.channels.msteams.events import THREAD, Json, address_of, inbound_of
+from integrations.channels.msteams.streaming import MARKUP_REFUSED, TeamsStreams
 from integrations.channels.msteams.webhook import TeamsWebhook
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.reconnecting import AccountRefused
@@ -110,6 +111,9 @@ class TeamsChannel(ApiChannel):
         self._config = config
         self._language = language
         self._open = asyncio.Event()
+        self._streams = TeamsStreams(
+            self._post, lambda address, id, activity: self._on(address, "PUT", id, activity), clock
+        )
         keys = SigningKeys(lambda: self._api.signing_keys(), clock)  # noqa: PLW0108  it is made at the start
         self.webhook = TeamsWebhook(config.account, config.app_id, keys, clock, self.take)
 
@@ -285,9 +289,11 @@ class TeamsChannel(ApiChannel):
     async def _send(self, message: OutboundMessage) -> str:
         if message.media:  # the outbox makes a message of each, without a text
             return await self._send_file(message, message.media[0])
-        if message.buttons:
-            return await self._post(message.address, button_card(message))
-        return await self._post(message.address, text_activity(message.text), plain=message.text)
+        activity = button_card(message) if message.buttons else text_activity(message.text)
+        plain = None if message.buttons else message.text
+        if shown := await self._streams.finish(message.address, message.run_id, activity, plain):
+            return shown
+        return await self._post(message.address, activity, plain=plain)
 
     async def _send_file(self, message: OutboundMessage, media: OutboundMedia) -> str:
         """Show a picture, or ask whether a file is wanted; the answer to that comes later."""
@@ -305,6 +311,10 @@ class TeamsChannel(ApiChannel):
         await self._files.put(message.id, OfferedFile(message.address.peer, media.path, name))
         described = say("file.offered", self._language())
         return await self._post(message.address, consent_card(name, len(content), message.id, described))
+
+    async def draft(self, address: Address, draft_id: str, text: str) -> None:
+        """Show the answer so far; see `TeamsStreams`."""
+        await self._streams.show(address, draft_id, text)
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll, as a card."""
@@ -357,7 +367,7 @@ class TeamsChannel(ApiChannel):
             answer = await self._asked(self._api.call("POST", self._service(address), path, activity))
             return str(answer.get("id") or "")
         except PlatformError as error:
-            if error.reason != "BadSyntax" or plain is None:
+            if error.reason != MARKUP_REFUSED or plain is None:
                 raise
             return await self._post(address, text_activity(plain, plain=True))
 
