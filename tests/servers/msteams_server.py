@@ -70,6 +70,10 @@ class TeamsServer:
         self.stream_refusals = 0
         self.can_stream = True
         self.refuses_markup = False
+        self.graph_roles: list[str] | None = []
+        """What an administrator granted at Microsoft Graph; None for a tenant that gives no token for it."""
+        self.left: set[str] = set()
+        """The chats that the bot was put out of."""
         self.stream_takes: int | None = None
         """After so many updates a stream is over, as after two minutes; what was shown is a message then."""
         self.same_beginning = False
@@ -104,6 +108,7 @@ class TeamsServer:
         application.router.add_delete("/{region}/v3/conversations/{id}/activities/{activity}", self._delete)
         application.router.add_get("/{region}/v3/teams/{team}", self._team)
         application.router.add_get("/{region}/v3/teams/{team}/conversations", self._rooms)
+        application.router.add_get("/{region}/v3/conversations/{id}/pagedmembers", self._members)
         application.router.add_get("/files/{id}", self._file)
         application.router.add_put("/upload/{id}", self._upload)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -200,13 +205,21 @@ class TeamsServer:
 
     async def _token(self, request: web.Request) -> web.StreamResponse:
         form = await request.post()
-        right = (self.app, self.password, "client_credentials", "https://api.botframework.com/.default")
-        given = tuple(form.get(key) for key in ("client_id", "client_secret", "grant_type", "scope"))
+        right = (self.app, self.password, "client_credentials")
+        given = tuple(form.get(key) for key in ("client_id", "client_secret", "grant_type"))
+        graph = form.get("scope") == "https://graph.microsoft.com/.default"
+        if not graph and form.get("scope") != "https://api.botframework.com/.default":
+            return web.json_response({"error": "invalid_scope"}, status=400)
+        if graph and self.graph_roles is None:
+            return web.json_response({"error": "unauthorized_client"}, status=400)
         if request.match_info["tenant"] != TENANT or given != right:
             text = "AADSTS7000215: Invalid client secret provided.\r\nTrace ID: 1"
             return web.json_response({"error": "invalid_client", "error_description": text}, status=401)
         token = f"token-{self.new_id()}"
-        self.tokens.add(token)
+        if graph:
+            token = signed_token({"roles": self.graph_roles} if self.graph_roles else {}, private_key(), KEY_ID)
+        else:
+            self.tokens.add(token)
         return web.json_response({"token_type": "Bearer", "expires_in": 3_599, "access_token": token})
 
     async def _openid(self, _: web.Request) -> web.StreamResponse:
@@ -338,6 +351,14 @@ class TeamsServer:
     async def _rooms(self, request: web.Request) -> web.StreamResponse:
         rooms = [{"id": FIRST_ROOM}, {"id": ROOM, "name": self.room_name}]
         return self._unauthorized(request, None) or web.json_response({"conversations": rooms})
+
+    async def _members(self, request: web.Request) -> web.StreamResponse:
+        chat = request.match_info["id"]
+        if refusal := self._unauthorized(request, chat):
+            return refusal
+        if chat in self.left:
+            return _refused(403, "BotNotInConversationRoster")
+        return web.json_response({"members": [{"id": ADAS_USER, "name": "Ada"}]})
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self.fetched.append(request.match_info["id"])

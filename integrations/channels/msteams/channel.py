@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.phrases import phrase
 from hub.messaging.capabilities import DirectoryEntry
 from hub.messaging.contract import (
     Address,
@@ -56,7 +57,7 @@ _log = logging.getLogger(__name__)
 TEXT_CHARS = 10_000
 """A message may have 28 KB in all, in Teams' own form of it."""
 MEDIA_BYTES = 50_000_000
-PLACES_KEPT, FILES_KEPT, TOPICS_KEPT, TEAMS_ASKED = 1_000, 200, 500, 20
+PLACES_KEPT, FILES_KEPT, TOPICS_KEPT, TEAMS_ASKED, PLACES_ASKED = 1_000, 200, 500, 20, 20
 TOPIC_CHARS = 60
 """Of a post, as the name of the thread that it began."""
 RENAMED = frozenset({"channelRenamed", "teamRenamed"})
@@ -132,7 +133,25 @@ class TeamsChannel(ApiChannel):
 
     async def _who(self) -> dict[str, Any]:
         await self._asked(self._api.authorize(renew=True))
-        return {"account_id": self._config.app_id}
+        try:
+            roles = ", ".join(await self._api.graph_roles()) or "–"
+            rights = [phrase("At Microsoft Graph it may: {rights}.", rights=roles)]
+        except PlatformError as error:
+            rights = [phrase("What it may do at Microsoft Graph is not known: {error}.", error=error.message)]
+        missing = []
+        for peer, place in [each for each in self._places.items() if each[1].kind is not ChatType.DIRECT][
+            -PLACES_ASKED:
+        ]:
+            named = place.name or peer
+            try:
+                path = f"v3/conversations/{quote(peer, safe='')}/pagedmembers?pageSize=1"
+                await self._asked(self._api.call("GET", place.service, path))
+                rights.append(phrase("It is in {place}.", place=named))
+            except PlatformError as error:
+                if error.status not in (403, 404):
+                    raise
+                missing.append(phrase("It is not in {place} any more; add the app there again.", place=named))
+        return {"account_id": self._config.app_id, "rights": rights, "missing": missing}
 
     async def _connect(self) -> None:
         """Get a token, and accept activities until Microsoft refuses the secret."""

@@ -6,6 +6,8 @@ Source: https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-res
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +20,7 @@ from hub.messaging.contract import DeliveryState
 from integrations.channels.http_api import HttpApi, refusal_state, surely_not_sent
 
 SCOPE = "https://api.botframework.com/.default"
+GRAPH, GRAPH_US = "https://graph.microsoft.com/.default", "https://graph.microsoft.us/.default"
 TOKEN_REFUSED = "token refused"  # noqa: S105  a reason
 GONE = "gone"
 MEANINGS = {
@@ -113,28 +116,48 @@ class ConnectorApi(HttpApi):
         async with self._lock:
             if self._headers and not renew and self._clock.monotonic() < self._ends_at:
                 return
-            form = {
-                "grant_type": "client_credentials",
-                "client_id": self._config.app_id,
-                "client_secret": self._config.password.reveal(),
-                "scope": SCOPE,
-            }
-            root = self._config.login_root.rstrip("/")
-            with surely_not_sent():
-                answer = await self.request("POST", f"{root}/{self._config.tenant}/oauth2/v2.0/token", data=form)
-            data = answer.json if isinstance(answer.json, dict) else {}
-            if answer.status != 200 or not isinstance(data.get("access_token"), str):
-                state = refusal_state(answer.status, own="error" in data)
-                state = DeliveryState.TRANSIENT if state is DeliveryState.UNKNOWN else state
-                refused = state is DeliveryState.PERMANENT
-                first = (
-                    str(data.get("error_description") or data.get("error") or answer.status).splitlines()[0].rstrip(".")
-                )
-                raise self.error(
-                    state, f"no token: {first}", status=answer.status, reason=TOKEN_REFUSED if refused else None
-                )
+            data = await self._token(SCOPE)
             self._headers = {"Authorization": f"Bearer {data['access_token']}"}
             self._ends_at = self._clock.monotonic() + float(data.get("expires_in") or 0) - EARLY_S
+
+    async def graph_roles(self) -> list[str]:
+        """Return the application permissions at Microsoft Graph that were granted to the app; its token names them.
+
+        Raises:
+            PlatformError: There is no such token.
+        """
+        is_us = (urlsplit(self._config.login_root).hostname or "").endswith(".us")
+        told = str((await self._token(GRAPH_US if is_us else GRAPH))["access_token"]).split(".")
+        try:  # it came from Microsoft just now, and gives nothing to anybody: its signature does not matter
+            claims = json.loads(base64.urlsafe_b64decode(told[1] + "=="))
+            return sorted(map(str, claims.get("roles") or ()))
+        except (IndexError, ValueError, AttributeError, TypeError) as error:
+            raise self.error(DeliveryState.PERMANENT, "the token for Microsoft Graph cannot be read") from error
+
+    async def _token(self, scope: str) -> dict[str, Any]:
+        """Return an answer with an access token for a service.
+
+        Raises:
+            PlatformError: It is refused, or cannot be had now.
+        """
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": self._config.app_id,
+            "client_secret": self._config.password.reveal(),
+            "scope": scope,
+        }
+        root = self._config.login_root.rstrip("/")
+        with surely_not_sent():
+            answer = await self.request("POST", f"{root}/{self._config.tenant}/oauth2/v2.0/token", data=form)
+        data = answer.json if isinstance(answer.json, dict) else {}
+        if answer.status != 200 or not isinstance(data.get("access_token"), str):
+            state = refusal_state(answer.status, own="error" in data)
+            state = DeliveryState.TRANSIENT if state is DeliveryState.UNKNOWN else state
+            refused = state is DeliveryState.PERMANENT
+            first = str(data.get("error_description") or data.get("error") or answer.status).splitlines()[0].rstrip(".")
+            reason = TOKEN_REFUSED if refused else None
+            raise self.error(state, f"no token: {first}", status=answer.status, reason=reason)
+        return data
 
     async def signing_keys(self) -> Any:
         """Return the keys that deliveries are signed with, as the platform's OpenID document names them."""

@@ -281,3 +281,26 @@ async def test_each_bot_is_set_up_with_its_own_address(rig: Rig, tmp_path: Path)
         await web.stop()
 
     assert "AADSTS7000215" in str(states["broken"].status.error)
+
+
+async def test_a_probe_says_what_it_may_at_graph_and_where_it_is(server: TeamsServer, channel: TeamsChannel) -> None:
+    for peer, kind, name in ((ROOM, ChatType.CHANNEL, "Kitchen"), (GROUP_CHAT, ChatType.GROUP, "Family")):
+        await channel._places.put(peer, TeamsPlace(server.service, name, kind))
+    await channel._places.put(ADAS_CHAT, TeamsPlace(server.service, "Ada"))
+
+    first = await channel.probe()
+    server.graph_roles = ["User.Read.All", "Files.Read.All"]
+    server.left.add(GROUP_CHAT)
+    second = await channel.probe()
+    server.graph_roles = None
+    third = await channel.probe()
+
+    assert first["rights"] == ["At Microsoft Graph it may: –.", "It is in Kitchen.", "It is in Family."]
+    assert (first["ok"], first["missing"]) == (True, [])
+    assert second["rights"] == [
+        "At Microsoft Graph it may: Files.Read.All, User.Read.All.",
+        "It is in Kitchen.",
+    ]
+    assert second["missing"] == ["It is not in Family any more; add the app there again."]
+    assert third["rights"][0].startswith("What it may do at Microsoft Graph is not known: ")
+    assert "unauthorized_client" in third["rights"][0]
