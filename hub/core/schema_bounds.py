@@ -128,9 +128,17 @@ class _Key(Marker):
     """A key whose own schema is made on first use: a hub has more than a thousand, and the library's take 2 kB each."""
 
     def __init__(
-        self, schema: Any, msg: str | None = None, default: Any = UNDEFINED, description: Any | None = None
+        self,
+        schema: Any,
+        msg: str | None = None,
+        default: Any = UNDEFINED,
+        description: Any | None = None,
+        *,
+        asked: bool = False,
     ) -> None:
         self.schema = schema
+        self.asked = asked
+        """Whether set-up asks for it, though it may be left out."""
         self.msg = msg
         self.description = description
         self.default = default_factory(default)

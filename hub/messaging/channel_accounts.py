@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
+from hub.config.errors import ConfigError
 from hub.config.files import SECRETS_FILE
 from hub.config.sections import SchemaProblem
 from hub.config.spans import Tagged
@@ -16,9 +17,10 @@ from hub.config.store import ConfigStore, ReloadResult
 from hub.config.suggest import did_you_mean
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.events import EventBus
-from hub.core.json_schema import to_json_schema
+from hub.core.phrases import Phrase
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
 from hub.integration.status import IntegrationState
+from hub.messaging.account_fields import AccountForm, account_form, typed_value
 from hub.messaging.capabilities import CanLink, HasPage, LinkStep
 from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
 from hub.messaging.contract import ChannelState
@@ -115,11 +117,11 @@ class ChannelAccounts:
         return await attached.channel.link(number) if begin else attached.channel.link_step()
 
     def kinds(self) -> list[dict[str, Any]]:
-        """Return the channels that can be added, each with the fields of an account."""
+        """Return the channels that can be added, each with the form of an account."""
         return [
-            {"channel": domain, "name": self._name(domain), "fields": fields}
+            {"channel": domain, "name": self._name(domain), **asdict(form)}
             for domain in self._domains()
-            if (fields := self._fields(domain))
+            if (form := self._form(domain)).fields
         ]
 
     async def add(self, channel: str, account: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,7 +219,7 @@ class ChannelAccounts:
             if key == "account" or value in (None, ""):
                 continue
             if not fields[key]["secret"]:
-                values[key] = value
+                values[key] = typed_value(fields[key], value)
                 continue
             secret = _secret_name(channel, name, key)
             secrets[secret] = str(value)
@@ -267,7 +269,7 @@ class ChannelAccounts:
         try:
             result = await self._config.reload()
             if not result.applied:
-                raise InvalidRequest(f"{channel} was not added: {result.errors[0]}")
+                raise _refusal(channel, result.errors[0])
             await self._apply(result)
             if result.restarting:
                 return self._one(channel, account)
@@ -340,40 +342,31 @@ class ChannelAccounts:
             "capabilities": [],
         }
 
-    def _known_fields(self, channel: str) -> list[dict[str, Any]]:
+    def _known_fields(self, channel: str) -> Sequence[dict[str, Any]]:
         domains = self._domains()
         if channel not in domains:
             hint = did_you_mean(channel, domains)
             raise NotFound(f"there is no channel {channel}; " + (hint or f"there are: {', '.join(domains)}"))
-        fields = self._fields(channel)
+        fields = self._form(channel).fields
         if not fields:
             raise InvalidRequest(f"{channel} has no accounts to add")
         return fields
 
-    def _fields(self, domain: str) -> list[dict[str, Any]]:
-        """Return the fields of one account, required ones first; none when its section is not a list of accounts."""
+    def _form(self, domain: str) -> AccountForm:
         try:
             section = self._config.sections.get(domain)
         except SchemaProblem:
-            return []  # the integration cannot be used, and says why itself
-        schema = to_json_schema(section.schema) if section is not None else {}
-        items = next((each["items"] for each in schema.get("anyOf", [schema]) if each.get("type") == "array"), None)
-        if not isinstance(items, Mapping) or "properties" not in items:
-            return []
-        required = items.get("required", ())
-        fields = [
-            {
-                "name": name,
-                "required": name in required,
-                "secret": bool(field.get("writeOnly")),
-                "description": field.get("description", ""),
-                "default": field.get("default"),
-                "choices": field.get("enum"),
-                "type": field.get("type") if isinstance(field.get("type"), str) else None,
-            }
-            for name, field in items["properties"].items()
-        ]
-        return sorted(fields, key=lambda field: not field["required"])
+            return AccountForm()  # the integration cannot be used, and says why itself
+        return AccountForm() if section is None else account_form(section.schema)
+
+
+def _refusal(channel: str, error: ConfigError) -> InvalidRequest:
+    """Return an error of an account as whom it was typed by wants it: by its field, as the files are as before."""
+    if error.section != channel:
+        return InvalidRequest(str(error))
+    field = ".".join(key for key in error.keys[1:] if isinstance(key, str))
+    reason = error.message.values.get("reason", error.message) if isinstance(error.message, Phrase) else error.message
+    return InvalidRequest(": ".join(filter(None, (channel, field, reason))), details={"field": field})
 
 
 def _secret_name(channel: str, account: str, key: str) -> str:

@@ -12,7 +12,8 @@ import pytest
 import integrations.channels
 from hub.config.checked import Config
 from hub.core.json_schema import to_json_schema
-from hub.core.schema import Schema
+from hub.core.schema import Invalid, Schema
+from hub.messaging.account_fields import OneWay, Way, account_form
 from hub.messaging.schema import ACCESS_KEYS, CROSS_CHECKS
 
 CHANNELS = sorted(
@@ -29,6 +30,28 @@ def test_credentials_of_a_channel_are_secrets(channel: str) -> None:
 
     named = {name for name in fields if name.endswith(("token", "secret", "password"))}
     assert {name for name, field in fields.items() if field.get("writeOnly")} >= named
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_channel_is_set_up_by_one_of_its_ways(channel: str) -> None:
+    form = account_form(import_module(f"integrations.channels.{channel}.schema").CONFIG_SCHEMA)
+    fields = {field["name"]: field for field in form.fields}
+    ways = [Way(way["label"], tuple(way["needs"]), tuple(way["may"])) for way in form.ways]
+    one_way = OneWay(*ways)
+
+    assert all(fields[name]["asked"] for way in ways for name in way.needs)
+    for way in ways:
+        given: dict[str, Any] = dict.fromkeys(way.fields, "given")
+        assert one_way(given) is given
+        for other in (each for each in ways if each is not way and each.needs and way.needs):
+            with pytest.raises(Invalid):
+                one_way(given | dict.fromkeys(other.needs, "given"))
+            for name in other.may:
+                with pytest.raises(Invalid):
+                    one_way(given | {name: "given"})
+    if ways and all(way.needs for way in ways):
+        with pytest.raises(Invalid):
+            one_way({})
 
 
 class Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,6 +13,10 @@ import pytest
 from tests.cli.terminal import Terminal
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
+from tests.servers.ngircd import Ngircd
+from tests.servers.twilio_server import PUBLIC_URL, SID, TOKEN, TwilioServer
+
+MESSAGING_SERVICE = f"MG{'1' * 32}"
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +82,58 @@ def test_without_a_terminal_a_secret_is_a_line_of_the_input_or_named(
 
     assert (ran.returncode, told in ran.stderr) == (code, True), ran.stderr
     assert "Warning" not in ran.stderr
+
+
+async def test_a_way_is_chosen_and_then_only_its_fields_are_asked_for(hub: HubProcess) -> None:
+    answers = ["2", SID, TOKEN, PUBLIC_URL, MESSAGING_SERVICE, ""]
+
+    async with TwilioServer() as twilio:
+        ran = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "hub", "channels", "add", "sms", "--config", str(hub.home)),
+            *("--set", f"api_root={twilio.url}"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        out, err = await ran.communicate("".join(f"{each}\n" for each in answers).encode())
+        configuration = files(hub)[0]
+        await asyncio.to_thread(hub.rpc, "channels.remove", {"channel": "sms", "account": "default"})
+
+    assert (ran.returncode, err.decode()) == (0, "")
+    assert out.decode().startswith("There are several ways:\n  1  a number\n  2  a messaging service\n")
+    assert f"messaging_service_sid: {MESSAGING_SERVICE}" in configuration
+    assert "number:" not in configuration
+
+
+@pytest.mark.parametrize(
+    ("channel", "given", "told"),
+    [
+        ("sms", ("numbr=+4915700000001",), "sms has no field 'numbr'. Did you mean number?"),
+        ("sms", ("number=+4915700000001", "messaging_service_sid=MG1"), "Only one of these can be set: number"),
+        ("imessage", ("node=Mac", "webhook_url=http://192.0.2.1"), "node (the Mac itself, with homarus node)"),
+        ("telegram", ("token",), "--set takes FIELD=VALUE"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_before_anything_is_asked(
+    ask: Terminal, channel: str, given: tuple[str, ...], told: str
+) -> None:
+    failed = ask("channels", "add", channel, *(word for each in given for word in ("--set", each)))
+
+    assert (failed.code, failed.out) == (2, "")
+    assert told in failed.err
+
+
+def test_what_is_typed_is_kept_as_its_field_wants_it(hub: HubProcess, ask: Terminal) -> None:
+    given = ["host=127.0.0.1", "tls=false", "nick=homarus", "channels=#home, #hall", "password=", "sasl_password="]
+    with Ngircd() as server:
+        added = ask("channels", "add", "irc", *(f"--set={each}" for each in (*given, f"port={server.port}")))
+        configuration = files(hub)[0]
+        hub.rpc("channels.remove", {"channel": "irc", "account": "default"})
+
+    assert added.out.startswith("irc (default) is connected")
+    assert f"    port: {server.port}\n" in configuration
+    assert "    tls: false\n" in configuration
+    assert '    channels:\n      - "#home"\n      - "#hall"\n' in configuration
 
 
 def test_several_accounts_are_listed_each_with_its_state(hub: HubProcess, ask: Terminal) -> None:

@@ -58,6 +58,21 @@ async def test_what_the_platform_refuses_is_said_where_it_was_typed_and_not_kept
     assert "ferry" not in (hub.home / "configuration.yaml").read_text()
 
 
+async def test_an_app_with_several_ways_is_connected_by_the_chosen_one(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/channels/add?channel=imessage")
+    by_server, by_node = plain.page.select(".way")
+    offered = [[str(each["name"]) for each in way.select("input:not([type=radio])")] for way in (by_server, by_node)]
+    plain.fill("Server address", "http://192.0.2.9:1234")
+    plain.field("homarus node")["checked"] = ""
+    plain.field("BlueBubbles").attrs.pop("checked")
+    await plain.press("Connect")
+
+    assert offered == [["url", "password", "webhook_secret", "webhook_url"], ["node"]]
+    assert plain.texts(".wrong") == [plain.text(".way:last-child .wrong")]
+    assert plain.value("Server address") == "http://192.0.2.9:1234"
+    assert "checked" in plain.field("homarus node").attrs
+
+
 async def test_an_account_is_tested_and_removed(plain: PlainBrowser) -> None:
     await connect(plain, "good1")
 

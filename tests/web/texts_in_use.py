@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -16,6 +17,7 @@ from jinja2.ext import extract_from_ast
 import web
 from hub.automation.blueprints.document import read_blueprint
 from hub.automation.definition.grammar import script_field_json
+from hub.messaging.account_fields import account_form
 from hub.skills.component import BUNDLED
 from hub.skills.scan_rules import TEXT_RULES
 from hub.skills.skill_file import read_skill
@@ -197,6 +199,14 @@ def texts_of_manifests() -> Iterator[str]:
     """Yield the names of the bundled integrations."""
     for path in sorted((WEB_DIR.parent / "integrations").glob("*/*/manifest.json")):
         yield str(json.loads(path.read_text(encoding="utf-8"))["name"])
+
+
+def texts_of_accounts() -> Iterator[str]:
+    """Yield what the form for a channel's account says of its fields, and of the ways of which one is chosen."""
+    for path in sorted((WEB_DIR.parent / "integrations" / "channels").glob("*/schema.py")):
+        form = account_form(import_module(f"integrations.channels.{path.parent.name}.schema").CONFIG_SCHEMA)
+        yield from (field["description"] for field in form.fields if field["asked"] and field["description"])
+        yield from (way["label"] for way in form.ways)
 
 
 def _modules(*folders: str) -> Iterator[Path]:

@@ -23,7 +23,7 @@ from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.preferences import local_path
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import CHANNEL_STATES, DM_POLICIES, GROUP_POLICIES, MESSAGE_STATES, PAIRING_STATES
+from web.core.texts import CHANNEL_STATES, DM_POLICIES, GROUP_POLICIES, MESSAGE_STATES, PAIRING_STATES, REQUIRED
 
 PATH = "/channels"
 PEOPLE = f"{PATH}/people"
@@ -127,14 +127,15 @@ class ChannelsPage:
     async def add(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/add`: add an account; one that does not work is not kept, and the form says why."""
         values = {name: texts[-1].strip() for name, texts in read_lists(call).items()}
-        channel, back = values.pop("channel", ""), values.pop("back", "")
+        channel, back, way = (values.pop(name, "") for name in ("channel", "back", "way"))
         given = {name: value for name, value in values.items() if value}
         try:
-            answer = await self._client.ask(call, "channels.add", {"channel": channel, "account": given})
+            account = await self._by_way(call, channel, way, given)
+            answer = await self._client.ask(call, "channels.add", {"channel": channel, "account": account})
         except HubError as error:
             if wants_json(call.request):
                 raise
-            asked = {"channel": channel, "back": back, "given": given, "error": error}
+            asked = {"channel": channel, "back": back, "given": given, "way": way, "error": error}
             return await self._add(call, asked, status=error.http_status)
         if wants_json(call.request):
             return json_response(answer)
@@ -248,6 +249,21 @@ class ChannelsPage:
         chosen = next((_form(each, asked) for each in kinds if each["channel"] == asked["channel"]), None)
         return await self._show(call, ADD, {"kinds": kinds, "chosen": chosen, "back": back}, status)
 
+    async def _by_way(self, call: HttpCall, channel: str, way: str, given: Mapping[str, str]) -> dict[str, str]:
+        """Return what was typed, without the fields of the ways that were not chosen.
+
+        Raises:
+            InvalidRequest: The chosen way lacks a field.
+        """
+        kinds = (await self._client.ask(call, "channels.kinds"))["channels"] if way else []
+        none: list[Mapping[str, Any]] = []
+        ways = next((each["ways"] for each in kinds if each["channel"] == channel), none)
+        chosen: Mapping[str, Any] = next((each for at, each in enumerate(ways) if str(at) == way), {"needs": ()})
+        if lacking := next((name for name in chosen["needs"] if name not in given), None):
+            raise InvalidRequest(REQUIRED, details={"field": lacking})
+        other = {name for each in ways if each is not chosen for name in (*each["needs"], *each["may"])}
+        return {name: value for name, value in given.items() if name not in other}
+
     async def _show(self, call: HttpCall, path: str, data: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
         name = {PATH: "channels"}.get(path, f"channel_{path.rpartition('/')[2]}")
         place = path if path in (PEOPLE, UNSENT) else PATH
@@ -360,7 +376,7 @@ def _account_path(channel: str, account: str) -> str:
 
 
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form for a further account: the fields that the platform needs, and a name; all else has defaults.
+    """Return the form for a further account: the fields that set-up asks for, by their way, and a name.
 
     The typed values stay, secrets too; an error is shown at the field that it names.
     """
@@ -368,21 +384,29 @@ def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     fields = [
         {
             **field,
+            "needed": field["required"] or any(field["name"] in way["needs"] for way in kind["ways"]),
             "label": ACCOUNT_LABELS.get(field["name"]) or title_of(field["name"]),
             "value": given.get(field["name"], ""),
             "options": [(each, each) for each in field["choices"] or ()],
         }
         for field in kind["fields"]
-        if field["required"] or field["secret"] or field["name"] in guide_of(kind["channel"]).asks
+        if field["asked"]
     ]
     said = error.message if error is not None else ""
-    named = [field for field in fields if field["name"] in re.findall(r"\w+", said)]
-    wrong = named[0]["name"] if named else None
+    names = [error.details["field"]] if error is not None and "field" in error.details else re.findall(r"\w+", said)
+    wrong = next((each["name"] for name in names for each in fields if each["name"] == name), None)
     for field in fields:
         field["error"] = said if field["name"] == wrong else ""
+    ways = [
+        {**way, "fields": [each for each in fields if each["name"] in (*way["needs"], *way["may"])]}
+        for way in kind["ways"]
+    ]
+    chosen = next((at for at, way in enumerate(ways) if any(each["value"] for each in way["fields"])), 0)
     return {
         **kind,
-        "fields": fields,
+        "fields": [each for each in fields if not any(each in way["fields"] for way in ways)],
+        "ways": ways,
+        "way": int(asked["way"]) if asked.get("way", "").isdecimal() else chosen,
         "account": given.get("account", ""),
         "error": "" if wrong else said,
     }

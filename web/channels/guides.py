@@ -14,13 +14,11 @@ class ChannelGuide(Struct, frozen=True):
         icon: One of `web/frontend/icons.json`.
         line: Its purpose, in a line.
         steps: How to get the values for its form.
-        asks: Optional fields that the form shows too.
     """
 
     icon: str = "message-circle"
     line: str = ""
     steps: tuple[str, ...] = ()
-    asks: tuple[str, ...] = ()
 
 
 GUIDES: Mapping[str, ChannelGuide] = {
@@ -62,12 +60,13 @@ GUIDES: Mapping[str, ChannelGuide] = {
     ),
     "imessage": ChannelGuide(
         "message-circle",
-        "Messages on your Mac, through BlueBubbles.",
+        "Messages on your Mac, through BlueBubbles or homarus node.",
         (
-            "Install BlueBubbles on a Mac that is signed in to Messages, and set a password there.",
-            "Write the server's address and password here.",
+            "Sign in to Messages on a Mac, best with an Apple account for the assistant alone.",
+            "Either install BlueBubbles there, set a password in it, and write its address and the password here.",
+            "Or pair the Mac with homarus node, and start it there with homarus node run --imessage on.",
+            "Then approve the Mac under Devices, allow imessage.* under nodes, commands, and write its name here.",
         ),
-        asks=("webhook_url",),
     ),
     "discord": ChannelGuide(
         "users",
@@ -103,9 +102,8 @@ GUIDES: Mapping[str, ChannelGuide] = {
         (
             "In the Google Cloud console, enable the Chat API, and create a service account with a JSON key.",
             "Configure the Chat app for Cloud Pub/Sub, or for the HTTP endpoint /google_chat/default at your address.",
-            "Paste the whole JSON here, and fill in either the subscription or the audience.",
+            "Paste the whole JSON here, with the subscription for Pub/Sub, or the audience for the endpoint.",
         ),
-        asks=("subscription", "audience"),
     ),
     "matrix": ChannelGuide(
         "share-2",
@@ -124,7 +122,6 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "On the page Messaging API, issue a channel access token and copy it.",
             "Set the webhook URL to /line/default at your address, and switch on Use webhook.",
         ),
-        asks=("public_url",),
     ),
     "feishu": ChannelGuide(
         "notebook-pen",
@@ -134,7 +131,6 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Copy the App ID and the App Secret, and allow the permissions that docs/channels/feishu.md lists.",
             "Save this form first; then choose persistent connection in Events and Callbacks, and publish a version.",
         ),
-        asks=("region",),
     ),
     "wecom": ChannelGuide(
         "list-checks",
@@ -171,7 +167,6 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Create a bot and give it a name.",
             "Copy the token from its answer and paste it here.",
         ),
-        asks=("public_url",),
     ),
     "zalo_oa": ChannelGuide(
         "scroll-text",
@@ -182,7 +177,6 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "In the API Explorer, sign in as the official account and copy the refresh token.",
             "Set the webhook URL to /zalo_oa/default at your address, and switch on its events.",
         ),
-        asks=("public_url",),
     ),
     "mattermost": ChannelGuide(
         "server",
@@ -216,9 +210,8 @@ GUIDES: Mapping[str, ChannelGuide] = {
         (
             "Open console.twilio.com and buy a number that has SMS.",
             "Copy the Account SID and the Auth Token.",
-            "In the number's settings, set the webhook for incoming messages to /sms/default at your address.",
+            "In its settings, or those of its messaging service, set the webhook to /sms/default at your address.",
         ),
-        asks=("number",),
     ),
     "voice_call": ChannelGuide(
         "mic",
@@ -228,7 +221,6 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Buy a number for voice, and send its calls to your home's address with /voice_call/default.",
             "Choose a model that speaks, and one that turns speech into text.",
         ),
-        asks=("transcription_model",),
     ),
     "xmpp": ChannelGuide(
         "message-circle",
@@ -251,7 +243,6 @@ GUIDES: Mapping[str, ChannelGuide] = {
             "Subscribe to it in the ntfy app.",
             "Write the topics here, with commas between them. A server of your own also needs its address.",
         ),
-        asks=("url", "user"),
     ),
     "webhook_chat": ChannelGuide("link", "Any program that can send and receive a web request."),
     "webchat_page": ChannelGuide("globe", "A chat on a web page of your own."),
@@ -282,6 +273,9 @@ ACCOUNT_LABELS: Mapping[str, str] = {
     "signature_secret": "Signature secret",
     "token": "Token",
     "number": "Phone number",
+    "messaging_service_sid": "Messaging Service SID",
+    "node": "Name of the Mac",
+    "callback_url": "Hub address for buttons",
 }
 """Labels of fields whose keys alone read badly."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import ask_secret, home_option, json_option, print_json, print_table
 from hub.cli.verbs import Answer, verb
+from hub.config.suggest import did_you_mean
 from hub.messaging.cli.directory import COLUMNS, EMPTY, listed, rows
 
 CALL_LIMIT_S = 90.0
@@ -159,14 +161,21 @@ def add(channel: str, account: str, given: tuple[str, ...], home: Path, as_json:
     if kind is None:
         there = ", ".join(each["channel"] for each in kinds)
         raise CommandFailed(f"There is no channel {channel!r} to add; there are: {there}", Exit.USAGE)
-    values = _given(given)
+    values = _given(given, channel, kind["fields"])
     if account != DEFAULT_ACCOUNT:
         values["account"] = account
+    way = _chosen_way(kind["ways"], values, err=as_json)
+    other = {name for each in kind["ways"] for name in (*each["needs"], *each["may"])} - {*way["needs"], *way["may"]}
     for field in kind["fields"]:
-        if (field["required"] or field["secret"]) and field["name"] not in values:
-            left_out = None if field["required"] else ""
-            values[field["name"]] = ask_secret(
-                _question(field), f"--set {field['name']}=VALUE", default=left_out, hidden=field["secret"]
+        name = field["name"]
+        if field["asked"] and name not in values and name not in other:
+            needed = field["required"] or name in way["needs"]
+            values[name] = ask_secret(
+                _question(field, needed=needed),
+                f"--set {name}=VALUE",
+                default=None if needed else "",
+                hidden=field["secret"],
+                err=as_json,
             )
     _put(home, channel, values, as_json=as_json)
 
@@ -183,10 +192,11 @@ def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_jso
     Example:
       homarus channels login telegram
     """
-    values = _given(given)
-    for field in HubClient(home).call("channels.credentials", {"channel": channel, "account": account})["fields"]:
+    fields = HubClient(home).call("channels.credentials", {"channel": channel, "account": account})["fields"]
+    values = _given(given, channel, fields)
+    for field in fields:
         if field["name"] not in values:
-            values[field["name"]] = ask_secret(_question(field), f"--set {field['name']}=VALUE")
+            values[field["name"]] = ask_secret(_question(field, needed=True), f"--set {field['name']}=VALUE")
     found = HubClient(home).call(
         "channels.login", {"channel": channel, "account": account, "credentials": values}, timeout_s=CALL_LIMIT_S
     )["account"]
@@ -279,18 +289,57 @@ def _tell(channel: str, account: Mapping[str, Any], *, as_json: bool) -> None:
         segno.make(page, error="l").terminal(compact=True)
 
 
-def _given(pairs: tuple[str, ...]) -> dict[str, str]:
+def _given(pairs: tuple[str, ...], channel: str, fields: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the values that were given for fields that there are."""
+    known = [field["name"] for field in fields]
     values = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise CommandFailed(f"--set takes FIELD=VALUE, not {pair!r}", Exit.USAGE)
+            raise CommandFailed("--set takes FIELD=VALUE, such as --set token=123:ABC", Exit.USAGE)
+        if name not in known:
+            hint = did_you_mean(name, known, known="There are") or f"See docs/channels/{channel}.md."
+            raise CommandFailed(f"{channel} has no field {name!r}. {hint[0].upper()}{hint[1:]}", Exit.USAGE)
         values[name] = value
     return values
 
 
-def _question(field: Mapping[str, Any]) -> str:
-    told = [field["description"].rstrip("."), "" if field["required"] else "optional"]
+def _chosen_way(ways: Sequence[Mapping[str, Any]], values: Mapping[str, str], *, err: bool) -> Mapping[str, Any]:
+    """Return the way whose fields were given, else the one that a person chooses; one without fields for a channel
+    that has none.
+
+    Args:
+        err: Whether the choice is shown on standard error.
+
+    Raises:
+        CommandFailed: Fields of several ways were given, or nobody can be asked.
+    """
+    if not ways:
+        return {"needs": (), "may": ()}
+    given = [(way, name) for way in ways for name in (*way["needs"], *way["may"]) if name in values]
+    used = [way for way in ways if any(way is each for each, _ in given)]
+    if len(used) > 1:
+        told = " or ".join(f"{name} ({way['label']})" for way, name in given)
+        raise CommandFailed(f"Only one of these can be set: {told}.", Exit.USAGE)
+    if used:
+        return used[0]
+    click.echo("There are several ways:", err=err)
+    for number, way in enumerate(ways, 1):
+        click.echo(f"  {number}  {way['label']}", err=err)
+    options = " or ".join(f"--set {way['needs'][0]}=VALUE" for way in ways if way["needs"])
+    while True:
+        question = f"Which (1 to {len(ways)}; 1 without an answer)"
+        answer = ask_secret(question, options, default="1", hidden=False, err=err)
+        if answer in map(str, range(1, len(ways) + 1)):
+            return ways[int(answer) - 1]
+        if not sys.stdin.isatty():
+            raise CommandFailed(f"{answer!r} is none of the ways. Choose one with {options}.", Exit.USAGE)
+
+
+def _question(field: Mapping[str, Any], *, needed: bool) -> str:
+    choices = f"one of {', '.join(field['choices'])}" if field["choices"] else ""
+    default = f"{field['default']} without an answer" if field["default"] not in (None, "", []) else "optional"
+    told = [field["description"].rstrip("."), choices, "" if needed else default]
     told = [each for each in told if each]
     return f"{field['name']} ({'; '.join(told)})" if told else str(field["name"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     In,
@@ -19,6 +20,7 @@ from hub.core.schema import (
     string,
     url,
 )
+from hub.messaging.account_fields import OneWay, Way
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
@@ -37,9 +39,7 @@ def _address(value: str) -> str:
     return value
 
 
-def _one_login(config: dict[str, Any]) -> dict[str, Any]:
-    if ("password" in config) == ("oauth" in config):
-        raise Invalid("state either password or oauth, so that the mailbox can be logged in to")
+def _with_username(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "username": config.get("username") or config["address"]}
 
 
@@ -88,7 +88,8 @@ CONFIG_SCHEMA = Schema(
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },
-            _one_login,
+            OneWay(Way(phrase("a password"), ("password",)), Way(phrase("OAuth 2.0"), ("oauth",))),
+            _with_username,
         )
     )
 )

@@ -16,7 +16,9 @@ CONFIG_SCHEMA = Schema(
                 string, Match(r"^[A-Za-z0-9_-]{5,64}$", msg="expected the App ID, such as cli_a1b2c3d4e5f6")
             ),
             Required("app_secret", description="The App Secret, from the same page."): secret,
-            Optional("region", default="feishu", description="feishu in China, lark elsewhere."): In(list(API_ROOTS)),
+            Optional("region", default="feishu", description="feishu in China, lark elsewhere.", asked=True): In(
+                list(API_ROOTS)
+            ),
             Optional(
                 "encrypt_key",
                 description="The Encrypt Key of Events & Callbacks. With it, events come to the webhook "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from hub.core.phrases import phrase
 from hub.core.schema import All, Invalid, Match, Optional, Required, Schema, ensure_list, secret, string, url
 from hub.core.secret import Secret
+from hub.messaging.account_fields import OneWay, Way
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
@@ -25,12 +24,6 @@ def _service_account(value: Secret) -> Secret:
         held = None
     if not isinstance(held, dict) or not all(isinstance(held.get(key), str) for key in ("client_email", "private_key")):
         raise Invalid(phrase("expected the whole JSON of a service account's key, with client_email and private_key"))
-    return value
-
-
-def _is_reached(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    if ("audience" in value) is ("subscription" in value):
-        raise Invalid(phrase("expected audience for an HTTP endpoint, or subscription for Cloud Pub/Sub, and not both"))
     return value
 
 
@@ -67,7 +60,10 @@ CONFIG_SCHEMA = Schema(
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },
-            _is_reached,
+            OneWay(
+                Way(phrase("Cloud Pub/Sub, which needs no public address"), ("subscription",)),
+                Way(phrase("an HTTP endpoint of the hub, which needs one"), ("audience",)),
+            ),
         )
     )
 )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
-    Invalid,
     Length,
     Match,
     Optional,
@@ -20,17 +17,16 @@ from hub.core.schema import (
     string,
     url,
 )
+from hub.messaging.account_fields import OneWay, Way
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
-
-def _one_way(entry: dict[str, Any]) -> dict[str, Any]:
-    if ("node" in entry) is ("url" in entry) or ("password" in entry) is not ("url" in entry):
-        raise Invalid(phrase("expected url and password of a BlueBubbles server, or node, and not both"))
-    if "node" in entry and (entry["private_api"] or "webhook_secret" in entry or "webhook_url" in entry):
-        raise Invalid(phrase("private_api, webhook_secret and webhook_url are of a BlueBubbles server"))
-    return entry
-
+_BLUEBUBBLES = Way(
+    phrase("the BlueBubbles server on the Mac"),
+    ("url", "password"),
+    ("private_api", "webhook_secret", "webhook_url"),
+)
+_NODE = Way(phrase("the Mac itself, with homarus node"), ("node",))
 
 CONFIG_SCHEMA = Schema(
     ensure_list(
@@ -68,11 +64,13 @@ CONFIG_SCHEMA = Schema(
                 Optional(
                     "webhook_secret", description="Long random words; with them the server tells the hub at once."
                 ): own_secret(),
-                Optional("webhook_url", description="The hub's address as the Mac reaches it, for the webhook."): url,
+                Optional(
+                    "webhook_url", description="The hub's address as the Mac reaches it, for the webhook.", asked=True
+                ): url,
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },
-            _one_way,
+            OneWay(_BLUEBUBBLES, _NODE),
         )
     )
 )

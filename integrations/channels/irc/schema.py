@@ -64,7 +64,9 @@ ACCOUNT_SCHEMA = All(
         Optional("password", description="Password of the server, where it has one."): secret,
         Optional("sasl_user", description="Services account to log in to (SASL PLAIN); the nick without it."): string,
         Optional("sasl_password", description="Password of the services account."): secret,
-        Optional("channels", default=list, description="Channels to join, such as '#home'."): ensure_list(CHANNEL),
+        Optional("channels", default=list, description="Channels to join, such as '#home'.", asked=True): ensure_list(
+            CHANNEL
+        ),
         Optional("trust_nicks", default=False, description="Whether irc:nick:NICK!USER@HOST is an identity."): (
             boolean
         ),

@@ -16,9 +16,9 @@ CONFIG_SCHEMA = Schema(
             ),
             Required("access_token", description="The channel access token (long-lived)."): secret,
             Required("channel_secret", description="The channel secret; LINE signs what it delivers."): own_secret(),
-            Optional("public_url", description="The hub's https address, where LINE fetches files that are sent."): All(
-                url, Match("^https://", msg="expected an https:// address")
-            ),
+            Optional(
+                "public_url", description="The hub's https address, where LINE fetches files that are sent.", asked=True
+            ): All(url, Match("^https://", msg="expected an https:// address")),
             Optional("api_root", default=API_ROOT, description="Where the Messaging API is."): url,
             Optional("data_root", default=DATA_ROOT, description="Where LINE gives the files of messages."): url,
             **ACCESS_KEYS,

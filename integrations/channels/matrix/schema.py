@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
+from hub.core.phrases import phrase
 from hub.core.schema import All, Invalid, Optional, Required, Schema, boolean, ensure_list, secret, slug, string, url
+from hub.messaging.account_fields import OneWay, Way
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
@@ -17,12 +18,6 @@ def _user_id(value: Any) -> str:
     if not isinstance(value, str) or not _USER_ID.fullmatch(value):
         raise Invalid(f"expected a Matrix id such as @homarus:example.org, got {value!r}"[:200])
     return value
-
-
-def _one_credential(account: Mapping[str, Any]) -> Mapping[str, Any]:
-    if ("access_token" in account) == ("password" in account):
-        raise Invalid("state either access_token or password, so that the account can be logged in")
-    return account
 
 
 ACCOUNT_SCHEMA = All(
@@ -39,7 +34,7 @@ ACCOUNT_SCHEMA = All(
         **ACCESS_KEYS,
         **OUTBOUND_KEYS,
     },
-    _one_credential,
+    OneWay(Way(phrase("a password"), ("password",)), Way(phrase("an access token"), ("access_token",))),
 )
 
 CONFIG_SCHEMA = Schema(ensure_list(ACCOUNT_SCHEMA))

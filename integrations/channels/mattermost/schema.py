@@ -17,6 +17,7 @@ CONFIG_SCHEMA = Schema(
             Optional(
                 "callback_url",
                 description="Where the Mattermost server reaches this hub, for buttons; without it choices are text.",
+                asked=True,
             ): url,
             **ACCESS_KEYS,
             **OUTBOUND_KEYS,

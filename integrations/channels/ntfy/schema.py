@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from hub.core.phrases import phrase
 from hub.core.schema import All, Invalid, Optional, Required, Schema, ensure_list, secret, string, url
 from hub.core.secret import Secret
+from hub.messaging.account_fields import OneWay, Way
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
@@ -24,21 +26,29 @@ def _topics(value: Secret) -> Secret:
 
 CONFIG_SCHEMA = Schema(
     ensure_list(
-        {
-            Optional("account", default="default", description="A name for this account."): string,
-            Optional("url", default=SERVER, description="The address of the server."): url,
-            Required(
-                "topics", description="A topic for each person, with commas between; who knows one reads and writes it."
-            ): All(secret, _topics),
-            Optional("token", description="An access token, where the server asks for one."): secret,
-            Optional("user", description="A user name, in place of a token."): string,
-            Optional("password", description="The password of that user."): secret,
-            Optional(
-                "button_token",
-                description="An access token that may only write to the topics, for buttons; their readers see it.",
-            ): secret,
-            **ACCESS_KEYS,
-            **OUTBOUND_KEYS,
-        }
+        All(
+            {
+                Optional("account", default="default", description="A name for this account."): string,
+                Optional("url", default=SERVER, description="The address of the server.", asked=True): url,
+                Required(
+                    "topics",
+                    description="A topic for each person, with commas between; who knows one reads and writes it.",
+                ): All(secret, _topics),
+                Optional("token", description="An access token, where the server asks for one."): secret,
+                Optional("user", description="A user name, in place of a token."): string,
+                Optional("password", description="The password of that user."): secret,
+                Optional(
+                    "button_token",
+                    description="An access token that may only write to the topics, for buttons; their readers see it.",
+                ): secret,
+                **ACCESS_KEYS,
+                **OUTBOUND_KEYS,
+            },
+            OneWay(
+                Way(phrase("no sign-in")),
+                Way(phrase("an access token"), ("token",)),
+                Way(phrase("a user name and a password"), ("user", "password")),
+            ),
+        )
     )
 )

@@ -24,7 +24,9 @@ CONFIG_SCHEMA = Schema(
     ensure_list(
         {
             Optional("account", default="default", description="A name for this account."): string,
-            Optional("url", default="http://127.0.0.1:8080", description="Where signal-cli's daemon listens."): url,
+            Optional(
+                "url", default="http://127.0.0.1:8080", description="Where signal-cli's daemon listens.", asked=True
+            ): url,
             Required("number", description="The account's phone number, such as '+4915112345678'."): Described(
                 _number, {"type": "string", "pattern": _NUMBER.pattern}, "phone number"
             ),

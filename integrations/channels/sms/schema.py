@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
-    Invalid,
     Match,
     Optional,
     Required,
@@ -17,16 +15,11 @@ from hub.core.schema import (
     string,
     url,
 )
+from hub.messaging.account_fields import OneWay, Way
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://api.twilio.com"
-
-
-def _one_sender(entry: dict[str, Any]) -> dict[str, Any]:
-    if ("number" in entry) == ("messaging_service_sid" in entry):
-        raise Invalid("state either number or messaging_service_sid")
-    return entry
 
 
 CONFIG_SCHEMA = Schema(
@@ -64,7 +57,9 @@ CONFIG_SCHEMA = Schema(
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },
-            _one_sender,
+            OneWay(
+                Way(phrase("a number"), ("number",)), Way(phrase("a messaging service"), ("messaging_service_sid",))
+            ),
         )
     )
 )

@@ -76,6 +76,7 @@ CONFIG_SCHEMA = Schema(
                 Optional(
                     "transcription_model",
                     description="Model that turns speech into text; messages.media.transcription_model without it.",
+                    asked=True,
                 ): model_ref,
                 Optional("greeting", description="What it says first; a short sentence without it."): All(
                     string, Length(max=500)

@@ -62,9 +62,9 @@ CONFIG_SCHEMA = Schema(
                 Optional(
                     "plaintext", default=False, description="Whether a server on this machine is spoken to without TLS."
                 ): boolean,
-                Optional("rooms", default=list, description="Rooms to join, such as home@rooms.example.org."): (
-                    ensure_list(address)
-                ),
+                Optional(
+                    "rooms", default=list, description="Rooms to join, such as home@rooms.example.org.", asked=True
+                ): (ensure_list(address)),
                 Optional("nick", description="Its name in rooms; the first part of the address without it."): All(
                     string, Length(min=1, max=64)
                 ),

@@ -21,9 +21,11 @@ CONFIG_SCHEMA = Schema(
                 "webhook_secret",
                 description="Long random words; with them Zalo delivers to a webhook below public_url.",
             ): own_secret(),
-            Optional("public_url", description="The hub's https address, where Zalo fetches pictures that are sent."): (
-                _https
-            ),
+            Optional(
+                "public_url",
+                description="The hub's https address, where Zalo fetches pictures that are sent.",
+                asked=True,
+            ): (_https),
             Optional("api_root", default=API_ROOT, description="Where the Bot API is."): url,
             **ACCESS_KEYS,
             **OUTBOUND_KEYS,

@@ -20,9 +20,9 @@ CONFIG_SCHEMA = Schema(
             Required("app_secret", description="The app's secret key; access tokens are renewed with it."): secret,
             Required("refresh_token", description="From the API Explorer; Zalo replaces it at each use."): secret,
             Required("oa_secret", description="The OA secret key of the webhook; Zalo signs with it."): own_secret(),
-            Optional("public_url", description="The hub's https address, for files that Zalo does not take."): All(
-                url, Match("^https://", msg="expected an https:// address")
-            ),
+            Optional(
+                "public_url", description="The hub's https address, for files that Zalo does not take.", asked=True
+            ): All(url, Match("^https://", msg="expected an https:// address")),
             Optional("api_root", default=API_ROOT, description="Where the Official Account API is."): url,
             Optional("oauth_root", default=OAUTH_ROOT, description="Where access tokens are renewed."): url,
             **ACCESS_KEYS,

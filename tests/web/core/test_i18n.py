@@ -15,6 +15,7 @@ from hub.skills.skill_file import Requirements
 from tests.web.texts_in_use import (
     constants_of_the_hub,
     phrases_of_the_hub,
+    texts_of_accounts,
     texts_of_blueprints,
     texts_of_manifests,
     texts_of_modules,
@@ -42,6 +43,7 @@ def test_every_text_is_translated_and_none_is_left_over(language: str) -> None:
         *texts_of_blueprints(),
         *texts_of_skills(),
         *texts_of_manifests(),
+        *texts_of_accounts(),
     }
 
     source = (LOCALE_DIR / f"{language}.po").read_text(encoding="utf-8")
