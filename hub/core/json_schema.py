@@ -157,8 +157,8 @@ def _annotated(converted: JsonSchema, marker: Any) -> JsonSchema:
     description = getattr(marker, "description", None)
     if isinstance(description, str) and description:
         found["description"] = description
-    if getattr(marker, "asked", False):
-        found["asked"] = True
+    if (asked := getattr(marker, "asked", None)) is not None:
+        found["asked"] = asked
     default = _default(marker)
     if default is not UNDEFINED and _is_json(default):
         found["default"] = default

@@ -134,11 +134,11 @@ class _Key(Marker):
         default: Any = UNDEFINED,
         description: Any | None = None,
         *,
-        asked: bool = False,
+        asked: bool | None = None,
     ) -> None:
         self.schema = schema
         self.asked = asked
-        """Whether set-up asks for it, though it may be left out."""
+        """Whether set-up asks for it; by itself, for secrets and for what must be given."""
         self.msg = msg
         self.description = description
         self.default = default_factory(default)

@@ -88,6 +88,7 @@ def account_form(schema: Any) -> AccountForm:
     if not isinstance(items, Mapping) or "properties" not in items:
         return AccountForm()
     required, ways = items.get("required", ()), items.get("ways", [])
+    properties, ways = _flat(items["properties"], ways)
     needed = {*required, *(name for way in ways for name in way["needs"])}
     order = [name for way in ways for name in (*way["needs"], *way["may"])]
     fields = [
@@ -95,17 +96,48 @@ def account_form(schema: Any) -> AccountForm:
             "name": name,
             "required": name in required,
             "secret": bool(field.get("writeOnly")),
-            "asked": name in needed or bool(field.get("writeOnly") or field.get("asked")),
+            "asked": bool(field.get("asked", name in needed or field.get("writeOnly"))),
             "description": field.get("description", ""),
             "default": field.get("default"),
             "choices": field.get("enum"),
             "type": _type(field),
         }
-        for name, field in items["properties"].items()
+        for name, field in properties.items()
     ]
     places = {name: place for place, name in enumerate(order)}
     fields.sort(key=lambda field: (not field["required"], places.get(field["name"], len(places))))
     return AccountForm(fields, ways)
+
+
+def is_given(account: Mapping[str, Any], name: str) -> bool:
+    """Return whether an account as configured has a field, whose name may be dotted."""
+    value: Any = account
+    for key in name.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True
+
+
+def _flat(
+    properties: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return fields and ways with the mappings that a way needs as fields of their own, with dotted names."""
+    flat, dotted = dict(properties), []
+    for way in ways:
+        needs, may = list(way["needs"]), list(way["may"])
+        for name in way["needs"]:
+            inner = properties[name]
+            if inner.get("type") != "object":
+                continue
+            del flat[name]
+            names = {key: f"{name}.{key}" for key in inner["properties"]}
+            flat |= {names[key]: field for key, field in inner["properties"].items()}
+            needs.remove(name)
+            needs += [names[key] for key in inner.get("required", ())]
+            may += [names[key] for key in names if names[key] not in needs]
+        dotted.append({**way, "needs": needs, "may": may})
+    return flat, dotted
 
 
 def typed_value(field: Mapping[str, Any], value: Any) -> Any:

@@ -183,18 +183,20 @@ class HasPage(Protocol):
 
 
 class LinkStep(Struct, frozen=True):
-    """Where the linking of an account to a phone stands.
+    """Where the linking of an account to a phone, or the sign-in of its owner, stands.
 
     Attributes:
         linked: Whether it is done, and the account is logged in.
         qr: The text of the QR code to scan now.
-        code: The code to type on the phone instead.
+        code: The code to type on the phone instead, or at `url`.
+        url: The page on which the account's owner signs in.
         error: Why it ended without success.
     """
 
     linked: bool = False
     qr: str | None = None
     code: str | None = None
+    url: str | None = None
     error: str | None = None
 
 
@@ -212,6 +214,19 @@ class CanLink(Protocol):
 
     def link_step(self) -> LinkStep:
         """Return where it stands."""
+        ...
+
+
+@runtime_checkable
+class CanSignIn(Protocol):
+    """A `CanLink` to which the account's owner signs in on a page of the platform, in place of a phone."""
+
+    async def complete_link(self, pasted: str) -> LinkStep:
+        """Complete it with the address at which the browser ended; return where it stands.
+
+        Raises:
+            HubError: It is no such address, or the platform refuses it.
+        """
         ...
 
 

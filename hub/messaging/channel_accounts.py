@@ -20,8 +20,8 @@ from hub.core.events import EventBus
 from hub.core.phrases import Phrase
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
 from hub.integration.status import IntegrationState
-from hub.messaging.account_fields import AccountForm, account_form, typed_value
-from hub.messaging.capabilities import CanLink, HasPage, LinkStep
+from hub.messaging.account_fields import AccountForm, account_form, is_given, typed_value
+from hub.messaging.capabilities import CanLink, CanSignIn, HasPage, LinkStep
 from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
 from hub.messaging.contract import ChannelState
 from hub.messaging.places import DEFAULT_ACCOUNT, KIND, written_accounts
@@ -73,6 +73,7 @@ class ChannelAccounts:
                 **asdict(attached.status),
                 "capabilities": sorted(attached.capabilities),
                 "linkable": isinstance(channel, CanLink),
+                "signs_in": isinstance(channel, CanSignIn),
                 "page_url": channel.page_url if isinstance(channel, HasPage) else None,
             }
         return [found[key] for key in sorted(found)]
@@ -98,23 +99,30 @@ class ChannelAccounts:
         except HubError as error:
             return {"ok": False, "error": error.message}
 
-    async def link(self, channel: str, account: str, *, begin: bool, number: str | None) -> LinkStep:
+    async def link(
+        self, channel: str, account: str, *, begin: bool, number: str | None, pasted: str | None = None
+    ) -> LinkStep:
         """Link an account to a phone; return where that stands.
 
         Args:
             begin: Whether to begin, unless it goes on already.
             number: The phone's, to type a code there instead of scanning one.
+            pasted: The address at which the browser ended, where the hub could not see it.
 
         Raises:
             NotFound: That account is not set up.
-            InvalidRequest: The channel links no phones.
+            InvalidRequest: The channel links no phones, or nobody signs in there.
         """
         attached = self._channels.get(channel, account)
         if attached is None:
             raise NotFound(f"{channel} has no account {account} that is set up; see homarus channels list")
         if not isinstance(attached.channel, CanLink):
             raise InvalidRequest(f"{channel} is not linked to a phone; it has credentials: homarus channels login")
-        return await attached.channel.link(number) if begin else attached.channel.link_step()
+        if pasted is None:
+            return await attached.channel.link(number) if begin else attached.channel.link_step()
+        if not isinstance(attached.channel, CanSignIn):
+            raise InvalidRequest(f"{channel} is linked by a code, and takes no address of a page")
+        return await attached.channel.complete_link(pasted)
 
     def kinds(self) -> list[dict[str, Any]]:
         """Return the channels that can be added, each with the form of an account."""
@@ -164,7 +172,9 @@ class ChannelAccounts:
         """
         _, configured = self._account(channel, account)
         fields = self._known_fields(channel)
-        return [field for field in fields if field["secret"] and (field["required"] or field["name"] in configured)]
+        return [
+            field for field in fields if field["secret"] and (field["required"] or is_given(configured, field["name"]))
+        ]
 
     async def login(self, channel: str, account: str, credentials: Mapping[str, str]) -> dict[str, Any]:
         """Give an account new credentials and log it in; the old ones stay if the platform refuses the new ones.
@@ -185,7 +195,7 @@ class ChannelAccounts:
                 place = editor.where(lambda _: (channel,))
                 before = {place.file: place.text, SECRETS_FILE: self._config.editor.set_secrets(secrets)}
                 for key in credentials:
-                    editor.set_value((*keys, key), Tagged("!secret", _secret_name(channel, account, key)))
+                    editor.set_value((*keys, *key.split(".")), Tagged("!secret", _secret_name(channel, account, key)))
                 return before
 
             before = await asyncio.to_thread(write)
@@ -218,12 +228,16 @@ class ChannelAccounts:
         for key, value in account.items():
             if key == "account" or value in (None, ""):
                 continue
+            *outer, last = key.split(".")
+            holder = values
+            for each in outer:
+                holder = holder.setdefault(each, {})
             if not fields[key]["secret"]:
-                values[key] = typed_value(fields[key], value)
+                holder[last] = typed_value(fields[key], value)
                 continue
             secret = _secret_name(channel, name, key)
             secrets[secret] = str(value)
-            values[key] = Tagged("!secret", secret)
+            holder[last] = Tagged("!secret", secret)
         keys, value = self._place(channel, values)
         place = editor.where(lambda _: (channel,))
         before = {place.file: place.text}

@@ -15,6 +15,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.light_packages import load_package
 from hub.core.secret import Secret
@@ -29,6 +30,12 @@ DEFAULT_LIFE_S = 3_600.0
 PASTE_LIMIT = 8_192
 ACCOUNT_LIMIT = 200
 
+SLOWER_S = 5.0
+"""By so much more is waited when the provider asks for it (RFC 8628)."""
+DEVICE_LIMIT_S = 3_600.0
+
+_SECRETS = ("code", "refresh_token", "code_verifier", "device_code")
+_DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
 _TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105
 _ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105
 
@@ -39,6 +46,16 @@ class PendingSignIn(Struct, frozen=True):
     url: str
     state: str
     verifier: str
+
+
+class DeviceSignIn(Struct, frozen=True):
+    """A begun sign-in on another device: `code` is typed at `page` before `ends`, in seconds since the epoch."""
+
+    page: str
+    code: str
+    device_code: Secret
+    interval_s: float
+    ends: float
 
 
 class OAuthTokens(Struct, frozen=True):
@@ -131,6 +148,57 @@ async def exchange_code(endpoint: OAuthEndpoint, pending: PendingSignIn, code: s
     return OAuthTokens(_tokens(key, now).access, None, None, _account(answer))
 
 
+async def begin_device_sign_in(endpoint: OAuthEndpoint, now: float) -> DeviceSignIn:
+    """Return a code that a person types on any device (RFC 8628).
+
+    Raises:
+        AuthError: The provider refuses the application.
+        Overloaded: It cannot be reached, or answers in an unknown form.
+    """
+    answer = await _asked(endpoint, {"client_id": endpoint.client_id, "scope": endpoint.scope}, endpoint.device_url)
+    page = answer.get("verification_uri") or answer.get("verification_url")
+    code, device_code = answer.get("user_code"), answer.get("device_code")
+    if not all(isinstance(each, str) and each.isprintable() for each in (page, code, device_code)):
+        raise Overloaded(f"{_host(endpoint)} gave no code to sign in with.")
+    pause_s, life_s = (_seconds(answer.get(name), usual) for name, usual in (("interval", 5.0), ("expires_in", 900.0)))
+    return DeviceSignIn(str(page), str(code), Secret(str(device_code)), pause_s, now + life_s)
+
+
+async def device_tokens(endpoint: OAuthEndpoint, begun: DeviceSignIn, clock: Clock) -> OAuthTokens:
+    """Return the tokens once the person has typed the code; cancelling it gives up.
+
+    Raises:
+        AuthError: They refused, or the code has ended.
+        Overloaded: The provider answers in an unknown form.
+    """
+    pause_s = begun.interval_s
+    form = {
+        "grant_type": _DEVICE_CODE,
+        "client_id": endpoint.client_id,
+        "device_code": begun.device_code.reveal(),
+    }
+    while clock.time() < begun.ends:
+        await clock.sleep(pause_s)
+        try:
+            return _tokens(await _asked(endpoint, form), clock.time())
+        except AuthError as error:
+            match error.details.get("error"):
+                case "authorization_pending":
+                    continue
+                case "slow_down":
+                    pause_s += SLOWER_S
+                case _:
+                    raise
+        except Overloaded:
+            pause_s += SLOWER_S  # the network may come back while the code is good
+    raise AuthError("Nobody typed the code in time; begin again.")
+
+
+def _seconds(value: Any, usual: float) -> float:
+    given = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= DEVICE_LIMIT_S
+    return float(value) if given else usual
+
+
 async def refresh_tokens(endpoint: OAuthEndpoint, refresh: Secret, now: float) -> OAuthTokens:
     """Return new tokens for a refresh token; without a new refresh token, the old one stays in use.
 
@@ -163,8 +231,8 @@ async def refresh_credential(endpoint: OAuthEndpoint | None, stored: StoredCrede
     return replace(stored, access=tokens.access, refresh=tokens.refresh, expires=tokens.expires)
 
 
-async def _asked(endpoint: OAuthEndpoint, form: Mapping[str, str]) -> dict[str, Any]:
-    secret_values = [Secret(form[name]) for name in ("code", "refresh_token", "code_verifier") if name in form]
+async def _asked(endpoint: OAuthEndpoint, form: Mapping[str, str], url: str = "") -> dict[str, Any]:
+    secret_values = [Secret(form[name]) for name in _SECRETS if name in form]
     if endpoint.client_secret is not None:
         form = {**form, "client_secret": endpoint.client_secret.reveal()}
         secret_values.append(endpoint.client_secret)
@@ -173,7 +241,7 @@ async def _asked(endpoint: OAuthEndpoint, form: Mapping[str, str]) -> dict[str, 
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.post(endpoint.token_url, data=form, allow_redirects=False) as response,
+            session.post(url or endpoint.token_url, data=form, allow_redirects=False) as response,
         ):
             raw = await response.content.read(ANSWER_LIMIT_BYTES)
             status = response.status
@@ -186,11 +254,15 @@ async def _asked(endpoint: OAuthEndpoint, form: Mapping[str, str]) -> dict[str, 
     if status == 200 and isinstance(answer, dict):
         return answer
     said = ""
+    details: dict[str, str] = {}
     if isinstance(answer, dict):
+        details = {"error": str(answer.get("error") or "")}
         fault = answer.get("error_description") or answer.get("error") or ""
         said = clean_message(str(fault), secret_values)
     if status in {400, 401, 403}:
-        raise AuthError(f"{_host(endpoint)} refuses the sign-in ({status}){f': {said}' if said else ''}.")
+        raise AuthError(
+            f"{_host(endpoint)} refuses the sign-in ({status}){f': {said}' if said else ''}.", details=details
+        )
     raise Overloaded(f"{_host(endpoint)} answers {status}{f': {said}' if said else ''}.")
 
 

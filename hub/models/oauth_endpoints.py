@@ -21,6 +21,7 @@ class OAuthEndpoint(Struct, frozen=True):
         extra: Further parameters of the page.
         api_key_exchange: Whether the identity is exchanged for an API key, which does not end.
         client_secret: The secret of an application that has one.
+        device_url: Where a code is given that a person types on another device (RFC 8628).
     """
 
     authorize_url: str
@@ -31,6 +32,7 @@ class OAuthEndpoint(Struct, frozen=True):
     extra: Mapping[str, str] = field(default_factory=dict)
     api_key_exchange: bool = False
     client_secret: Secret | None = None
+    device_url: str = ""
 
 
 CODEX = OAuthEndpoint(

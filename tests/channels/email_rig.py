@@ -20,6 +20,7 @@ from integrations.channels.email.channel import Email
 from integrations.channels.email.login import MailLogin, MailOAuth
 from integrations.channels.email.mail_text import read_mail
 from integrations.channels.email.mailbox import MailboxAccount
+from integrations.channels.email.sign_in import SignInEmail
 from tests.channels.kit import ADA, Can, Rig, Trouble
 from tests.servers.mail_server import PASSWORD, SmtpServer
 from tests.servers.shared import dovecot
@@ -111,7 +112,8 @@ class EmailRig(Rig):
         )
         login = MailLogin(config.credential, JsonStorage(folder / f"tokens-{account}.json"), clock)
         threads = JsonStorage(folder / f"email-{account}.json")
-        return Email(config, threads, login, clock, self.reader, lambda why: say("mail.unread", why=why))
+        common = (config, threads, login, clock, self.reader, lambda why: say("mail.unread", why=why))
+        return Email(*common) if oauth is None or oauth.refresh_token else SignInEmail(oauth, *common)
 
     def section(self, account: str = "default") -> dict[str, Any]:
         mailbox = self._mailboxes.setdefault(account, f"box-{new_id()}")

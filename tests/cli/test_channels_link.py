@@ -50,7 +50,7 @@ def test_a_number_gets_a_code_to_type_and_a_program_gets_the_step(hub: HubProces
     step = ask("channels", "link", "buoy", "--json").json
 
     assert "Link with phone number: CODE-+4915112345678" in linked.out
-    assert step == {"linked": False, "qr": "b", "code": None, "error": None}
+    assert step == {"linked": False, "qr": "b", "code": None, "url": None, "error": None}
 
 
 def test_what_is_not_linked_says_why(hub: HubProcess, ask: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""A sign-in server with PKCE, rotating refresh tokens and the exchange for an API key; its faults are scripted."""
+"""A sign-in server: PKCE, codes for other devices, rotating refresh tokens, API keys; its faults are scripted."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ class OAuthServer:
         self.refresh = ""
         self.access_of: Callable[[int], str] = "access-{}-not-a-secret".format
         self.given = 0
+        self.code_life_s = 900
+        self.typed = False
+        """Whether the person has typed the code of another device."""
+        self.pauses: list[str] = []
+        """What is answered before that, one for each request."""
 
     @property
     def endpoint(self) -> dict[str, str]:
@@ -44,6 +49,15 @@ class OAuthServer:
         self._codes[code] = query
         raise web.HTTPFound(f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}")
 
+    async def device(self, request: web.Request) -> web.Response:
+        """Give a code for another device."""
+        form = await request.post()
+        if form["client_id"] != "homarus-test":
+            return web.json_response({"error": "invalid_client"}, status=401)
+        page = f"{self.base_url}/type-it"
+        codes = {"device_code": "device-not-a-secret", "user_code": "WDJB-MJHT", "verification_uri": page}
+        return web.json_response({**codes, "expires_in": self.code_life_s, "interval": 0.02})
+
     async def token(self, request: web.Request) -> web.Response:
         """Exchange a code, a refresh token or an identity."""
         form = {name: str(value) for name, value in (await request.post()).items()}
@@ -58,6 +72,11 @@ class OAuthServer:
                     return web.json_response(REFUSED, status=400)
                 claims = base64.urlsafe_b64encode(b'{"email":"me@example.org"}').rstrip(b"=").decode()
                 return self._tokens(id_token=f"head.{claims}.sign")
+            case grant if grant.endswith(":device_code"):
+                if self.typed:
+                    return self._tokens()
+                waits = self.pauses.pop(0) if self.pauses else "authorization_pending"
+                return web.json_response({"error": waits}, status=400)
             case "refresh_token" if form["refresh_token"] == self.refresh:
                 return self._tokens()
             case grant if grant.endswith(":token-exchange"):
@@ -81,6 +100,7 @@ async def oauth_server() -> AsyncIterator[OAuthServer]:
     app = web.Application()
     app.router.add_get("/authorize", server.authorize)
     app.router.add_post("/token", server.token)
+    app.router.add_post("/device", server.device)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -45,7 +45,13 @@ PAIR = Schema(
         Optional("person", default=""): All(string, Length(max=128)),
     }
 )
-BEGIN_LINK = Schema({**ONE.schema, Optional("number", default=""): All(string, Length(max=32))})
+BEGIN_LINK = Schema(
+    {
+        **ONE.schema,
+        Optional("number", default=""): All(string, Length(max=32)),
+        Optional("pasted", default=""): All(string, Length(max=8_192)),
+    }
+)
 REVOKE = Schema({Required("channel"): _NAME, Required("identity"): All(string, Length(min=1, max=512))})
 SEND = Schema(
     {
@@ -162,9 +168,9 @@ class ChannelsPage:
     async def begin_link(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/link`: begin to link an account to a phone."""
         fields = read_fields(call, BEGIN_LINK)
-        number = fields.pop("number").strip()
+        more = {name: value for name in ("number", "pasted") if (value := fields.pop(name).strip())}
         try:
-            step = await self._client.ask(call, "channels.link", {**fields, **({"number": number} if number else {})})
+            step = await self._client.ask(call, "channels.link", {**fields, **more})
         except HubError as error:
             if wants_json(call.request):
                 raise

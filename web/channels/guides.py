@@ -202,6 +202,7 @@ GUIDES: Mapping[str, ChannelGuide] = {
         (
             "Create a mailbox for the assistant; do not use your own.",
             "Look up its servers for IMAP and SMTP, and create a password for apps if your provider wants one.",
+            "Outlook takes no password: register an app as docs/channels/email.md says, and sign in.",
         ),
     ),
     "sms": ChannelGuide(
@@ -255,6 +256,9 @@ ACCOUNT_LABELS: Mapping[str, str] = {
     "webhook_url": "Hub address for the webhook",
     "app_id": "App ID",
     "client_id": "Client ID",
+    "oauth.provider": "Provider",
+    "oauth.client_id": "Client ID",
+    "oauth.client_secret": "Client secret",
     "bot_id": "Bot ID",
     "account_sid": "Account SID",
     "oa_secret": "OA secret key",

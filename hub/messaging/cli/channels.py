@@ -207,18 +207,20 @@ def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_jso
 @_CHANNEL
 @_ACCOUNT
 @click.option("--number", metavar="NUMBER", help="The phone's number: type a code there instead of scanning one.")
+@click.option("--pasted", metavar="ADDRESS", help="Of a sign-in: the address at which the browser ended.")
 @home_option
 @json_option
-def link(channel: str, account: str, number: str | None, home: Path, as_json: bool) -> None:
-    """Link an account to a phone: shows the code to scan there, until it is linked.
+def link(channel: str, account: str, number: str | None, pasted: str | None, home: Path, as_json: bool) -> None:
+    """Link an account to a phone: shows the code to scan there, until it is linked. Or sign in to it, in a browser.
 
     With --json it begins, prints where that stands, and does not wait.
 
     Example:
       homarus channels link whatsapp_web
       homarus channels link whatsapp_web --number +4915112345678
+      homarus channels link email
     """
-    step = _begin_link(home, channel, account, number)
+    step = _begin_link(home, channel, account, number=number, pasted=pasted)
     if as_json:
         print_json(step)
         return
@@ -243,14 +245,15 @@ def _put(home: Path, channel: str, values: Mapping[str, Any], *, as_json: bool) 
     found = HubClient(home).call("channels.add", {"channel": channel, "account": values}, timeout_s=CALL_LIMIT_S)
     account = found["account"]
     if account["linkable"] and not account["connected"] and not as_json:
-        click.echo(f"{channel} ({account['accountId']}) is added; now link it to a phone.")
-        _show_link(home, channel, account["accountId"], _begin_link(home, channel, account["accountId"], None))
+        now = "sign in to it" if account["signsIn"] else "link it to a phone"
+        click.echo(f"{channel} ({account['accountId']}) is added; now {now}.")
+        _show_link(home, channel, account["accountId"], _begin_link(home, channel, account["accountId"]))
         return
     _tell(channel, account, as_json=as_json)
 
 
-def _begin_link(home: Path, channel: str, account: str, number: str | None) -> dict[str, Any]:
-    params = {"channel": channel, "account": account, **({"number": number} if number else {})}
+def _begin_link(home: Path, channel: str, account: str, **more: str | None) -> dict[str, Any]:
+    params = {"channel": channel, "account": account, **{name: value for name, value in more.items() if value}}
     step: dict[str, Any] = HubClient(home).call("channels.link", params, timeout_s=CALL_LIMIT_S)
     return step
 
@@ -263,10 +266,12 @@ def _show_link(home: Path, channel: str, account: str, step: Mapping[str, Any]) 
     while not step["linked"]:
         if step["error"]:
             raise CommandFailed(f"{channel} ({account}) is not linked: {step['error']}")
-        code = step["code"] or step["qr"]
+        code = step["url"] or step["code"] or step["qr"]
         if code is not None and code != shown:
             shown = code
-            if step["code"]:
+            if step["url"]:
+                click.echo(_how_to_sign_in(step, channel, account))
+            elif step["code"]:
                 click.echo(f"On the phone: Linked devices → Link a device → Link with phone number: {code}")
             else:
                 click.echo("On the phone: Settings → Linked devices → Link a device, and scan this:")
@@ -274,6 +279,17 @@ def _show_link(home: Path, channel: str, account: str, step: Mapping[str, Any]) 
         time.sleep(LINK_LOOK_S)
         step = HubClient(home).call("channels.link", look, timeout_s=CALL_LIMIT_S)
     click.echo(f"{channel} ({account}) is linked.")
+
+
+def _how_to_sign_in(step: Mapping[str, Any], channel: str, account: str) -> str:
+    if step["code"]:
+        return f"Open {step['url']} on any device, type the code {step['code']}, and sign in."
+    named = "" if account == DEFAULT_ACCOUNT else f" --account {account}"
+    return (
+        f"Open this page, and sign in:\n\n{step['url']}\n\n"
+        "If the browser is on another machine, it ends at an address that does not open. Copy that, and in another "
+        f"terminal:\nhomarus channels link {channel}{named} --pasted 'ADDRESS'"
+    )
 
 
 def _tell(channel: str, account: Mapping[str, Any], *, as_json: bool) -> None:

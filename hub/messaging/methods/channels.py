@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.messaging.channel_accounts import ChannelAccounts
@@ -30,6 +32,7 @@ _LINK = Schema(
         Optional("account", default=DEFAULT_ACCOUNT): _NAME,
         Optional("begin", default=True): boolean,
         Optional("number"): All(string, Length(min=5, max=32)),
+        Optional("pasted"): All(string, Length(min=1, max=8_192)),
     }
 )
 _ADD = Schema({Required("channel"): _NAME, Required("account"): dict})
@@ -121,9 +124,13 @@ class ChannelMethods:
     async def _link(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         step = await self._accounts.link(
-            params["channel"], params["account"], begin=params["begin"], number=params.get("number")
+            params["channel"],
+            params["account"],
+            begin=params["begin"],
+            number=params.get("number"),
+            pasted=params.get("pasted"),
         )
-        return {"linked": step.linked, "qr": step.qr, "code": step.code, "error": step.error}
+        return asdict(step)
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         await self._accounts.remove(call.params["channel"], call.params["account"])
@@ -141,6 +148,7 @@ def _account(each: Mapping[str, Any], probe: Any) -> dict[str, Any]:
         "configured": True,
         "linked": each.get("account_id") is not None,
         "linkable": bool(each.get("linkable")),
+        "signsIn": bool(each.get("signs_in")),
         "running": each["state"] != "failed",
         "connected": connected,
         "state": each["state"],

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Log all mailboxes in."""
     from integrations.channels.email.channel import Email
-    from integrations.channels.email.login import MailLogin
+    from integrations.channels.email.login import MailLogin, MailOAuth
     from integrations.channels.email.mailbox import MailboxAccount
+    from integrations.channels.email.sign_in import SignInEmail
     from integrations.channels.email.tool import MailTool
 
     def notice(why: str) -> str:
@@ -32,7 +33,11 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         kept = host.storage(f"tokens-{account.account}")
         login = MailLogin(account.credential, kept, host.clock)
         threads, reader = host.storage(f"subjects-{account.account}"), host.egress.reader
-        channel = Email(account, threads, login, host.clock, reader, notice)
+        given, common = account.credential, (account, threads, login, host.clock, reader, notice)
+        if isinstance(given, MailOAuth) and given.refresh_token is None:
+            channel: Email = SignInEmail(given, *common)
+        else:
+            channel = Email(*common)
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
         if entry["tool"]:
             for_tool[account.account] = channel

@@ -111,8 +111,7 @@ class Email:
         """Start reading."""
         self._receive = receive
         self._threads = await self._storage.load({})
-        reading = keep_connected(self._connect, receive, self._clock)
-        self._listening = asyncio.get_running_loop().create_task(reading, name="read e-mail")
+        self._listening = asyncio.get_running_loop().create_task(self._keep(), name="read e-mail")
 
     async def stop(self) -> None:
         """Stop reading."""
@@ -205,6 +204,10 @@ class Email:
         return {"ok": True, "address": self._config.address}
 
     # --- reading ---
+
+    async def _keep(self) -> None:
+        """Stay connected until the account is refused."""
+        await keep_connected(self._connect, self._receive, self._clock)
 
     async def _connect(self) -> None:
         """Read what comes, for as long as the connection lasts."""

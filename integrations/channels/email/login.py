@@ -8,7 +8,7 @@ import hashlib
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.errors import Unavailable
+from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.models.contract import AuthError
@@ -19,6 +19,10 @@ from integrations.channels.reconnecting import AccountRefused
 RENEWED_BEFORE_S = 120.0
 """So long before it ends, an access token is replaced."""
 HELP = "See docs/channels/email.md."
+SIGN_IN = "Sign in with homarus channels link email, or on the page Channels of the dashboard."
+REDIRECT_URL = "http://127.0.0.1:1457"
+CONSENT = {"access_type": "offline", "prompt": "consent"}
+"""Without them Google gives no refresh token to who has agreed before."""
 
 
 class MailOAuth(Struct, frozen=True):
@@ -26,8 +30,25 @@ class MailOAuth(Struct, frozen=True):
 
     token_url: str
     client_id: str
-    refresh_token: Secret
+    refresh_token: Secret | None = None
     client_secret: Secret | None = None
+    authorize_url: str = ""
+    device_url: str = ""
+    scope: str = ""
+
+    @property
+    def endpoint(self) -> OAuthEndpoint:
+        """Where the mailbox's owner signs in, and tokens come from."""
+        return OAuthEndpoint(
+            self.authorize_url,
+            self.token_url,
+            self.client_id,
+            self.scope,
+            REDIRECT_URL,
+            CONSENT,
+            client_secret=self.client_secret,
+            device_url=self.device_url,
+        )
 
 
 class MailLogin:
@@ -62,6 +83,17 @@ class MailLogin:
                 self._renewed_at = now
             return self._tokens.access
 
+    async def keep(self, tokens: OAuthTokens) -> None:
+        """Keep what a sign-in gave; it is renewed from then on.
+
+        Raises:
+            InvalidRequest: It ends without being renewed.
+        """
+        if tokens.refresh is None or not isinstance(self._given, MailOAuth):
+            raise InvalidRequest("The provider gave no refresh token: the scope lacks offline access.")
+        await self._kept.save({"in_place_of": _origin(self._given), "refresh_token": tokens.refresh.reveal()})
+        self._tokens, self._renewed_at = tokens, self._clock.time()
+
     def refusal(self, text: str) -> AccountRefused | Unavailable:
         """Return the error for a refused secret: an access token may have been revoked since."""
         if self._tokens is not None and self._clock.time() - self._renewed_at > RENEWED_BEFORE_S:
@@ -70,14 +102,21 @@ class MailLogin:
         return AccountRefused(f"{text}. {HELP}")
 
     async def _renewed(self, oauth: MailOAuth, now: float) -> OAuthTokens:
-        endpoint = OAuthEndpoint("", oauth.token_url, oauth.client_id, client_secret=oauth.client_secret)
-        configured = hashlib.sha256(oauth.refresh_token.reveal().encode()).hexdigest()
-        kept = await self._kept.load({})
-        refresh = Secret(kept["refresh_token"]) if kept.get("in_place_of") == configured else oauth.refresh_token
+        origin, kept = _origin(oauth), await self._kept.load({})
+        refresh = Secret(kept["refresh_token"]) if kept.get("in_place_of") == origin else oauth.refresh_token
+        if refresh is None:
+            raise AccountRefused(f"Nobody has signed in to this mailbox yet. {SIGN_IN}")
         try:
-            tokens = await refresh_tokens(endpoint, refresh, now)
+            tokens = await refresh_tokens(oauth.endpoint, refresh, now)
         except AuthError as error:
-            raise AccountRefused(f"{error.message} Get another refresh_token. {HELP}") from error
+            again = SIGN_IN if oauth.refresh_token is None else f"Get another refresh_token. {HELP}"
+            raise AccountRefused(f"{error.message} {again}") from error
         if tokens.refresh is not None and tokens.refresh.reveal() != refresh.reveal():
-            await self._kept.save({"in_place_of": configured, "refresh_token": tokens.refresh.reveal()})
+            await self._kept.save({"in_place_of": origin, "refresh_token": tokens.refresh.reveal()})
         return tokens
+
+
+def _origin(oauth: MailOAuth) -> str:
+    """Return what tells whether a kept refresh token belongs to this configuration."""
+    given = oauth.refresh_token.reveal() if oauth.refresh_token else f"{oauth.token_url} {oauth.client_id}"
+    return hashlib.sha256(given.encode()).hexdigest()
