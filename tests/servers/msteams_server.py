@@ -72,6 +72,9 @@ class TeamsServer:
         self.refuses_markup = False
         self.graph_roles: list[str] | None = []
         """What an administrator granted at Microsoft Graph; None for a tenant that gives no token for it."""
+        self.roster = [{"id": ADAS_USER, "name": "Ada King"}, {"id": EVES_USER, "name": "Eve"}]
+        """Of the team, told one at a time."""
+        self.opened: list[str] = []
         self.left: set[str] = set()
         """The chats that the bot was put out of."""
         self.stream_takes: int | None = None
@@ -231,9 +234,23 @@ class TeamsServer:
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
+        if not body["isGroup"]:
+            return self._open(request, body)
         if body["channelData"]["channel"]["id"] != ROOM or body["tenantId"] != TENANT or not body["isGroup"]:
             return _refused(400, "BadArgument")
         return await self._take(request, body["activity"], ROOM)
+
+    def _open(self, request: web.Request, body: Json) -> web.StreamResponse:
+        """Open the personal chat with a member of the team, or return it."""
+        if refusal := self._unauthorized(request, None):
+            return refusal
+        (member,) = body["members"]
+        if body["bot"]["id"] != f"28:{self.app}" or body["tenantId"] != TENANT:
+            return _refused(400, "BadArgument")
+        if member["id"] not in {each["id"] for each in self.roster}:
+            return _refused(403, "BotNotInConversationRoster")
+        self.opened.append(member["id"])
+        return web.json_response({"id": {ADAS_USER: ADAS_CHAT, EVES_USER: EVES_CHAT}[member["id"]]}, status=201)
 
     async def _post(self, request: web.Request) -> web.StreamResponse:
         return await self._take(request, await request.json(), request.match_info["id"])
@@ -358,7 +375,9 @@ class TeamsServer:
             return refusal
         if chat in self.left:
             return _refused(403, "BotNotInConversationRoster")
-        return web.json_response({"members": [{"id": ADAS_USER, "name": "Ada"}]})
+        at = int(request.query.get("continuationToken", 0))
+        more = {"continuationToken": str(at + 1)} if at + 1 < len(self.roster) else {}
+        return web.json_response({"members": self.roster[at : at + 1], **more})
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self.fetched.append(request.match_info["id"])
@@ -376,7 +395,7 @@ class TeamsServer:
         if request.headers.get("Authorization", "").removeprefix("Bearer ") not in self.tokens:
             return web.json_response({"message": "Authorization has been denied for this request."}, status=401)
         self.regions.append(request.match_info["region"])
-        if chat is not None and chat.partition(";messageid=")[0] not in (ADAS_CHAT, EVES_CHAT, GROUP_CHAT, ROOM):
+        if chat is not None and chat.partition(";messageid=")[0] not in (ADAS_CHAT, EVES_CHAT, GROUP_CHAT, ROOM, TEAM):
             return _refused(404, "ConversationNotFound")
         return None
 

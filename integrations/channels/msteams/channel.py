@@ -36,7 +36,7 @@ from hub.messaging.texts import say
 from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.bearer_tokens import SigningKeys
-from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.http_api import PlatformError, delivery_of, surely_not_sent
 from integrations.channels.msteams.cards import (
     button_card,
     consent_card,
@@ -58,6 +58,9 @@ TEXT_CHARS = 10_000
 """A message may have 28 KB in all, in Teams' own form of it."""
 MEDIA_BYTES = 50_000_000
 PLACES_KEPT, FILES_KEPT, TOPICS_KEPT, TEAMS_ASKED, PLACES_ASKED = 1_000, 200, 500, 20, 20
+MEMBERS_PAGE, MEMBERS_PAGES = 500, 4
+PERSON = "29:"
+"""What the id of a user of Teams begins with."""
 TOPIC_CHARS = 60
 """Of a post, as the name of the thread that it began."""
 RENAMED = frozenset({"channelRenamed", "teamRenamed"})
@@ -70,13 +73,14 @@ ACTION, CONSENT = "adaptiveCard/action", "fileConsent/invoke"
 
 
 class TeamsPlace(Struct, frozen=True, omit_defaults=True):
-    """A conversation, and where it is written to."""
+    """A conversation, and where it is written to; of a personal one, with which user of Teams."""
 
     service: str
     name: str = ""
     kind: ChatType = ChatType.DIRECT
     team: str | None = None
     team_name: str = ""
+    user: str = ""
 
 
 class OfferedFile(Struct, frozen=True):
@@ -97,7 +101,6 @@ class TeamsChannel(ApiChannel):
     name = "msteams"
     _api: ConnectorApi
     limits = ChannelLimits(
-        people_begin=True,
         text=TEXT_CHARS,
         unit=TextUnit.UTF16,
         media=frozenset(MediaKind),
@@ -229,9 +232,10 @@ class TeamsChannel(ApiChannel):
     async def _note_place(self, activity: Json, address: Address, name: str | None) -> TeamsPlace:
         """Keep where a conversation is written to: nothing can be said there without it, also after a restart."""
         known, service = self._places.get(address.peer), str(activity["serviceUrl"])
-        if known is None or known.service != service or not known.name:
+        user = str(activity["from"].get("id") or "") if address.chat_type is ChatType.DIRECT else ""
+        if known is None or known.service != service or not known.name or known.user != user:
             room, team = await self._names_of(activity, address, service)
-            place = TeamsPlace(service, room or name or "", address.chat_type, address.space, team)
+            place = TeamsPlace(service, room or name or "", address.chat_type, address.space, team, user)
             if place != known and self._api.is_service(service):
                 await self._places.put(address.peer, place)
             return place
@@ -254,6 +258,18 @@ class TeamsChannel(ApiChannel):
         """Return the channels of a team by their ids; the first one of each has no name of its own."""
         page = await self._api.call("GET", service, f"v3/teams/{quote(team, safe='')}/conversations")
         return {each["id"]: each.get("name") or "General" for each in page.get("conversations") or ()}
+
+    async def _members_of(self, service: str, team: str) -> dict[str, str]:
+        """Return the members of a team by their ids, as far as a few pages go."""
+        path, more = f"v3/conversations/{quote(team, safe='')}/pagedmembers?pageSize={MEMBERS_PAGE}", ""
+        found: dict[str, str] = {}
+        for _ in range(MEMBERS_PAGES):
+            page = await self._api.call("GET", service, path + more)
+            found |= {each["id"]: str(each.get("name") or "") for each in page.get("members") or ()}
+            if not page.get("continuationToken"):
+                break
+            more = f"&continuationToken={quote(page['continuationToken'], safe='')}"
+        return found
 
     async def _note_new_name(self, activity: Json) -> None:
         """Ask for the names of a channel again that is known already."""
@@ -306,6 +322,7 @@ class TeamsChannel(ApiChannel):
     # --- out ---
 
     async def _send(self, message: OutboundMessage) -> str:
+        message = replace(message, address=await self._chat_with(message.address))
         if message.media:  # the outbox makes a message of each, without a text
             return await self._send_file(message, message.media[0])
         activity = button_card(message) if message.buttons else text_activity(message.text)
@@ -361,13 +378,18 @@ class TeamsChannel(ApiChannel):
         return replace(address, thread=await self._post(address, text_activity(title)))
 
     async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
-        """Return people and rooms that the bot was spoken to in, and the channels of their teams."""
+        """Return people and rooms that the bot was spoken to in, and the channels and members of their teams."""
         places = self._places.items()
         found = {peer: DirectoryEntry(peer, place.name, place.kind) for peer, place in places}
+        chats = {place.user: peer for peer, place in places if place.user}
         teams = {place.team: place.service for _, place in places if place.team}
         for team, service in list(teams.items())[:TEAMS_ASKED]:
             for peer, name in (await self._rooms_of(service, team)).items():
                 found.setdefault(peer, DirectoryEntry(peer, name, ChatType.CHANNEL))
+            for user, name in (await self._members_of(service, team)).items():
+                peer = chats.get(user, user)
+                if peer not in found or not found[peer].name:
+                    found[peer] = DirectoryEntry(peer, name)
         return [each for each in found.values() if each.name and query.casefold() in each.name.casefold()][:limit]
 
     async def _post(self, address: Address, activity: dict[str, Any], *, plain: str | None = None) -> str:
@@ -376,6 +398,7 @@ class TeamsChannel(ApiChannel):
         Args:
             plain: What to post in its place, as plain text, if Teams refuses its markup.
         """
+        address = await self._chat_with(address)
         try:
             if address.chat_type is ChatType.CHANNEL and not address.thread:
                 place = {"channel": {"id": address.peer}}
@@ -390,7 +413,29 @@ class TeamsChannel(ApiChannel):
                 raise
             return await self._post(address, text_activity(plain, plain=True))
 
+    async def _chat_with(self, address: Address) -> Address:
+        """Return the address of a personal chat in place of a person's; it is opened where they never wrote.
+
+        Raises:
+            PlatformError: Teams does not open it: then the app is in no team of theirs.
+        """
+        user = address.peer
+        if address.chat_type is not ChatType.DIRECT or not user.startswith(PERSON):
+            return address
+        places = self._places.items()
+        chat = next((peer for peer, place in places if place.user == user), None)
+        if chat is None:
+            service = next((place.service for _, place in places if place.team), self._config.service_root)
+            tenant = self._config.tenant
+            body = {"isGroup": False, "bot": {"id": f"28:{self._config.app_id}"}, "members": [{"id": user}]}
+            body |= {"tenantId": tenant, "channelData": {"tenant": {"id": tenant}}}
+            with surely_not_sent():
+                chat = str((await self._asked(self._api.call("POST", service, "v3/conversations", body)))["id"])
+            await self._places.put(chat, TeamsPlace(service, user=user))
+        return replace(address, peer=chat)
+
     async def _on(self, address: Address, method: str, id: str, activity: Any = None) -> None:
+        address = await self._chat_with(address)
         path = f"v3/conversations/{_id_of(address, id)}/activities/{quote(id, safe='')}"
         await self._asked(self._api.call(method, self._service(address), path, activity))
 

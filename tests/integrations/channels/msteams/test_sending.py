@@ -29,11 +29,22 @@ from integrations.channels.msteams import setup
 from integrations.channels.msteams.channel import TeamsChannel, TeamsPlace
 from integrations.channels.msteams.connector import ConnectorApi, TeamsAccount
 from integrations.channels.msteams.schema import CONFIG_SCHEMA, SERVICE_ROOT
+from tests.channels.kit import Heard
 from tests.channels.msteams_rig import TeamsRig, text_of
 from tests.channels.webhook_host import WebhookHost
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
-from tests.servers.msteams_server import ADAS_CHAT, APP, GROUP_CHAT, PASSWORD, ROOM, TEAM, TENANT, TeamsServer
+from tests.servers.msteams_server import (
+    ADAS_CHAT,
+    ADAS_USER,
+    APP,
+    GROUP_CHAT,
+    PASSWORD,
+    ROOM,
+    TEAM,
+    TENANT,
+    TeamsServer,
+)
 from tests.until import until
 
 WITH_ADA = Address("msteams", ADAS_CHAT)
@@ -304,3 +315,38 @@ async def test_a_probe_says_what_it_may_at_graph_and_where_it_is(server: TeamsSe
     assert second["missing"] == ["It is not in Family any more; add the app there again."]
     assert third["rights"][0].startswith("What it may do at Microsoft Graph is not known: ")
     assert "unauthorized_client" in third["rights"][0]
+
+
+async def test_a_member_of_a_team_who_never_wrote_is_listed_and_their_chat_is_opened_once(
+    server: TeamsServer, channel: TeamsChannel, tmp_path: Path
+) -> None:
+    await channel._places.put(ROOM, TeamsPlace(server.service, "Kitchen", ChatType.CHANNEL, TEAM))
+    listed = {each.name: each for each in await channel.look_up("", 50)}
+    ada = Address("msteams", listed["Ada King"].peer)
+
+    first = await channel.send(out("hello", ada))
+    await channel.edit(ada, first.platform_ids[0], "hello again")
+    await channel.send(out("", ada, id="row-2", media=(attached(tmp_path, b"notes"),)))
+    await until(lambda: server.uploaded == [b"notes"])
+
+    assert {"Ada King", "Eve"} <= listed.keys()
+    assert (ada.peer, listed["Ada King"].chat_type) == (ADAS_USER, ChatType.DIRECT)
+    assert server.opened == [ADAS_USER]
+    assert text_of(server.messages[0]) == "hello again"
+    assert {each["conversation"] for each in server.messages} == {ADAS_CHAT}
+    again = {each.name: each.peer for each in await channel.look_up("ada", 50)}
+    assert again == {"Ada King": ADAS_CHAT}
+    nobody = await channel.send(out("hello", Address("msteams", "29:1stranger")))
+    assert nobody.state is DeliveryState.PERMANENT
+
+
+async def test_a_member_of_a_team_who_wrote_is_listed_once(
+    server: TeamsServer, channel: TeamsChannel, heard: Heard
+) -> None:
+    await channel._places.put(ROOM, TeamsPlace(server.service, "Kitchen", ChatType.CHANNEL, TEAM))
+    await channel._places.put(ADAS_CHAT, TeamsPlace(server.service, "Ada"))  # as earlier versions kept it
+
+    server.says("hello")
+    await until(lambda: bool(heard.inbound))
+
+    assert [(each.peer, each.name) for each in await channel.look_up("ada", 50)] == [(ADAS_CHAT, "Ada")]
