@@ -18,6 +18,8 @@ from typing import Any
 _VERSION = re.compile(r"^__version__ = ['\"](.+?)['\"]", re.MULTILINE)
 _lock = RLock()
 _loading: list[ModuleType] = []
+_light: set[str] = set()
+"""Names of the packages that are light now."""
 
 
 class LightPackage(ModuleType):
@@ -42,6 +44,7 @@ def make_light(*names: str) -> None:
         if spec is not None:
             package = sys.modules[name] = module_from_spec(spec)
             package.__class__ = LightPackage
+            _light.add(name)
             above, _, last = name.rpartition(".")
             if above:
                 setattr(sys.modules[above], last, package)
@@ -60,6 +63,7 @@ def load(package: Any) -> bool:
         finally:
             _loading.remove(package)
         package.__class__ = ModuleType  # type: ignore[assignment]
+        _light.discard(package.__name__)
         return True
 
 
@@ -71,7 +75,7 @@ async def load_package(name: str) -> None:
 
 def import_used(prefix: str) -> None:
     """Import in full the packages that the modules below a prefix use."""
-    for name, module in tuple(sys.modules.items()):
+    for name, module in tuple(sys.modules.items()) if _light else ():
         if name.startswith(prefix):
             for value in tuple(vars(module).values()):
                 if isinstance(value, LightPackage):
