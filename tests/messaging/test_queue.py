@@ -56,18 +56,13 @@ async def busy(post: Post, openai_server: OpenAIServer) -> Post:
     return post
 
 
-@pytest.mark.parametrize(
-    ("group", "begins"), [(None, '[in reply to: "Shall I water the roses?"]\nplease do'), ("family", "please do")]
-)
-async def test_what_a_message_quotes_is_told_where_nobody_else_writes(
-    post: Post, openai_server: OpenAIServer, group: str | None, begins: str
-) -> None:
-    quoted = Quote("Shall I water\nthe roses?")
-
-    await post.said("please do", group=group, mentioned=True, quoted=quoted)
+async def test_what_a_message_quotes_is_told_where_nobody_else_writes(post: Post, openai_server: OpenAIServer) -> None:
+    await post.said("please do", quoted=Quote("Shall I water\nthe roses?"))
     await post.until_counts(sent=1)
 
-    assert asked(openai_server, 0).partition("\n\n")[2].startswith(begins)
+    assert (
+        asked(openai_server, 0).partition("\n\n")[2].startswith('[in reply to: "Shall I water the roses?"]\nplease do')
+    )
 
 
 async def test_what_arrives_while_the_agent_is_busy_is_answered_together(

@@ -8,6 +8,7 @@ from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.messaging.contract import Address, InboundMessage, Media, MediaKind, MessageDeleted, MessageEdited
+from hub.messaging.queue.group_history import OverheardLine
 from hub.messaging.queue.queue_policy import (
     INBOUND_SCHEMA,
     QUEUE_SCHEMA,
@@ -28,6 +29,7 @@ from hub.messaging.queue.waiting import (
     next_turn,
     revise,
     set_due,
+    steerable,
 )
 
 
@@ -205,6 +207,13 @@ def test_only_its_sender_changes_a_message() -> None:
     assert (edited.text, deleted.text) == ("b", "")
     assert revise(waiting, MessageEdited(address, "e", "test:user:8", message_id="a", text="b")) is None
     assert revise(waiting, MessageEdited(address, "e", "test:user:7", message_id="other", text="b")) is None
+
+
+def test_a_message_that_quotes_others_is_not_heard_by_a_turn_without_words_from_outside() -> None:
+    plain, quoting = wait("plain"), wait("quoting")
+    quoting.quote = OverheardLine("U9", None, "the boiler leaks")
+
+    assert steerable([plain, quoting], wait("running")) == [plain]
 
 
 # --- what the model is shown, and with whose rights ---

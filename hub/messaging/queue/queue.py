@@ -32,6 +32,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy
 from hub.messaging.queue.queue_recovery import resumable
+from hub.messaging.queue.quotes import quoted_line, quoted_lines
 from hub.messaging.queue.turn import Turn, TurnRequests, queued_request
 from hub.messaging.queue.typing_indicator import TypingIndicators
 from hub.messaging.queue.waiting import (
@@ -131,6 +132,7 @@ class MessageQueue:
                     raise Conflict(f"there is a run {chosen!r:.100} already; choose another key for this message")
                 self._runner.insert_queued(connection, queued)
                 fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
+                fresh.quote = quoted_line(connection, message, fresh.context.authority.person)
             return known
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.
@@ -179,7 +181,8 @@ class MessageQueue:
         overheard = await self._db.read(
             partial(group_history.overheard_by_run, run_ids=[row.run_id for row in rows if row.run_id is not None])
         )
-        begun, waiting = resumable(rows, {*recovered.heard, *recovered.completed}, overheard)
+        quotes = await self._db.read(partial(quoted_lines, rows=rows))
+        begun, waiting = resumable(rows, {*recovered.heard, *recovered.completed}, overheard, quotes)
         early, self._waiting, self._early = self._waiting, {}, None
         for turn in begun:
             self._start(turn)

@@ -11,7 +11,10 @@ from hub.messaging.queue.waiting import WaitingMessage, waiting_message
 
 
 def resumable(
-    rows: Sequence[InboxRow], begun: Collection[str], overheard: Mapping[str, tuple[OverheardLine, ...]]
+    rows: Sequence[InboxRow],
+    begun: Collection[str],
+    overheard: Mapping[str, tuple[OverheardLine, ...]],
+    quotes: Mapping[str, OverheardLine],
 ) -> tuple[list[Turn], list[tuple[str, WaitingMessage]]]:
     """Return the turns to resume with their messages, and the waiting messages with their sessions.
 
@@ -19,6 +22,7 @@ def resumable(
         rows: The queued messages, in the order in which they came.
         begun: The runs whose words are in a transcript.
         overheard: The group history that runs were given.
+        quotes: What messages quote, by row.
     """
     by_run: dict[str, list[InboxRow]] = {}
     for row in rows:
@@ -28,6 +32,8 @@ def resumable(
     for run_id, group in by_run.items():
         found = [waiting_message(row) for row in group]
         found[0].overheard = overheard.get(run_id, ())
+        for each in found:
+            each.quote = quotes.get(each.row_id)
         session_key = group[0].session_key or ""
         if len(group) == 1 and run_id not in begun:
             waiting.append((session_key, found[0]))

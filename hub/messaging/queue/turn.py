@@ -25,6 +25,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.queue import group_history
 from hub.messaging.queue.group_history import is_outside, overheard_text
+from hub.messaging.queue.quotes import QUOTE_CHARS, quote_text
 from hub.messaging.queue.waiting import (
     Conversation,
     WaitingMessage,
@@ -43,7 +44,6 @@ BY_HUB = "by_hub"
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
-QUOTE_CHARS = 1_000
 NOTHING = Message(Role.USER, ())
 _MEDIA = attrgetter("message.media")
 _PART = re.compile(r"^---\nQueued #\d+ \((?:from .*, )?message_id: .*\)$\n?", re.MULTILINE)
@@ -274,15 +274,17 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
         gap_ms: See `bursts`.
     """
     only = messages[0]
-    if len(messages) == 1 and not only.overheard:
+    if len(messages) == 1 and not only.others:
         return TurnContent(Message(Role.USER, content_of(only.message)), only.context, only.message.sender_name)
     dropped = [each for each in messages if each.dropped]
     kept = [each for each in messages if not each.dropped]
     least = reduce(Authority.meet, (each.context.authority for each in messages))
     overheard = [line for each in messages for line in each.overheard]
     outside = is_outside(overheard, least.person)
+    channel = kept[-1].message.address.channel
     newest = kept[-1]
-    lines = overheard_text(overheard, newest.message.address.channel, outside=outside) if overheard else []
+    lines = overheard_text(overheard, channel, outside=outside) if overheard else []
+    outside = outside or is_outside([each.quote for each in kept if each.quote is not None], least.person)
     blocks: list[Block] = []
     if dropped:
         lines += [DROPPED_TITLE.format(count=len(dropped)), *(_bullet(each.message) for each in dropped), ""]
@@ -295,6 +297,7 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
         for each in part:
             content = content_of(each.message)
             blocks += content[1:]
+            lines += [quote_text(each.quote, channel, least.person)] if each.quote is not None else []
             lines += [block.text for block in content[:1] if isinstance(block, TextBlock)]
     one_sender = len({each.message.sender for each in kept}) == 1
     context = newest.context
@@ -340,7 +343,7 @@ def content_of(message: InboundMessage) -> tuple[Block, ...]:
     """Return a message as the blocks of a user's turn; senders' file names are left out."""
     lines = [message.text] if message.text or message.images else []
     if message.quoted is not None and message.address.chat_type is ChatType.DIRECT:
-        # Only its sender and the assistant write there; in a group the words may be anybody's.
+        # Only its sender and the assistant write there; in a group see `quoted_line`.
         lines.insert(0, f'[in reply to: "{" ".join(message.quoted.text.split())[:QUOTE_CHARS]}"]')
     lines += map(_attachment, message.media)
     if message.location is not None:

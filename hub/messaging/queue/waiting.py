@@ -13,7 +13,7 @@ from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
 from hub.messaging.inbox.inbox_rows import InboxRow, MessageRow
-from hub.messaging.queue.group_history import OverheardLine
+from hub.messaging.queue.group_history import OverheardLine, is_outside
 from hub.messaging.queue.queue_policy import QueueMode
 
 PATIENCE = 5
@@ -38,6 +38,7 @@ class WaitingMessage(Struct, eq=False):
         dropped: Whether it was dropped and is only mentioned.
         steered: Whether the running turn heard it already.
         overheard: The messages in its group before it.
+        quote: What it quotes, in a group.
         conversation: The conversation that it is of.
     """
 
@@ -51,10 +52,16 @@ class WaitingMessage(Struct, eq=False):
     dropped: bool = False
     steered: bool = False
     overheard: tuple[OverheardLine, ...] = ()
+    quote: OverheardLine | None = None
     conversation: Conversation = ("", "", "", None)
 
     def __post_init__(self) -> None:
         self.conversation = conversation_of(self.message.address)
+
+    @property
+    def others(self) -> tuple[OverheardLine, ...]:
+        """The words that come with it, and may be somebody else's."""
+        return self.overheard if self.quote is None else (*self.overheard, self.quote)
 
 
 class Timing(NamedTuple):
@@ -164,6 +171,7 @@ def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[
         if each.conversation == conversation
         and each.context.authority == heard.context.authority
         and not (each.dropped or each.steered)
+        and (each.context.authority.tainted or not is_outside(each.others, each.context.authority.person))
     ]
 
 
