@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from hub.config.errors import ConfigError
+from hub.config.errors import ConfigError, ConfigInvalid
 from hub.config.files import SECRETS_FILE
 from hub.config.sections import SchemaProblem
 from hub.config.spans import Tagged
@@ -127,7 +127,7 @@ class ChannelAccounts:
     def kinds(self) -> list[dict[str, Any]]:
         """Return the channels that can be added, each with the form of an account."""
         return [
-            {"channel": domain, "name": self._name(domain), **asdict(form)}
+            {"channel": domain, "name": self._name(domain), "documentation": self._pages(domain), **asdict(form)}
             for domain in self._domains()
             if (form := self._form(domain)).fields
         ]
@@ -245,8 +245,10 @@ class ChannelAccounts:
             before[SECRETS_FILE] = self._config.editor.set_secrets(secrets)
         try:
             editor.set_value(keys, value)
-        except HubError:
+        except HubError as error:
             self._put_back({SECRETS_FILE: before[SECRETS_FILE]} if secrets else {})
+            if isinstance(error, ConfigInvalid):
+                raise _refusal(channel, error.errors[0]) from error
             raise
         return before
 
@@ -327,6 +329,10 @@ class ChannelAccounts:
     def _name(self, domain: str) -> str:
         found = self._integrations.catalog.get(domain)
         return found.manifest.name if found is not None and found.manifest is not None else domain
+
+    def _pages(self, domain: str) -> str:
+        found = self._integrations.catalog.get(domain)
+        return found.manifest.documentation if found is not None and found.manifest is not None else ""
 
     def _written(self, domain: str) -> dict[str, tuple[Place, Mapping[str, Any]]]:
         return written_accounts(self._config.current, domain)

@@ -47,7 +47,7 @@ def files(hub: HubProcess) -> tuple[str, str]:
 def test_an_account_that_works_is_kept_with_its_secret_apart(hub: HubProcess, ask: Terminal) -> None:
     added = ask("channels", "add", "ferry", "--set", "token=good1", "--set", "pier=north")
 
-    assert added.out == "ferry (default) is connected as The ferry.\n"
+    assert added.out.startswith("ferry (default) is connected as The ferry.\nNow write to it")
     configuration, secrets = files(hub)
     assert configuration.startswith("# mine\n")
     assert "token: !secret ferry_token" in configuration
@@ -100,7 +100,9 @@ async def test_a_way_is_chosen_and_then_only_its_fields_are_asked_for(hub: HubPr
         await asyncio.to_thread(hub.rpc, "channels.remove", {"channel": "sms", "account": "default"})
 
     assert (ran.returncode, err.decode()) == (0, "")
-    assert out.decode().startswith("There are several ways:\n  1  a number\n  2  a messaging service\n")
+    steps, _, asked = out.decode().partition("\n\n")
+    assert steps.endswith("docs/channels/sms.md")
+    assert asked.startswith("There are several ways:\n  1  a number\n  2  a messaging service\n")
     assert f"messaging_service_sid: {MESSAGING_SERVICE}" in configuration
     assert "number:" not in configuration
 
@@ -156,6 +158,7 @@ def test_several_accounts_are_listed_each_with_its_state(hub: HubProcess, ask: T
     ("given", "told"),
     [
         (("token=bad",), "the token was refused"),
+        (("token=good", "dm_policy=x"), "ferry: dm_policy: expected "),
         (("token=good", "peer=north"), "Did you mean pier"),
         (("pier=north", "token="), "token is missing"),
         (("token=good", "dm_policy=everybody"), "dm_policy"),
@@ -235,4 +238,4 @@ def test_an_unknown_channel_is_answered_with_those_there_are(ask: Terminal) -> N
     failed = ask("channels", "add", "fery")
 
     assert failed.code == 2
-    assert "ferry" in failed.err
+    assert "did you mean ferry?" in failed.err.casefold()

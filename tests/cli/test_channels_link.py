@@ -39,7 +39,7 @@ def test_an_account_that_is_added_is_linked_at_once(hub: HubProcess, ask: Termin
     assert added.code == 0, added.err
     assert added.out.startswith("buoy (default) is added; now link it to a phone.")
     assert "Linked devices" in added.out
-    assert added.out.endswith("buoy (default) is linked.\n")
+    assert "buoy (default) is linked.\nNow write to it" in added.out
     assert hub.rpc("channels.status")["channelAccounts"]["buoy"][0]["connected"] is True
 
 

@@ -159,12 +159,16 @@ def add(channel: str, account: str, given: tuple[str, ...], home: Path, as_json:
     kinds = HubClient(home).call("channels.kinds")["channels"]
     kind = next((each for each in kinds if each["channel"] == channel), None)
     if kind is None:
-        there = ", ".join(each["channel"] for each in kinds)
-        raise CommandFailed(f"There is no channel {channel!r} to add; there are: {there}", Exit.USAGE)
+        names = [each["channel"] for each in kinds]
+        hint = did_you_mean(channel, names) or f"there are: {', '.join(names)}"
+        raise CommandFailed(f"There is no channel {channel!r} to add; {hint}", Exit.USAGE)
     values = _given(given, channel, kind["fields"])
     if account != DEFAULT_ACCOUNT:
         values["account"] = account
-    way = _chosen_way(kind["ways"], values, err=as_json)
+    way = _given_way(kind["ways"], values)
+    if kind["documentation"] and any(each["asked"] and each["name"] not in values for each in kind["fields"]):
+        click.echo(f"The steps to get what is asked here: {kind['documentation']}\n", err=as_json)
+    way = way or _chosen_way(kind["ways"], err=as_json)
     other = {name for each in kind["ways"] for name in (*each["needs"], *each["may"])} - {*way["needs"], *way["may"]}
     for field in kind["fields"]:
         name = field["name"]
@@ -248,8 +252,10 @@ def _put(home: Path, channel: str, values: Mapping[str, Any], *, as_json: bool) 
         now = "sign in to it" if account["signsIn"] else "link it to a phone"
         click.echo(f"{channel} ({account['accountId']}) is added; now {now}.")
         _show_link(home, channel, account["accountId"], _begin_link(home, channel, account["accountId"]))
-        return
-    _tell(channel, account, as_json=as_json)
+    else:
+        _tell(channel, account, as_json=as_json)
+    if not as_json and "pageUrl" not in account:
+        click.echo(f"Now write to it: you get a code, and `homarus pairing approve {channel} CODE` lets you in.")
 
 
 def _begin_link(home: Path, channel: str, account: str, **more: str | None) -> dict[str, Any]:
@@ -320,15 +326,11 @@ def _given(pairs: tuple[str, ...], channel: str, fields: Sequence[Mapping[str, A
     return values
 
 
-def _chosen_way(ways: Sequence[Mapping[str, Any]], values: Mapping[str, str], *, err: bool) -> Mapping[str, Any]:
-    """Return the way whose fields were given, else the one that a person chooses; one without fields for a channel
-    that has none.
-
-    Args:
-        err: Whether the choice is shown on standard error.
+def _given_way(ways: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Return the way whose fields were given, or one without fields for a channel that has no ways.
 
     Raises:
-        CommandFailed: Fields of several ways were given, or nobody can be asked.
+        CommandFailed: Fields of several ways were given.
     """
     if not ways:
         return {"needs": (), "may": ()}
@@ -337,8 +339,18 @@ def _chosen_way(ways: Sequence[Mapping[str, Any]], values: Mapping[str, str], *,
     if len(used) > 1:
         told = " or ".join(f"{name} ({way['label']})" for way, name in given)
         raise CommandFailed(f"Only one of these can be set: {told}.", Exit.USAGE)
-    if used:
-        return used[0]
+    return used[0] if used else None
+
+
+def _chosen_way(ways: Sequence[Mapping[str, Any]], *, err: bool) -> Mapping[str, Any]:
+    """Return the way that a person chooses.
+
+    Args:
+        err: Whether the choice is shown on standard error.
+
+    Raises:
+        CommandFailed: Nobody can be asked.
+    """
     click.echo("There are several ways:", err=err)
     for number, way in enumerate(ways, 1):
         click.echo(f"  {number}  {way['label']}", err=err)

@@ -74,7 +74,7 @@ ACCOUNT_SCHEMA = Schema(
         Optional("account", default="default", description="A name for this bot."): Match(
             r"^[A-Za-z0-9_-]{1,64}$", msg="expected a name of A-Z, a-z, 0-9, _ and - (at most 64)"
         ),
-        Required("token", description="The bot's token, from @BotFather; best given as !secret NAME."): _token,
+        Required("token", description="The bot's token, from @BotFather."): _token,
         Optional("api_root", default=API_ROOT, description="The Bot API server, when it is one of your own."): url,
         Optional("allow_from", default=list, description="Numbers of further people who may write."): _senders,
         Optional("group_allow_from", default=list, description="Numbers of those who are answered in groups."): (
