@@ -36,6 +36,7 @@ OTHER_MEANINGS = frozenset(
         ("doctor/audit/audit_context.py", "shell"),  # a group of tools
         ("timeline/hub_sources.py", "shell"),  # a key of what an approval is about
         ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
+        ("messaging/outbox/replies.py", "voice"),  # a directive in answers
         ("nodes/cli/node.py", "imessage"),  # what a node offers, and its option
     }
 )

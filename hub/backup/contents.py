@@ -26,7 +26,7 @@ RUNTIME = frozenset({"hub.lock", "run", "update.json"})
 REPLACED = "replaced-"
 """How the folder in `.storage` begins that holds the home from before a restore."""
 
-_REBUILT = frozenset({f"{STORAGE}/memory", f"{STORAGE}/conversations.db"})
+_REBUILT = frozenset({f"{STORAGE}/memory", f"{STORAGE}/conversations.db", f"{STORAGE}/voice"})
 _CACHES = frozenset(
     {"__pycache__", ".cache", "Cache", "Code Cache", "GPUCache", "ShaderCache", "GrShaderCache", "GraphiteDawnCache"}
 )
@@ -39,7 +39,7 @@ class Why(StrEnum):
     """Reasons for which something is not in a backup."""
 
     REBUILT = "rebuilt"
-    """An index or a cache, which is made again."""
+    """An index or a cache, which is made again, or what is fetched again: the models that hear and speak."""
     RUNTIME = "runtime"
     """It belongs to the running process or to backups themselves, which goes without saying."""
     SET_ASIDE = "set_aside"

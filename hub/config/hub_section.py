@@ -9,11 +9,11 @@ from hub.core.schema import (
     In,
     Inclusive,
     Length,
-    Match,
     Optional,
     Range,
     Schema,
     ensure_list,
+    language_tag,
     number,
     slug,
     string,
@@ -37,7 +37,7 @@ HUB_SCHEMA = Schema(
         Optional("time_zone", default="UTC", description="IANA time zone, such as Europe/Berlin"): time_zone,
         Optional(
             "language", default="en", description="Language of the assistant and the dashboard, such as en"
-        ): Match(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", msg="expected a language such as en or zh-CN"),
+        ): language_tag,
         Optional(
             "time_format",
             default="auto",

@@ -82,6 +82,7 @@ __all__ = [
     "entity_or_registry_id",
     "identifier",
     "integer",
+    "language_tag",
     "number",
     "own_secret",
     "port",
@@ -235,6 +236,7 @@ def slug(value: Any) -> str:
 
 
 identifier = slug
+language_tag = Match(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", msg="expected a language such as en or zh-CN")
 
 
 @_described({"type": "string", "pattern": _ENTITY_ID.pattern}, "entity id")

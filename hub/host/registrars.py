@@ -102,9 +102,10 @@ class HostModels:
     def __init__(self, registry: ModelRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
-    def add(self, api: str, factory: Factory, *, provides: bool = False) -> Callable[[], Any]:
+    def add(self, api: str, factory: Factory, *, provides: bool = False, speaks: bool = False) -> Callable[[], Any]:
         """Serve the providers whose `api:` is this one; see `ModelRegistry.register_api`."""
-        return self._registrations.keep(self._registry.register_api(api, factory, provides=provides))
+        undo = self._registry.register_api(api, factory, provides=provides, speaks=speaks)
+        return self._registrations.keep(undo)
 
     @property
     def registry(self) -> ModelRegistry:

@@ -151,14 +151,14 @@ class ManagedProvider:
         """See `ModelProvider.models`."""
         return await self.inner.models()
 
-    async def transcribe(self, model: str, data: bytes, name: str) -> str:
+    async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
         """See `CanTranscribe.transcribe`."""
         if not isinstance(self.inner, CanTranscribe):
             raise InvalidRequest(
                 f"{self.name} cannot transcribe: name a model of another provider in messages.media.transcription_model"
             )
         with self._counted():
-            return await self.inner.transcribe(model, data, name)
+            return await self.inner.transcribe(model, data, name, language)
 
     async def speak(self, request: SpeechRequest) -> bytes:
         """See `CanSpeak.speak`."""

@@ -81,6 +81,7 @@ class ModelRegistry:
         self._ready: dict[str | None, _ReadyModels] = {}
         self._tokens = tokens
         self._of_apis: set[str] = set()
+        self._speech_api: str | None = None
         self._providers = self._read()
         self.infos = ModelInfos(clock)
         """The known properties of models."""
@@ -121,13 +122,16 @@ class ModelRegistry:
         self._start_probe()
         self._changed("configuration")
 
-    def register_api(self, api: str, factory: Factory, *, provides: bool = False) -> Callable[[], None]:
+    def register_api(
+        self, api: str, factory: Factory, *, provides: bool = False, speaks: bool = False
+    ) -> Callable[[], None]:
         """Register an API of providers.
 
         Args:
             api: `openai`, `litellm`, `offline`, or a new name for `api:` in the configuration.
             factory: Makes a provider from its name and configuration; must not block.
             provides: Whether it brings a provider of its own name, which is never chosen for `auto`.
+            speaks: Whether that provider hears and speaks wherever no model is named for it.
 
         Returns:
             A function that removes it again, and releases its providers when they are idle.
@@ -136,6 +140,8 @@ class ModelRegistry:
         if provides:
             self._of_apis.add(api)
             self._providers = self._read()
+        if speaks:
+            self._speech_api = api
         self.pool.drop_api(api, self._providers.values())
         self._changed("api")
 
@@ -147,6 +153,8 @@ class ModelRegistry:
 
     def unregister_api(self, api: str) -> None:
         """Unregister an API, whoever added it; its providers close when they are idle."""
+        if self._speech_api == api:
+            self._speech_api = None
         if self.pool.factories.pop(api, None) is not None:
             self.pool.drop_api(api, self._providers.values())
             self._changed("api")
@@ -162,6 +170,11 @@ class ModelRegistry:
     def aliases(self) -> Mapping[str, str]:
         """Other names for models."""
         return dict(self._section["aliases"])
+
+    @property
+    def speech_ref(self) -> str | None:
+        """The model that hears and speaks where none is named for it; None without one."""
+        return f"{self._speech_api}/{AUTO}" if self._speech_api is not None else None
 
     def secrets(self) -> tuple[Secret, ...]:
         """Return the keys and header values in use, so that they can be kept out of logs and transcripts."""

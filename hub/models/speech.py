@@ -51,12 +51,14 @@ class SpeechRequest(Struct, frozen=True):
         text: The text to speak.
         voice: A voice of the provider.
         form: One of `FORMATS`; a provider may answer in another.
+        language: The language of the text, such as zh-CN; None if it is not known.
     """
 
     model: str
     text: str
     voice: str
     form: str
+    language: str | None = None
 
 
 @runtime_checkable

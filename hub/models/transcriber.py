@@ -16,9 +16,9 @@ def transcriber(models: ModelRegistry, ref: str) -> Transcribe:
         ref: Such as groq/whisper-large-v3.
     """
 
-    async def transcribe(data: bytes, name: str) -> str:
+    async def transcribe(data: bytes, name: str, language: str | None = None) -> str:
         resolved = await models.resolve(ref)
         provider = cast(CanTranscribe, resolved.provider)  # the registry wraps each provider in one that is
-        return await provider.transcribe(resolved.info.id, data, name)
+        return await provider.transcribe(resolved.info.id, data, name, language)
 
     return transcribe

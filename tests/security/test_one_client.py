@@ -32,6 +32,7 @@ ALLOWED = {
     "integrations/tools/browser/chromium.py": "asks the Chrome of the configuration where its socket is",
     "integrations/tools/browser/attaching.py": "connects the Chrome and the hub that the command line names",
     "integrations/devices/home_assistant/socket.py": "asks the Home Assistant of the configuration",
+    "integrations/models/voice/fetching.py": "a command asks Hugging Face, or the mirror that its environment names",
     "integrations/models/openai_compatible/model.py": "asks the model server of the configuration",
 }
 

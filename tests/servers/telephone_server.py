@@ -24,40 +24,21 @@ from aiohttp import encode_basic_auth, web
 
 from integrations.channels.twilio_signature import sign
 from integrations.channels.voice_call.mulaw import FRAME_BYTES, from_wav, to_wav
+from tests.servers.coded_sound import as_sound, text_of
 
 SID, TOKEN, NUMBER = "AC" + "a1" * 16, "b2" * 16, "+4930111111"
 SILENCE = b"\xff" * FRAME_BYTES
-_NIBBLES = bytes(range(0x80, 0x90))
-"""Sixteen loud codes."""
-_MARK = bytes([0x00, 0x01]) * 8
 DIGITS = "0123456789ABCDabcdwW*#"
 
 Json = dict[str, Any]
 
 
-def as_sound(text: str) -> bytes:
-    """Return loud sound in which a text is coded."""
-    data = text.encode()
-    coded = b"".join(bytes([_NIBBLES[each >> 4], _NIBBLES[each & 15]]) for each in data)
-    sound = _MARK + coded + _MARK
-    return sound + b"\x00" * (max(10 * FRAME_BYTES - len(sound), -len(sound) % FRAME_BYTES))
-
-
-def text_of(sound: bytes) -> str:
-    """Return the texts that are coded in sound; of anything else there is none."""
-    found = []
-    for coded in re.findall(re.escape(_MARK) + rb"([\x80-\x8f]*?)" + re.escape(_MARK), sound, re.DOTALL):
-        pairs = zip(coded[::2], coded[1::2], strict=True)
-        found.append(bytes((high & 15) << 4 | low & 15 for high, low in pairs).decode())
-    return " ".join(found)
-
-
-async def speak(text: str) -> bytes:
+async def speak(text: str, language: str) -> bytes:
     """Return a text as a WAV file, as a model that speaks does."""
     return to_wav(as_sound(text))
 
 
-async def transcribe(data: bytes, name: str) -> str:
+async def transcribe(data: bytes, name: str, language: str | None = None) -> str:
     """Return what is said in a WAV file, as a model that hears does."""
     assert name.endswith(".wav")
     return text_of(from_wav(data))

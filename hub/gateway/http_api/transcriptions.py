@@ -15,6 +15,7 @@ from hub.models.transcription import Transcribe
 
 FORMS = ("json", "text")
 NAME_CHARS = 100
+LANGUAGE_CHARS = 20
 _BOUNDARY = re.compile(r'multipart/form-data\s*;.*boundary="?([^";,]{1,70})"?', re.IGNORECASE)
 _FIELD = re.compile(rb'[;\s]name="?([^";\r\n]*)"?', re.IGNORECASE)
 _FILE = re.compile(rb'filename="?([^";\r\n]*)"?', re.IGNORECASE)
@@ -54,7 +55,7 @@ class Transcriptions:
         """
         transcribe = self._transcriber()
         if transcribe is None:
-            raise InvalidRequest("no model is configured that transcribes: set `messages: media: transcription_model:`")
+            raise InvalidRequest("nothing here transcribes: set `voice:`, or `messages: media: transcription_model:`")
         form = read_form_data(call.request.headers.get("Content-Type", ""), call.body)
         name, data = form.get("file", ("", b""))
         if not data:
@@ -64,7 +65,8 @@ class Transcriptions:
             raise InvalidRequest(
                 f"response_format: expected {' or '.join(FORMS)}", details={"param": "response_format"}
             )
-        text = (await transcribe(data, name[-NAME_CHARS:] or "recording")).strip()
+        language = form.get("language", ("", b""))[1].decode("ascii", "replace")[:LANGUAGE_CHARS] or None
+        text = (await transcribe(data, name[-NAME_CHARS:] or "recording", language)).strip()
         if asked == "text":
             return web.Response(text=text, headers={"Cache-Control": "no-store"})
         return json_response({"text": text})

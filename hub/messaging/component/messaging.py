@@ -189,7 +189,7 @@ class MessagingComponent(Component):
 
     def transcriber(self) -> Transcribe | None:
         """Return the transcriber of recordings; None if it is not configured."""
-        ref = self.router.settings.transcription_model
+        ref = self.router.settings.transcription_model or self._models.speech_ref
         if ref is None:
             return None
         from hub.models.transcriber import transcriber  # at rest nobody speaks

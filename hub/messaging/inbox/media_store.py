@@ -150,7 +150,7 @@ class MediaStore:
         if transcribe is None:
             return ""
         try:
-            return (await transcribe(data, path.rpartition("/")[2])).strip()
+            return (await transcribe(data, path.rpartition("/")[2], None)).strip()
         except HubError as error:
             _log.warning("a voice message could not be transcribed: %s", error.message)
             return ""

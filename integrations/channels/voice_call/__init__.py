@@ -6,7 +6,7 @@ The sound comes over a WebSocket (Media Streams); models turn it into text and t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -40,7 +40,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
             entry.get("greeting"),
             entry["outgoing"],
             entry["dm_policy"] == "pairing",
-            host.language,
+            entry.get("language", host.language),
         )
         channel = VoiceCallChannel(account, _voice(host, entry), host.clock)
         channels[account.account] = channel
@@ -52,7 +52,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
 
 
 def _voice(host: IntegrationHost, entry: Mapping[str, Any]) -> Any:
-    from hub.models.speech import CanSpeak, SpeechRequest
+    from hub.models.speaker import speak
     from hub.models.transcriber import transcriber
     from hub.models.transcription import Transcribe
     from integrations.channels.voice_call.channel import Voice
@@ -60,15 +60,14 @@ def _voice(host: IntegrationHost, entry: Mapping[str, Any]) -> Any:
     models = host.models.registry
 
     def heard_by() -> Transcribe | None:
-        ref = entry.get("transcription_model") or host.config.or_default("messages")["media"].get("transcription_model")
+        usual = host.config.or_default("messages")["media"].get("transcription_model")
+        ref = entry.get("transcription_model") or usual or models.speech_ref
         return None if ref is None else transcriber(models, ref)
 
-    async def speak(text: str) -> bytes:
-        resolved = await models.resolve(entry["speech_model"])
-        provider = cast(CanSpeak, resolved.provider)  # the registry wraps each provider in one that is
-        return await provider.speak(SpeechRequest(resolved.info.id, text, entry["voice"], "wav"))
+    async def spoken_by(text: str, language: str) -> bytes:
+        return await speak(models, entry.get("speech_model"), text, entry.get("voice", ""), "wav", language)
 
-    return Voice(heard_by, speak)
+    return Voice(heard_by, spoken_by)
 
 
 def _outbound(entry: Mapping[str, Any]) -> Any:

@@ -92,11 +92,11 @@ class Voice(Struct, frozen=True):
     Attributes:
         transcriber: Returns what turns a WAV file into text; None where no model is configured, so that keys are all
             it hears.
-        speak: Returns a text as a WAV file.
+        speak: Returns a text in a language as a WAV file.
     """
 
     transcriber: Callable[[], Transcribe | None]
-    speak: Callable[[str], Awaitable[bytes]]
+    speak: Callable[[str, str], Awaitable[bytes]]
 
 
 class _Expected(Struct, frozen=True, eq=False):
@@ -330,7 +330,7 @@ class VoiceCallChannel(ApiChannel):
             return ""
         try:
             async with asyncio.timeout(HEARING_S):
-                return (await transcribe(to_wav(sound), "call.wav")).strip()
+                return (await transcribe(to_wav(sound), "call.wav", self.config.language)).strip()
         except TimeoutError as error:
             raise TimedOut("the model does not say what was said") from error
 
@@ -353,7 +353,7 @@ class VoiceCallChannel(ApiChannel):
         """
         try:
             async with asyncio.timeout(SPEECH_S):
-                data = await self._voice.speak(text)
+                data = await self._voice.speak(text, self.config.language)
         except TimeoutError as error:
             raise TimedOut("the model that speaks does not answer") from error
         try:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hub.config.sections import CheckReport
 from hub.core.schema import (
     All,
     Described,
@@ -19,6 +20,7 @@ from hub.core.schema import (
     boolean,
     ensure_list,
     integer,
+    language_tag,
     number,
     own_secret,
     slug,
@@ -49,6 +51,8 @@ def _https(value: str) -> str:
 def _consistent(account: Mapping[str, Any]) -> Mapping[str, Any]:
     if "price_per_minute" not in account and "cost_per_day" in account:
         raise Invalid("cost_per_day needs price_per_minute", path=["cost_per_day"])
+    if "speech_model" in account and "voice" not in account:
+        raise Invalid("missing: the name of a voice of the model, such as alloy", path=["voice"])
     return account
 
 
@@ -69,15 +73,23 @@ CONFIG_SCHEMA = Schema(
                 Required("public_url", description="The hub's address on the internet, such as https://my.home."): All(
                     url, _https
                 ),
-                Required("speech_model", description="Model that speaks, such as openai/gpt-4o-mini-tts."): model_ref,
-                Required("voice", description="A voice of that model, such as alloy."): All(
-                    string, Length(min=1, max=64)
-                ),
                 Optional(
-                    "transcription_model",
-                    description="Model that turns speech into text; messages.media.transcription_model without it.",
+                    "speech_model",
+                    description="Model that speaks, such as openai/gpt-4o-mini-tts; else `voice:`, on this machine.",
                     asked=True,
                 ): model_ref,
+                Optional(
+                    "voice", description="A voice of what speaks, such as alloy; a model needs one.", asked=True
+                ): All(string, Length(min=1, max=64)),
+                Optional(
+                    "transcription_model",
+                    description="Model that turns speech into text; messages.media.transcription_model without it, "
+                    "else `voice:`, on this machine.",
+                    asked=True,
+                ): model_ref,
+                Optional(
+                    "language", description="What is spoken on it, such as de; the home's without it."
+                ): language_tag,
                 Optional("greeting", description="What it says first; a short sentence without it."): All(
                     string, Length(max=500)
                 ),
@@ -108,4 +120,16 @@ CONFIG_SCHEMA = Schema(
     )
 )
 
-CROSS_CHECKS = {"models": models_at(("voice_call", "*", "speech_model"), ("voice_call", "*", "transcription_model"))}
+
+def _somebody_speaks(config: Any, report: CheckReport) -> None:
+    for at, account in enumerate(config.get("voice_call") or ()):
+        if "speech_model" not in account and config.get("voice") is None:
+            report.error(
+                ("voice_call", at), "nothing speaks: set speech_model, such as openai/gpt-4o-mini-tts, or `voice:`"
+            )
+
+
+CROSS_CHECKS = {
+    "models": models_at(("voice_call", "*", "speech_model"), ("voice_call", "*", "transcription_model")),
+    "engine": _somebody_speaks,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
@@ -136,9 +137,11 @@ class OpenAIProvider:
         except ValueError as error:
             raise FormatError(f"{self.name} lists its models in an unknown form.") from error
 
-    async def transcribe(self, model: str, data: bytes, name: str) -> str:
+    async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
         """See `CanTranscribe.transcribe`."""
         form = aiohttp.FormData({"model": model, "response_format": "json"})
+        if language:
+            form.add_field("language", re.split(r"[-_]", language)[0])  # ISO 639-1, without a country
         form.add_field("file", data, filename=name, content_type="application/octet-stream")
         found = await self._ask("POST", "audio/transcriptions", "transcribe", TRANSCRIBE_TIMEOUT_S, form, model)
         if not isinstance(found, dict) or not isinstance(found.get("text"), str):

@@ -6,10 +6,10 @@ Voice messages of people are turned into text where attachments are fetched, in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hub.models.registry import ModelRegistry
-from hub.models.speech import CanSpeak, SpeechRequest
+from hub.models.speaker import speak as speak_by_model
 from integrations.tools.speech.program import speak_by_program
 from integrations.tools.speech.tool import Speak, speech_tool
 
@@ -35,8 +35,6 @@ def speaker(models: ModelRegistry, config: Mapping[str, Any]) -> Speak:
         return await speak_by_program(config["command"], text, voice or usual)
 
     async def by_model(text: str, voice: str | None) -> bytes:
-        resolved = await models.resolve(config["model"])
-        provider = cast(CanSpeak, resolved.provider)  # the registry wraps each provider in one that is
-        return await provider.speak(SpeechRequest(resolved.info.id, text, voice or usual, config["format"]))
+        return await speak_by_model(models, config.get("model"), text, voice or usual, config["format"])
 
     return by_program if "command" in config else by_model

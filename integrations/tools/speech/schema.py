@@ -1,9 +1,10 @@
-"""Configuration of speech: the model or the program that speaks, and its voice."""
+"""Configuration of speech: the model or the program that speaks, and its voice; without them `voice:` speaks."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from hub.config.sections import CheckReport
 from hub.core.schema import All, In, Length, Match, Optional, Schema, SchemaError, string
 from hub.models.schema import model_ref, models_at
 from hub.models.speech import FORMATS
@@ -16,9 +17,9 @@ voice = All(string, Match(r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}\Z", msg="expected 
 
 
 def _one_speaker(config: dict[str, Any]) -> dict[str, Any]:
-    if ("model" in config) is ("command" in config):
+    if "model" in config and "command" in config:
         raise SchemaError("expected either model, such as openai/gpt-4o-mini-tts, or command", path=["model"])
-    if "voice" in config:
+    if "voice" in config or not {"model", "command"} & config.keys():
         return config
     if "model" in config:
         raise SchemaError("missing: the name of a voice of the model, such as alloy", path=["voice"])
@@ -43,4 +44,11 @@ CONFIG_SCHEMA = Schema(
     )
 )
 
-CROSS_CHECKS = {"model": models_at(("speech", "model"))}
+
+def _somebody_speaks(config: Any, report: CheckReport) -> None:
+    section = config.get("speech")
+    if section is not None and not {"model", "command"} & section.keys() and config.get("voice") is None:
+        report.error(("speech",), "nothing speaks: set model, such as openai/gpt-4o-mini-tts, or command, or `voice:`")
+
+
+CROSS_CHECKS = {"model": models_at(("speech", "model")), "engine": _somebody_speaks}

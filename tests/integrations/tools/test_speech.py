@@ -192,7 +192,6 @@ async def test_what_cannot_be_spoken_is_refused_with_the_reason(
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({}, "expected either model, such as openai/gpt-4o-mini-tts, or command"),
         ({**MODEL, "command": ["piper"]}, "expected either model"),
         ({"model": "openai/tts-1"}, "the name of a voice of the model"),
         ({"command": ["espeak-ng", "-v", "{voice}"]}, "what {voice} is in the command"),

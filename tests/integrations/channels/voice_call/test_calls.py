@@ -21,7 +21,8 @@ from tests.channels.kit import EVE, Heard, HurriedClock
 from tests.channels.voice_call_rig import PEOPLE, VoiceCallRig
 from tests.integrations.channels.voice_call.conftest import connected
 from tests.integrations.channels.voice_call.test_mulaw import espeak
-from tests.servers.telephone_server import SILENCE, Telephone, TwilioServer, as_sound, speak, transcribe
+from tests.servers.coded_sound import as_sound
+from tests.servers.telephone_server import SILENCE, Telephone, TwilioServer, speak, transcribe
 from tests.until import until
 
 ADAS = next(iter(PEOPLE.values()))
@@ -220,7 +221,7 @@ async def test_what_is_not_understood_is_asked_again_and_noise_is_nothing(
 ) -> None:
     asked = 0
 
-    async def hears_badly(data: bytes, name: str) -> str:
+    async def hears_badly(data: bytes, name: str, language: str | None) -> str:
         nonlocal asked
         asked += 1
         if asked == 1:
@@ -242,7 +243,7 @@ async def test_what_is_not_understood_is_asked_again_and_noise_is_nothing(
 async def test_a_model_that_speaks_no_wav_is_tried_again_and_says_why(
     platform: VoiceCallRig, ada: Telephone, heard: Heard, clock: HurriedClock
 ) -> None:
-    async def mumbles(text: str) -> bytes:
+    async def mumbles(text: str, language: str) -> bytes:
         return b"OggS and so on"
 
     channel = platform.made(clock, voice=Voice(lambda: transcribe, mumbles))
@@ -280,11 +281,11 @@ async def test_espeak_asks_on_the_telephone_and_hears_an_answer(
 ) -> None:
     asked, answered, recordings = espeak("Is the door locked?"), espeak("Yes, it is locked."), list[bytes]()
 
-    async def hears(data: bytes, name: str) -> str:
+    async def hears(data: bytes, name: str, language: str | None) -> str:
         recordings.append(data)
         return "Is the door locked?"
 
-    async def says(text: str) -> bytes:
+    async def says(text: str, language: str) -> bytes:
         return answered
 
     channel = platform.made(clock, voice=Voice(lambda: hears, says))

@@ -1,0 +1,29 @@
+"""Hears and speaks on this machine: Whisper, Piper and espeak-ng, each in a process of its own.
+
+The engines have their own Python, in the home, and are never imported here; so a crash of theirs is an error of one
+request, and their licences stay theirs. What they are asked is in `worker.py`, which they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+    from hub.models.contract import ModelProvider
+    from hub.models.provider_config import ProviderConfig
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
+    """Offer what is installed as the models of a provider, which is meant wherever none is named."""
+    from integrations.models.voice.schema import API
+
+    def make(name: str, _: ProviderConfig) -> ModelProvider:
+        from integrations.models.voice.installed import VoiceFolder  # not before somebody speaks
+        from integrations.models.voice.provider import VoiceProvider, VoiceSettings
+
+        settings = VoiceSettings.from_config(config, host.language)
+        return VoiceProvider(name, VoiceFolder(host.home.path), settings, host.clock)
+
+    host.models.add(API, make, provides=True, speaks=True)

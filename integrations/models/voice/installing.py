@@ -1,0 +1,115 @@
+"""Installs the engines into a Python of their own in the home, and models beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hub.core.errors import Conflict, HubError, Unavailable
+from hub.integration.installing import run_installer
+from integrations.models.voice.catalogue import Offer
+from integrations.models.voice.fetching import Progress, RemoteFile, repository, unpack
+from integrations.models.voice.installed import ENGINES, LOCK, Model, VoiceFolder
+
+ENGINES_FETCHED_MB = 170
+ENGINES_DISK_MB = 530
+"""Measured on Linux, x86-64."""
+INSTALL_LIMIT_S = 1_800.0
+SPARE_BYTES = 200_000_000
+
+
+class EnginesNotInstalled(HubError):
+    """The engines could not be installed."""
+
+    code = "INSTALL_FAILED"
+
+
+@contextmanager
+def one_at_a_time(folder: VoiceFolder) -> Iterator[None]:
+    """Keep another installation out of the folder.
+
+    Raises:
+        Conflict: One is under way.
+    """
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with (folder.path / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Conflict("another `homarus voice install` is under way") from error
+        yield
+
+
+def check_room(folder: VoiceFolder, size_bytes: int) -> None:
+    """Check that so much fits on the disk.
+
+    Raises:
+        Unavailable: It does not.
+    """
+    place = next(each for each in (folder.path, *folder.path.parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    if free < size_bytes + SPARE_BYTES:
+        raise Unavailable(f"{place} has {free // 1_000_000:,} MB free; {size_bytes // 1_000_000:,} MB are needed")
+
+
+async def install_engines(folder: VoiceFolder, progress: Callable[[str], None]) -> None:
+    """Install the engines; those that were there are replaced when the new ones are whole.
+
+    Raises:
+        EnginesNotInstalled: The installer failed; the message has its last words.
+    """
+    new = folder.path / ".engines-new"
+    shutil.rmtree(new, ignore_errors=True)
+    pip = (str(new / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input")
+    steps = (
+        (sys.executable, "-m", "venv", str(new)),
+        (*pip, "install", "--require-hashes", "--only-binary=:all:", "--progress-bar=off", "-r", str(ENGINES)),
+    )
+    try:
+        async with asyncio.timeout(INSTALL_LIMIT_S):
+            for step in steps:
+                lines, code = await run_installer(step, progress, cwd=folder.path)
+                if code:
+                    raise EnginesNotInstalled(f"the engines could not be installed: {'; '.join(lines[-3:])}")
+    except TimeoutError as error:
+        raise EnginesNotInstalled(f"the installer did not end within {INSTALL_LIMIT_S / 60:g} min") from error
+    shutil.copyfile(ENGINES, new / LOCK)
+    shutil.rmtree(folder.engines_path, ignore_errors=True)
+    new.rename(folder.engines_path)
+
+
+async def listed(offer: Offer, root: str) -> list[RemoteFile]:
+    """Return the files of a model, as its repository lists them."""
+    async with repository(root) as opened:
+        return await opened.files(offer)
+
+
+async def install_model(
+    folder: VoiceFolder, offer: Offer, files: Sequence[RemoteFile], root: str, progress: Progress
+) -> Model:
+    """Fetch a model and put it in its place."""
+    place = folder.unfinished(offer.name)
+    async with repository(root) as opened:
+        sums = await opened.fetch(offer, files, place, progress)
+    return _finish(folder, offer, sums, place, f"{root}/{offer.repo}")
+
+
+def install_from(folder: VoiceFolder, offer: Offer, sources: Sequence[Path]) -> Model:
+    """Take a model from files of this machine and put it in its place."""
+    place = folder.unfinished(offer.name)
+    return _finish(folder, offer, unpack(offer, sources, place), place, ", ".join(map(str, sources)))
+
+
+def _finish(folder: VoiceFolder, offer: Offer, sums: dict[str, str], place: Path, origin: str) -> Model:
+    for each in place.iterdir():
+        if each.name not in sums:
+            each.unlink()
+    size = sum(each.stat().st_size for each in place.iterdir())
+    model = Model(offer.name, offer.engine, offer.languages, size, offer.licence, origin, sums)
+    folder.finish(model, place)
+    return model

@@ -1,0 +1,72 @@
+"""A speech engine for tests: the real worker, with engines that say and hear texts coded in sound, and fail as told.
+
+A text that begins with one of `ILLS` makes the process ill in that way.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import time
+import wave
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from integrations.channels.voice_call.mulaw import from_wav, to_wav
+from integrations.models.voice import worker
+from tests.servers.coded_sound import as_sound, text_of
+
+COMMAND = (sys.executable, "-P", __file__)
+ANSWERS = 4
+"""The worker's copy of its standard output."""
+ILLS = ("crash", "killed", "hang", "babble", "refuse", "print")
+
+
+class Mouth:
+    """Says a text as sound in which it is coded, after the name of its voice, and its language."""
+
+    def __init__(self, model: str, threads: int) -> None:
+        self._model = Path(model).name
+
+    def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return a recording; see `ILLS`."""
+        text = data.decode()
+        match text.split(" ")[0]:
+            case "crash":
+                print("Traceback (most recent call last):\nMemoryError: no room", file=sys.stderr, flush=True)
+                os._exit(3)
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hang":
+                time.sleep(600)
+            case "babble":
+                os.write(ANSWERS, b"\xff" * 64)
+            case "refuse":
+                raise ValueError("this voice has no such sound")
+            case "print":
+                print("a library says something")
+            case "who":
+                text = f"{self._model} {head['language']} {head.get('voice', '')} {os.getpid()} {sorted(os.environ)}"
+        return {}, to_wav(as_sound(text))
+
+
+class Ear:
+    """Hears what is coded in a recording."""
+
+    def __init__(self, model: str, threads: int) -> None:
+        self._model = Path(model).name
+
+    def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return its text, with the model and the language where it is asked who hears."""
+        with wave.open(io.BytesIO(data)):
+            text = text_of(from_wav(data))
+        return {"text": f"{text} {self._model} {head['language']}" if text == "who" else text}, b""
+
+
+if __name__ == "__main__":
+    worker.ENGINES.update({"whisper": Ear, "piper": Mouth, "espeak": Mouth})
+    worker.main()
