@@ -25,6 +25,7 @@ NAMES = (
     "message",
     "throughput",
     "telegram",
+    "channels",
     "tool_gap",
     "prompt_size",
     "context",
