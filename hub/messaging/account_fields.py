@@ -90,7 +90,7 @@ def account_form(schema: Any) -> AccountForm:
     required, ways = items.get("required", ()), items.get("ways", [])
     properties, ways = _flat(items["properties"], ways)
     needed = {*required, *(name for way in ways for name in way["needs"])}
-    order = [name for way in ways for name in (*way["needs"], *way["may"])]
+    of_a_way = {name for way in ways for name in (*way["needs"], *way["may"])}
     fields = [
         {
             "name": name,
@@ -104,8 +104,7 @@ def account_form(schema: Any) -> AccountForm:
         }
         for name, field in properties.items()
     ]
-    places = {name: place for place, name in enumerate(order)}
-    fields.sort(key=lambda field: (not field["required"], places.get(field["name"], len(places))))
+    fields.sort(key=lambda field: (not field["required"], field["name"] not in of_a_way))
     return AccountForm(fields, ways)
 
 

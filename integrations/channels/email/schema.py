@@ -96,13 +96,18 @@ CONFIG_SCHEMA = Schema(
                 Required("smtp_host", description="Where mail is sent, such as smtp.example.org."): string,
                 Required(
                     "authserv_id",
-                    description="The name by which the mail server signs Authentication-Results: mx.google.com.",
+                    description="First word of Authentication-Results in the source of a mail there: mx.google.com.",
                 ): string,
                 Optional("username", description="The address, unless the server wants another."): string,
                 Optional("imap_port", default=993, description="Port of IMAP."): _PORT,
                 Optional("imap_security", default="tls", description="tls, starttls or none."): In(SECURITY),
-                Optional("smtp_port", default=465, description="Port of SMTP."): _PORT,
-                Optional("smtp_security", default="tls", description="tls, starttls or none."): In(SECURITY),
+                Optional("smtp_port", default=465, description="Port of SMTP; 587 with starttls.", asked=True): _PORT,
+                Optional(
+                    "smtp_security",
+                    default="tls",
+                    description="How it is encrypted; Outlook wants starttls.",
+                    asked=True,
+                ): In(SECURITY),
                 Optional("folder", default="INBOX", description="The folder that is read."): string,
                 Optional(
                     "tool",
