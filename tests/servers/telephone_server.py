@@ -234,7 +234,7 @@ class TwilioServer:
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.root = f"http://127.0.0.1:{self._runner.addresses[0][1]}/2010-04-01"
+        self.root = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         self.client = aiohttp.ClientSession()
         return self
 

@@ -36,8 +36,8 @@ from integrations.channels.http_api import PlatformError
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.public_files import PublicFiles
 from integrations.channels.reconnecting import STORE_RETRY_S, AccountRefused
-from integrations.channels.sms.api import TwilioApi, describe
 from integrations.channels.sms.events import inbound_of, listed, sent_at
+from integrations.channels.twilio_api import TwilioApi, describe
 from integrations.channels.twilio_signature import fields_of, is_genuine
 from integrations.channels.webhook_delivery import delivery_route
 

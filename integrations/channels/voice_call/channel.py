@@ -32,7 +32,8 @@ from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.reconnecting import AccountRefused
-from integrations.channels.voice_call import twilio
+from integrations.channels.twilio_api import TwilioApi, is_refusal
+from integrations.channels.voice_call import twiml
 from integrations.channels.voice_call.call import PhoneCall
 from integrations.channels.voice_call.ledger import KEPT, CallLimits, CallRecord, seconds_left
 from integrations.channels.voice_call.mulaw import from_wav, to_wav
@@ -117,7 +118,7 @@ class VoiceCallChannel(ApiChannel):
     """One number, and the calls on it."""
 
     name = NAME
-    _api: twilio.TwilioApi
+    _api: TwilioApi
     limits = ChannelLimits(text=TEXT_LENGTH, weak_identity=True)
 
     def __init__(self, config: VoiceAccount, voice: Voice, clock: Clock) -> None:
@@ -142,7 +143,7 @@ class VoiceCallChannel(ApiChannel):
         self._receive = receive
         self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._records = PersistentMap(receive, "calls", KEPT, CallRecord)
-        self._api = twilio.TwilioApi(self.config.api_root, self.config.sid, self.config.token)
+        self._api = TwilioApi(self.config.api_root, self.config.sid, self.config.token)
         self._keep_connected(self._connect, receive)
 
     async def _leave(self) -> None:
@@ -153,7 +154,7 @@ class VoiceCallChannel(ApiChannel):
     async def _connect(self) -> None:
         """Look the account up, and take calls until Twilio refuses its token."""
         try:
-            await self._asked("GET", ".json")
+            await self._asked("GET", "")
         except PlatformError as error:
             if error.state is DeliveryState.PERMANENT:
                 raise AccountRefused(f"{error.message}. See docs/channels/voice_call.md.") from error
@@ -164,18 +165,18 @@ class VoiceCallChannel(ApiChannel):
         self._receive.connected()
         raise AccountRefused(await self._refusal)
 
-    async def _asked(self, method: str, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:
+    async def _asked(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:
-            return await self._api.call(method, path, form)
+            return await self._api.call(method, path, **request)
         except PlatformError as error:
-            if twilio.is_refusal(error) and not self._refusal.done():
+            if is_refusal(error) and not self._refusal.done():
                 self._refusal.set_result(f"{error.message}. See docs/channels/voice_call.md.")
             raise
 
     async def _who(self) -> dict[str, Any]:
         """Return the number, and whether Twilio announces its calls here."""
-        await self._asked("GET", ".json")
-        found = await self._asked("GET", f"/IncomingPhoneNumbers.json?PhoneNumber=%2B{self.config.number[1:]}")
+        await self._asked("GET", "")
+        found = await self._asked("GET", "IncomingPhoneNumbers.json", params={"PhoneNumber": self.config.number})
         numbers, missing = found.get("incoming_phone_numbers") or [], []
         url = self.config.public_url + self.path
         if not numbers:
@@ -210,12 +211,12 @@ class VoiceCallChannel(ApiChannel):
         caller = self._message(number, sid, "")
         is_number = number.startswith("+") and number[1:].isdigit()
         if not is_number or number in self._calls or number in self._refusing or len(self._expected) >= WAITING_LIMIT:
-            return twilio.reject()
+            return twiml.reject()
         if not self._receive.admits(caller):
             return await self._refuse(sid, caller)
         await self._records.put(sid, CallRecord(number, int(self._clock.time())))
         if not left_s:
-            return twilio.say_twice(self._say("call.limit"), self.config.language)
+            return twiml.say_twice(self._say("call.limit"), self.config.language)
         return self._expect(sid, number, left_s)
 
     async def _refuse(self, sid: str, caller: InboundMessage) -> str:
@@ -228,10 +229,10 @@ class VoiceCallChannel(ApiChannel):
             async with asyncio.timeout(CODE_WAIT_S if self.config.pairing else 0):
                 text = await code
         except TimeoutError:
-            return twilio.reject()
+            return twiml.reject()
         finally:
             del self._refusing[number]
-        return twilio.say_twice(text, self.config.language)
+        return twiml.say_twice(text, self.config.language)
 
     def _expect(self, sid: str, number: str, limit_s: int, answered: asyncio.Future[PhoneCall] | None = None) -> str:
         """Return the TwiML that opens a stream, once, for a call."""
@@ -240,7 +241,7 @@ class VoiceCallChannel(ApiChannel):
         token = secrets.token_urlsafe(TOKEN_BYTES)
         self._expected[_key(token)] = _Expected(sid, number, now + TOKEN_LIFE_S, limit_s, answered)
         url = "ws" + self.config.public_url.removeprefix("http") + self.path
-        return twilio.connect(url, token)
+        return twiml.connect(url, token)
 
     async def serve(self, socket: web.WebSocketResponse, stream: str, sid: str, token: str) -> None:
         """Hold the call of a stream until it ends.
@@ -435,7 +436,7 @@ class VoiceCallChannel(ApiChannel):
         sid = ""
         try:
             try:
-                sid = str((await self._asked("POST", "/Calls.json", form))["sid"])
+                sid = str((await self._asked("POST", "Calls.json", data=form))["sid"])
                 self._made[sid] = answered
                 await self._records.put(sid, CallRecord(number, int(self._clock.time()), outgoing=True))
             except PlatformError as error:
@@ -465,7 +466,7 @@ class VoiceCallChannel(ApiChannel):
         Raises:
             PlatformError: Twilio refuses.
         """
-        await self._asked("POST", f"/Calls/{call.sid}.json", {"Twiml": twilio.dial(number)})
+        await self._asked("POST", f"Calls/{call.sid}.json", data={"Twiml": twiml.dial(number)})
 
     async def hang_up(self, call: PhoneCall, run_id: str | None = None) -> None:
         """End a call; what the run that ended it says later is not said any more."""

@@ -31,7 +31,7 @@ from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 from hub.models.schema import model_ref, models_at
 
-API_ROOT = "https://api.twilio.com/2010-04-01"
+API_ROOT = "https://api.twilio.com"
 _NUMBER = re.compile(r"\+[1-9][0-9]{6,14}")
 
 
@@ -111,7 +111,7 @@ CONFIG_SCHEMA = Schema(
                 Optional("cost_per_day", description="The most that calls of a day may cost."): All(
                     number, Range(min=0, max=100_000)
                 ),
-                Optional("api_root", default=API_ROOT, description="Where Twilio's API is, with its version."): url,
+                Optional("api_root", default=API_ROOT, description="Where Twilio's API is."): url,
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },

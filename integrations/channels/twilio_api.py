@@ -11,13 +11,14 @@ from typing import Any
 
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi, refusal_state
+from integrations.channels.http_api import HttpApi, PlatformError, refusal_state
 
 MEDIA_HOSTS = (".twilio.com",)
 MEDIA_CDN = (".twiliocdn.com", "s3-external-1.amazonaws.com")
-TOKEN_REFUSED, TOO_MANY = 20003, 20429
+TOKEN_REFUSED, NOT_ACTIVE, TOO_MANY = 20003, 20005, 20429
 MEANINGS = {
     TOKEN_REFUSED: "the auth token is not that of the account",
+    NOT_ACTIVE: "the account is not active",
     21211: "this is no number that can be written to",
     21608: "a trial account writes only to numbers that were verified in the console",
     21610: "they answered STOP; they must send START to the number first",
@@ -66,6 +67,11 @@ class TwilioApi(HttpApi):
             PlatformError: It is not available, or not on Twilio's servers.
         """
         return self.download(reference, MEDIA_HOSTS, cdn=MEDIA_CDN)
+
+
+def is_refusal(error: PlatformError) -> bool:
+    """Whether Twilio does not take the account's token."""
+    return error.status == 401 or error.reason in (TOKEN_REFUSED, NOT_ACTIVE)
 
 
 def describe(code: Any, message: Any = None) -> str:
