@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hub.doctor.audit.advisories import Advisories
     from hub.doctor.audit.audit import AuditReport
     from hub.doctor.audit.audit_context import LiveFacts
+    from hub.doctor.audit.listening import Listener
     from hub.doctor.audit.mending import Mended
 
 _log = logging.getLogger(__name__)
@@ -103,8 +104,11 @@ class AuditComponent(Component):
         Args:
             deep: Whether to try the listeners too, and ask about the installed packages.
         """
+        from hub.doctor.audit.listening import find_listeners
+
         async with self._looking:
-            live = replace(self._live(), advisories=await self._ask_advisories() if deep else None)
+            listeners = await asyncio.to_thread(find_listeners, os.getpid(), self._own_listener())
+            live = replace(self._live(listeners), advisories=await self._ask_advisories() if deep else None)
             report = await asyncio.to_thread(self._audit_now, live, deep=deep)
             self._tell(report)
         return report
@@ -165,9 +169,16 @@ class AuditComponent(Component):
         now_ms = int(base.clock.time() * 1000)
         return audit(AuditContext(base.home, config, catalog, used, now_ms, live), deep=deep)
 
-    def _live(self) -> LiveFacts:
+    def _own_listener(self) -> tuple[str, int, bool] | None:
+        """Return host and port of the gateway, and whether it speaks TLS."""
+        settings = self._gateway.settings
+        try:
+            return settings.host, self._gateway.address[1], settings.tls is not None
+        except HubError:
+            return None
+
+    def _live(self, listeners: tuple[Listener, ...]) -> LiveFacts:
         from hub.doctor.audit.audit_context import Credential, LiveFacts
-        from hub.doctor.audit.listening import find_listeners
 
         gateway = self._gateway
         valid = gateway.authenticator.all_valid
@@ -188,12 +199,7 @@ class AuditComponent(Component):
             for grant in self._access.devices.grants()
             if valid({grant.credential_id, *grant.made_by})
         ]
-        settings = gateway.settings
-        try:
-            own = (settings.host, gateway.address[1], settings.tls is not None)
-        except HubError:
-            own = None
-        return LiveFacts(settings, find_listeners(os.getpid(), own), (*tokens, *devices))
+        return LiveFacts(gateway.settings, listeners, (*tokens, *devices))
 
     def _tell(self, report: AuditReport) -> None:
         """Open a repair for each critical finding, and close those of what was mended."""
