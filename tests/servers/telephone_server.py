@@ -63,6 +63,7 @@ class Telephone:
         slow: Whether it plays nothing until `play`.
         heard: What was said, in order: by a model, or by Twilio itself.
         told: The text frames of the stream.
+        played: How many pieces were played to their end.
         dialled: The number that the call was put through to.
     """
 
@@ -77,6 +78,7 @@ class Telephone:
     sid: str = ""
     token: str = ""
     closed: int | None = None
+    played: int = 0
     sound: bytes = b""
     _socket: aiohttp.ClientWebSocketResponse | None = None
     _playing: list[tuple[bytes, str | None]] = field(default_factory=list)
@@ -85,6 +87,11 @@ class Telephone:
     @property
     def is_up(self) -> bool:
         return self._socket is not None and not self._socket.closed
+
+    @property
+    def waits_for_play(self) -> bool:
+        """Whether there is something whole that it has not played."""
+        return any(name is not None for _, name in self._playing)
 
     async def dial(self, **more: str) -> None:
         """Call the assistant."""
@@ -181,6 +188,7 @@ class Telephone:
             self.sound += sound
             if name is None:
                 continue
+            self.played += 1
             if text := text_of(self.sound):
                 self.heard.append(text)
                 self.sound = b""
@@ -222,6 +230,8 @@ class TwilioServer:
         self.faults: list[CallFault] = []
         self.running: list[asyncio.Task[None]] = []
         self.voice_url: str | None = None
+        self.prices: list[str | None] = []
+        """What the next questions for a price are answered with; None: it is not known yet."""
         self._count = itertools.count(1)
 
     async def __aenter__(self) -> Self:
@@ -231,6 +241,7 @@ class TwilioServer:
         application.router.add_get(f"{account}/IncomingPhoneNumbers.json", self._numbers)
         application.router.add_post(f"{account}/Calls.json", self._call)
         application.router.add_post(f"{account}/Calls/{{sid}}.json", self._change)
+        application.router.add_get(f"{account}/Calls/{{sid}}.json", self._called)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -308,6 +319,13 @@ class TwilioServer:
         fields = {"CallSid": telephone.sid, "CallStatus": telephone.answers, "To": telephone.number}
         assert form["StatusCallback"] == f"{self.hub}/status"
         await self.post("/status", fields)
+
+    async def _called(self, request: web.Request) -> web.StreamResponse:
+        if refusal := self._unauthorized(request):
+            return refusal
+        price = self.prices.pop(0) if self.prices else None
+        call = {"sid": request.match_info["sid"], "status": "completed", "price": price, "price_unit": "USD"}
+        return web.json_response(call)
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         if refusal := self._unauthorized(request):

@@ -38,6 +38,8 @@ ABOUT = frozenset(
     }
 )
 """Parameters that say what a call was about; all others may hold words and secrets, and are not kept."""
+ABOUT_EVENTS = frozenset({"title", "changed", "edited", "from", "to", "seconds", "estimate", "price"})
+"""The same of events."""
 TEXT_LIMIT = 200
 WAITING_LIMIT = 10_000
 RECENT = 20
@@ -112,7 +114,7 @@ class Audit:
     def note(self, event: Event) -> None:
         """Record an event, or say more about the call that caused it."""
         data = event.data
-        about = {key: value for key, value in data.items() if key in ABOUT or key in ("title", "changed", "edited")}
+        about = {key: value for key, value in data.items() if key in ABOUT or key in ABOUT_EVENTS}
         opened = _CURRENT.get()
         if opened is not None and opened.is_open:
             opened.about |= about

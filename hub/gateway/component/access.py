@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 AUDITED_EVENTS = (
-    *("approval_resolved", "config_changed", "device_pair_resolved", "device_pair_setup_completed"),
+    *(
+        "approval_resolved",
+        "call_ended",
+        "call_priced",
+        "config_changed",
+        "device_pair_resolved",
+        "device_pair_setup_completed",
+    ),
     *("node_pair_resolved", "pairing_decided", "signed_in", "signed_out"),
 )
 AUDITED_COMMANDS = frozenset({"allowlist", "config", "debug", "devices", "elevated", "restart", "trust"})

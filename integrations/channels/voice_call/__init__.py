@@ -42,7 +42,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
             entry["dm_policy"] == "pairing",
             entry.get("language", host.language),
         )
-        channel = VoiceCallChannel(account, _voice(host, entry), host.clock)
+        channel = VoiceCallChannel(account, _voice(host, entry), host.clock, host.bus.fire)
         channels[account.account] = channel
         await host.channels.add(channel, access_policy(entry), outbound=_outbound(entry))
         for route in routes(channel):

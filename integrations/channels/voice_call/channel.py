@@ -7,7 +7,7 @@ import hashlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from aiohttp import web
@@ -35,7 +35,7 @@ from integrations.channels.reconnecting import AccountRefused
 from integrations.channels.twilio_api import TwilioApi, is_refusal
 from integrations.channels.voice_call import twiml
 from integrations.channels.voice_call.call import PhoneCall
-from integrations.channels.voice_call.ledger import KEPT, CallLimits, CallRecord, seconds_left
+from integrations.channels.voice_call.ledger import DAY_S, KEPT, CallLimits, CallRecord, describe_day, seconds_left
 from integrations.channels.voice_call.mulaw import from_wav, to_wav
 
 _log = logging.getLogger(__name__)
@@ -56,6 +56,9 @@ SPEECH_S = 60.0
 HEARING_S = 60.0
 ANSWERED_KEPT = 200
 SAVED_EVERY_S = 60
+PRICE_WAITS_S = (60.0, 600.0, 3_600.0, 14_400.0)
+"""Twilio knows the price of a call some time after its end."""
+EVENT_CALL_ENDED, EVENT_CALL_PRICED = "call_ended", "call_priced"
 
 _FAILED = {
     "busy": "the line is busy",
@@ -121,10 +124,17 @@ class VoiceCallChannel(ApiChannel):
     _api: TwilioApi
     limits = ChannelLimits(text=TEXT_LENGTH, weak_identity=True)
 
-    def __init__(self, config: VoiceAccount, voice: Voice, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: VoiceAccount,
+        voice: Voice,
+        clock: Clock,
+        tell: Callable[[str, dict[str, Any]], object] = lambda type, data: None,
+    ) -> None:
         super().__init__(config.account, clock)
         self.config = config
         self._voice = voice
+        self.tell = tell
         self._opened = asyncio.Event()
         self._calls: dict[str, PhoneCall] = {}
         self._expected: dict[bytes, _Expected] = {}
@@ -163,6 +173,11 @@ class VoiceCallChannel(ApiChannel):
         await self._records.load()
         self._opened.set()
         self._receive.connected()
+        self._ask_prices(
+            sid
+            for sid, each in self._records.items()
+            if each.seconds and each.price is None and each.at > self._clock.time() - DAY_S
+        )
         raise AccountRefused(await self._refusal)
 
     async def _asked(self, method: str, path: str, **request: Any) -> dict[str, Any]:
@@ -185,9 +200,9 @@ class VoiceCallChannel(ApiChannel):
             missing.append(f"the number's webhook for a call that comes in is not {url}")
         if self._voice.transcriber() is None:
             missing.append("no transcription_model is configured, so that it hears keys alone")
-        return {"account_id": self.config.number, "name": self.config.number, "calls": len(self._calls)} | (
-            {"missing": missing} if missing else {}
-        )
+        number, today = self.config.number, self.describe_day()
+        shown = {"account_id": number, "name": number, "calls": len(self._calls), "today": today}
+        return shown | ({"missing": missing} if missing else {})
 
     # --- calls that come in ---
 
@@ -243,8 +258,13 @@ class VoiceCallChannel(ApiChannel):
         url = "ws" + self.config.public_url.removeprefix("http") + self.path
         return twiml.connect(url, token)
 
-    async def serve(self, socket: web.WebSocketResponse, stream: str, sid: str, token: str) -> None:
+    async def serve(
+        self, socket: web.WebSocketResponse, stream: str, sid: str, token: str, accept: Callable[[], None]
+    ) -> None:
         """Hold the call of a stream until it ends.
+
+        Args:
+            accept: Called once it is known that it is one: then more may come over the connection than from a stranger.
 
         Raises:
             Unauthorized: It is none that waits for one.
@@ -254,6 +274,7 @@ class VoiceCallChannel(ApiChannel):
             raise Unauthorized("no call waits for this stream")
         if expected.number in self._calls or not self._opened.is_set():
             raise Unavailable("there is a call with this number already")
+        accept()
         outgoing = expected.answered is not None
         call = PhoneCall(
             sid, expected.number, outgoing=outgoing, limit_s=expected.limit_s, silence_ms=self.config.silence_ms
@@ -273,6 +294,7 @@ class VoiceCallChannel(ApiChannel):
         finally:
             del self._calls[call.number]
             await self._keep(call)
+            self._tell_ended(call)
             await asyncio.wait(work, timeout=HEARING_S)
 
     def ended(self, sid: str, status: str) -> None:
@@ -303,6 +325,48 @@ class VoiceCallChannel(ApiChannel):
             await self._records.put(call.sid, replace(record, seconds=call.seconds))
         except HubError as error:
             _log.warning("voice_call: the length of a call is not kept: %s", error)
+
+    # --- what it cost ---
+
+    def describe_day(self) -> str:
+        """Return a sentence about the calls of today and what they cost."""
+        return describe_day((each for _, each in self._records.items()), self._clock.time())
+
+    def _tell_ended(self, call: PhoneCall) -> None:
+        """Tell the audit of a call that ended, and ask Twilio later what it cost."""
+        per_minute = self.config.limits.price_per_minute
+        estimate = {} if per_minute is None else {"estimate": round(per_minute * -(-call.seconds // 60), 4)}
+        self.tell(EVENT_CALL_ENDED, {**self._about(call.sid), **estimate})
+        self._ask_prices([call.sid])
+
+    def _ask_prices(self, sids: Iterable[str]) -> None:
+        if unknown := set(sids):
+            self._tasks.spawn(self._find_prices(unknown), name="ask what calls cost")
+
+    async def _find_prices(self, unknown: set[str]) -> None:
+        for wait_s in PRICE_WAITS_S:
+            await self._clock.sleep(wait_s)
+            for sid in sorted(unknown):
+                try:
+                    found = await self._asked("GET", f"/Calls/{sid}.json")
+                    price, currency = found.get("price"), str(found.get("price_unit") or "")
+                    if price is None or (record := self._records.get(sid)) is None:
+                        continue
+                    amount = abs(float(price))  # what is charged is negative there
+                    await self._records.put(sid, replace(record, price=amount, currency=currency))
+                except (HubError, PlatformError, ValueError) as error:
+                    _log.info("voice_call: what the call %s cost is not known yet: %s", sid, error)
+                    continue
+                unknown.discard(sid)
+                self.tell(EVENT_CALL_PRICED, {**self._about(sid), "price": f"{amount:.4f} {currency}"})
+            if not unknown:
+                return
+
+    def _about(self, sid: str) -> dict[str, Any]:
+        record = self._records.get(sid) or CallRecord("", 0)
+        them, us = record.number, self.config.number
+        told = {"id": sid, "channel": NAME, "account": self.account, "seconds": record.seconds}
+        return {**told, "from": us if record.outgoing else them, "to": them if record.outgoing else us}
 
     # --- what is said ---
 

@@ -25,12 +25,18 @@ class CallLimits(Struct, frozen=True):
 
 
 class CallRecord(Struct, frozen=True, omit_defaults=True):
-    """A call, as it is kept."""
+    """A call, as it is kept.
+
+    Attributes:
+        price: What Twilio charged for it, in `currency`; None until Twilio has said so.
+    """
 
     number: str
     at: int
     outgoing: bool = False
     seconds: int = 0
+    price: float | None = None
+    currency: str = ""
 
 
 def seconds_left(limits: CallLimits, records: Iterable[CallRecord], now: float) -> int:
@@ -40,3 +46,19 @@ def seconds_left(limits: CallLimits, records: Iterable[CallRecord], now: float) 
     if limits.price_per_minute and limits.cost_per_day is not None:
         left = min(left, int(limits.cost_per_day / limits.price_per_minute + 1e-9) - minutes)
     return 60 * max(0, min(left, limits.minutes_per_call))
+
+
+def describe_day(records: Iterable[CallRecord], now: float) -> str:
+    """Return a sentence about the calls of the day: how long they were, and what they cost as far as that is known."""
+    calls = [each for each in records if each.at // DAY_S == now // DAY_S]
+    minutes = sum(-(-each.seconds // 60) for each in calls)
+    sums: dict[str, float] = {}
+    for each in calls:
+        if each.price is not None:
+            sums[each.currency] = sums.get(each.currency, 0.0) + each.price
+    known = sum(each.price is not None for each in calls)
+    charged = " and ".join(f"{amount:.4f} {currency}" for currency, amount in sorted(sums.items())) or "nothing yet"
+    unknown = f"; the price of {len(calls) - known} is not known yet" if known < len(calls) else ""
+    return (
+        f"Calls today: {len(calls)}, {minutes} begun minutes. Twilio charged {charged}{unknown}. Models are not in it."
+    )

@@ -136,7 +136,9 @@ class CallTool:
             if call.session_key in each.keys
         ]
         left = f"A call that begins now may last {channel.seconds_left() // 60} minutes."
-        return ToolResult("\n".join([*(lines or ["There is no call of this conversation."]), left]))
+        return ToolResult(
+            "\n".join([*(lines or ["There is no call of this conversation."]), left, channel.describe_day()])
+        )
 
     def _mine(self, channel: VoiceCallChannel, call: ToolCall) -> PhoneCall:
         """Return the call of this conversation.

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest, Unauthorized
 from hub.core.surfaces import HttpCall, Open, Route
+from hub.gateway.access.guarded_socket import keep_guest
 from integrations.channels.twilio_signature import fields_of, is_genuine
 from integrations.channels.voice_call.channel import NAME, VoiceCallChannel
 
@@ -54,10 +55,15 @@ def routes(channel: VoiceCallChannel) -> list[Route]:
         """`GET /voice_call/<account>`: hold a call; its first frames say by a token which."""
         socket = web.WebSocketResponse(compress=False, max_msg_size=FRAME_BYTES, timeout=1.0)
         await socket.prepare(call.request)
+
+        def accept() -> None:
+            keep_guest(call.request, f"visitor:{NAME}/{channel.account}")
+
         try:
             started = await _started(socket)
             token = str((started["start"].get("customParameters") or {}).get("token", ""))
-            await channel.serve(socket, str(started["streamSid"]), str(started["start"]["callSid"]), token)
+            name, sid = str(started["streamSid"]), str(started["start"]["callSid"])
+            await channel.serve(socket, name, sid, token, accept)
         except (HubError, LookupError, TypeError, ValueError, AttributeError, TimeoutError, RuntimeError) as error:
             told = error.message if isinstance(error, HubError) else "this is not understood"
             await socket.close(code=CLOSE_REFUSED, message=told.encode()[:120])

@@ -14,7 +14,7 @@ from hub.messaging.contract import Address, DeliveryState, Inbound, InboundMessa
 from integrations.channels.twilio_signature import sign
 from integrations.channels.voice_call.call import DIGITS_PAUSE_FRAMES
 from integrations.channels.voice_call.channel import Voice, VoiceCallChannel
-from integrations.channels.voice_call.ledger import CallLimits, CallRecord, seconds_left
+from integrations.channels.voice_call.ledger import CallLimits, CallRecord, describe_day, seconds_left
 from integrations.channels.voice_call.mulaw import FRAME_BYTES, FRAMES_PER_S, from_wav
 from integrations.channels.voice_call.schema import CONFIG_SCHEMA
 from tests.channels.kit import EVE, Heard, HurriedClock
@@ -410,6 +410,42 @@ async def test_a_probe_tells_what_is_missing(channel: VoiceCallChannel, server: 
 
     assert found["ok"]
     assert server.hub in found["missing"][0]
+
+
+# --- what it costs ---
+
+
+async def test_a_call_is_told_of_when_it_ends_and_its_price_when_twilio_knows_it(
+    platform: VoiceCallRig, server: TwilioServer, ada: Telephone, heard: Heard, clock: HurriedClock
+) -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
+    channel = platform.made(clock, limits=CallLimits(15, 60, price_per_minute=0.1))
+    channel.tell = lambda type, data: told.append((type, data))
+    server.prices = [None, "-0.01700"]
+    await connected(channel, heard)
+    await ada.dial()
+    await ada.hear(SILENCE * FRAMES_PER_S * 61)
+
+    await ada.hang_up()
+    await until(lambda: len(told) == 2)
+    found = await channel.probe()
+    await channel.stop()
+
+    (ended, about), (priced, price) = told
+    assert (ended, priced) == ("call_ended", "call_priced")
+    assert (about["from"], about["to"], about["seconds"], about["estimate"]) == (ADAS, server.number, 61, 0.2)
+    assert (price["id"], price["price"]) == (ada.sid, "0.0170 USD")
+    assert found["today"] == "Calls today: 1, 2 begun minutes. Twilio charged 0.0170 USD. Models are not in it."
+
+
+def test_a_price_that_is_not_known_is_not_made_up() -> None:
+    records = [CallRecord(ADAS, 0, seconds=61), CallRecord(ADAS, 9, seconds=1, price=0.017, currency="USD")]
+
+    told = describe_day(records, 100.0)
+
+    assert told.startswith(
+        "Calls today: 2, 3 begun minutes. Twilio charged 0.0170 USD; the price of 1 is not known yet."
+    )
 
 
 # --- limits, and the configuration ---
