@@ -72,7 +72,7 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
             server.second_s = 1.0  # a hub in another process waits by the real clock
 
     def identity(self, who: str) -> str:
-        return f"nextcloud_talk:user:{PEOPLE[who]}@127.0.0.1"
+        return f"nextcloud_talk:user:{PEOPLE[who]}@{self.server.home}"
 
     def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
         if group:

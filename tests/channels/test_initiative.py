@@ -74,6 +74,8 @@ class Household:
         self.rig = rig
         self.clock = ForwardClock()
         self.account = ACCOUNTS[-1] if Can.TWO_ACCOUNTS in rig.can else ACCOUNTS[0]
+        if Can.TWO_ACCOUNTS in rig.can:
+            rig.writes_to(self.account)
         self._folder = folder
         self._home = Home(folder / "home")
         self._home.create()
@@ -91,7 +93,6 @@ class Household:
         await until(lambda: all(self.status(each).state is ChannelState.CONNECTED for each in ACCOUNTS))
         if Can.TWO_ACCOUNTS in self.rig.can:
             assert len({self.status(each).account_id for each in ACCOUNTS}) == len(ACCOUNTS)
-            self.rig.writes_to(self.account)
         await self.rig.until_back()
 
     async def stop(self) -> None:

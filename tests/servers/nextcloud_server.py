@@ -80,8 +80,8 @@ class NextcloudServer:
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.host = f"127.0.0.1:{self._runner.addresses[0][1]}"
-        self.url = f"http://{self.host}/cloud"
+        self.home = f"127.0.0.1:{self._runner.addresses[0][1]}/cloud"
+        self.url = f"http://{self.home}"
         return self
 
     async def __aexit__(self, *_: object) -> None:

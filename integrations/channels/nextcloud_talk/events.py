@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
@@ -48,22 +48,28 @@ class TalkSelf(Struct, frozen=True):
 
     Attributes:
         id: Id of its user, which need not be the name to sign in with.
-        server: Host and port of its Nextcloud.
+        home: Names its Nextcloud; see `home_of`.
     """
 
     id: str
     name: str
-    server: str
+    home: str
 
     @property
     def account_id(self) -> str:
         """Names it among all Nextclouds."""
-        return f"{self.id}@{self.server}"
+        return f"{self.id}@{self.home}"
 
-    @property
-    def home(self) -> str:
-        """Host of its Nextcloud: the same user name on another one is somebody else."""
-        return self.server.partition(":")[0]
+
+def home_of(url: str) -> str:
+    """Return what tells a Nextcloud from all others, also on one host: the same user name on another is somebody else.
+
+    That is its host and folder, and its port where that is another one than HTTPS has.
+    """
+    parts = urlsplit(url)
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{host}{'' if port == 443 else f':{port}'}{parts.path.rstrip('/')}"
 
 
 class TalkRoom(Struct, frozen=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from hub.core.clock import Clock
 from hub.messaging.contract import Inbound, Receiver
@@ -16,6 +15,7 @@ from integrations.channels.nextcloud_talk.events import (
     Json,
     TalkRoom,
     TalkSelf,
+    home_of,
     of_message,
     path_of,
     room_of,
@@ -110,7 +110,7 @@ class TalkReading:
         self.features = frozenset(spreed["features"])
         self.text_limit = int(((spreed.get("config") or {}).get("chat") or {}).get("max-length") or 0) or None
         name = user.get("display-name") or user.get("displayname") or user["id"]
-        self.me = TalkSelf(user["id"], name, urlsplit(self._api.root).netloc)
+        self.me = TalkSelf(user["id"], name, home_of(self._api.root))
         return self.me
 
     async def _list(self) -> list[TalkRoom]:

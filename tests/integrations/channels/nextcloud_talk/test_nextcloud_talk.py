@@ -30,10 +30,9 @@ from hub.messaging.contract import (
     SharedLocation,
 )
 from integrations.channels.nextcloud_talk.channel import TalkAccount, TalkChannel
+from integrations.channels.nextcloud_talk.events import home_of
 from tests.integrations.channels.rig import Rig
 from tests.servers.nextcloud_server import DM, EVE, LOGIN, ME, PASSWORD, ROOM, NextcloudServer
-
-BY_ADA = "nextcloud_talk:user:ada@127.0.0.1"
 
 
 @pytest.fixture
@@ -54,11 +53,15 @@ def account(rig: Rig, server: NextcloudServer) -> TalkChannel:
 
 
 def with_ada(server: NextcloudServer) -> Address:
-    return Address("nextcloud_talk", "ada", account_id=f"{ME}@{server.host}")
+    return Address("nextcloud_talk", "ada", account_id=f"{ME}@{server.home}")
 
 
 def in_room(server: NextcloudServer) -> Address:
-    return Address("nextcloud_talk", ROOM, chat_type=ChatType.GROUP, account_id=f"{ME}@{server.host}")
+    return Address("nextcloud_talk", ROOM, chat_type=ChatType.GROUP, account_id=f"{ME}@{server.home}")
+
+
+def by_ada(server: NextcloudServer) -> str:
+    return f"nextcloud_talk:user:ada@{server.home}"
 
 
 def to(peer: str, text: str = "hello", **more: Any) -> OutboundMessage:
@@ -93,11 +96,11 @@ async def test_a_message_comes_with_its_files_its_quote_and_its_words_in_place_o
 
     (message,) = rig.taken
     assert isinstance(message, InboundMessage)
-    assert (message.address, message.message_id, message.sender) == (in_room(server), str(said["id"]), BY_ADA)
+    assert (message.address, message.message_id, message.sender) == (in_room(server), str(said["id"]), by_ada(server))
     assert (message.text, message.mentioned, message.sender_name) == ("this, @Eve {unknown}", True, "Ada King")
     assert (message.reply_to, message.quoted, message.group_name) == (
         str(asked["id"]),
-        Quote("which?", "nextcloud_talk:user:homarus@127.0.0.1"),
+        Quote("which?", f"nextcloud_talk:user:homarus@{server.home}"),
         "Family",
     )
     reference = "remote.php/dav/files/homarus/Talk/a%20cat.png"
@@ -135,6 +138,21 @@ async def test_a_voice_message_and_a_place_are_such(rig: Rig, server: NextcloudS
     assert (shared.text, shared.location) == ("", SharedLocation(52.5, 13.4, "Berlin"))
 
 
+@pytest.mark.parametrize(
+    ("url", "home"),
+    [
+        ("https://Cloud.example.org/", "cloud.example.org"),
+        ("https://cloud.example.org:443", "cloud.example.org"),
+        ("https://cloud.example.org:8443", "cloud.example.org:8443"),
+        ("http://cloud.example.org", "cloud.example.org:80"),
+        ("https://cloud.example.org/nextcloud/", "cloud.example.org/nextcloud"),
+        ("http://[FE80::1]:8080/a", "[fe80::1]:8080/a"),
+    ],
+)
+def test_each_nextcloud_has_a_name_of_its_own_also_on_one_host(url: str, home: str) -> None:
+    assert home_of(url) == home
+
+
 async def test_guests_and_people_of_other_clouds_are_nobody_of_this_one_and_programs_are_not_read(
     rig: Rig, server: NextcloudServer, channel: TalkChannel
 ) -> None:
@@ -144,7 +162,7 @@ async def test_guests_and_people_of_other_clouds_are_nobody_of_this_one_and_prog
     await rig.until(lambda: len(rig.taken) == 2)
 
     assert [each.sender for each in rig.taken] == [
-        "nextcloud_talk:guest:ada@127.0.0.1",
+        f"nextcloud_talk:guest:ada@{server.home}",
         "nextcloud_talk:federated:ada@127.0.0.2",
     ]
 
@@ -164,13 +182,13 @@ async def test_edits_deletes_reactions_and_joins_are_events(
 
     id, (_, edited, deleted, liked, joined) = str(said["id"]), rig.taken
     assert isinstance(edited, MessageEdited)
-    assert (edited.message_id, edited.text, edited.sender) == (id, "b", BY_ADA)
+    assert (edited.message_id, edited.text, edited.sender) == (id, "b", by_ada(server))
     assert isinstance(deleted, MessageDeleted)
     assert deleted.message_id == id
     assert isinstance(liked, ReactionChanged)
     assert (liked.message_id, liked.emoji, liked.added) == (id, "👍", True)
     assert isinstance(joined, MembershipChanged)
-    assert (joined.member, joined.joined) == ("nextcloud_talk:user:eve@127.0.0.1", True)
+    assert (joined.member, joined.joined) == (f"nextcloud_talk:user:eve@{server.home}", True)
 
 
 async def test_malformed_messages_and_conversations_are_left_out(
