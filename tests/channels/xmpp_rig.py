@@ -15,7 +15,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.xmpp.channel import STATES, XmppChannel
 from integrations.channels.xmpp.connection import USUAL_TIMING, XmppAccount, XmppConnection, XmppTiming
-from integrations.channels.xmpp.events import CLIENT, OOB, REACTIONS, REPLACE, RETRACT, bare, stanza_id
+from integrations.channels.xmpp.events import CLIENT, OOB, REACTIONS, RECEIPTS, REPLACE, RETRACT, bare, stanza_id
 from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.servers import shared
 from tests.servers.prosody import PASSWORD, ROOMS
@@ -164,6 +164,28 @@ class XmppRig(Rig):
     async def says_again(self) -> None:
         assert self._last is not None
         await self._people[ADA].say(self._last)
+
+    async def asks_for_receipt(self, text: str, who: str) -> str:
+        """Let somebody write, and ask to be told that it arrived."""
+        stanza = self._stanza(text)
+        SubElement(stanza, f"{RECEIPTS}request")
+        return await self._people[who].say(stanza)
+
+    async def gives_receipt(self, id: str, who: str) -> None:
+        """Let somebody tell that a message arrived."""
+        stanza = self._stanza()
+        SubElement(stanza, f"{RECEIPTS}received", {"id": id})
+        await self._people[who].say(stanza)
+
+    def receipts(self, who: str) -> list[str]:
+        """Return the ids of the messages that the assistant told to have arrived."""
+        found = [each.find(f"{RECEIPTS}received") for each in self._of_bot(who)]
+        return [each.get("id", "") for each in found if each is not None]
+
+    def asked_for_receipts(self) -> list[str]:
+        """Return the texts of the assistant's messages that ask Ada for a receipt, in private and in the room."""
+        heard = [*self._of_bot(ADA), *self._of_bot(ADA, group=True)]
+        return [each.findtext(f"{CLIENT}body") or "" for each in heard if each.find(f"{RECEIPTS}request") is not None]
 
     async def edits(self, id: str, text: str) -> None:
         stanza = self._stanza(text)

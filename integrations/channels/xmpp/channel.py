@@ -40,12 +40,15 @@ from integrations.channels.xmpp.events import (
     NAME,
     OOB,
     REACTIONS,
+    RECEIPTS,
     REPLACE,
     REPLY,
     RETRACT,
     SID,
     Me,
     read,
+    receipt_for,
+    received,
     stanza_id,
 )
 from integrations.channels.xmpp.schema import LOOPBACK
@@ -119,6 +122,8 @@ class XmppChannel:
         if message.reply_to:
             SubElement(stanza, REPLY, {"id": message.reply_to, "to": message.address.peer})
         SubElement(stanza, f"{STATES}active")
+        if message.address.chat_type is ChatType.DIRECT:
+            SubElement(stanza, f"{RECEIPTS}request")
         id, archived = await self._deliver(stanza)
         if archived is not None:
             await self._known.own.put(archived, id)
@@ -157,7 +162,9 @@ class XmppChannel:
         self._connection.tell(stanza)
 
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
-        """Look a message up in the archive of the account or room, by its id."""
+        """Look a message up among the receipts, and in the archive of the account or room, by its id."""
+        if self._known.was_received(message.address.peer, message.id):
+            return Delivery(DeliveryState.DELIVERED, (message.id,))
         room = message.address.peer if message.address.chat_type is not ChatType.DIRECT else None
         connection = self._connection
         async for id, found in connection.archive(room, since=since - MARGIN_S):
@@ -223,6 +230,11 @@ class XmppLink(Reconnector):
         self.own = PersistentMap(receive, "own messages", KEPT, str)
         self._archived: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._reacted: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+        self._received: OrderedDict[tuple[str, str], bool] = OrderedDict()
+
+    def was_received(self, peer: str, id: str) -> bool:
+        """Whether a person's receipt for a message has come."""
+        return (peer, id) in self._received
 
     async def connect(self) -> str | None:
         """Connect, read what was missed, and then what comes; see `Reconnector`."""
@@ -298,6 +310,11 @@ class XmppLink(Reconnector):
                 key = (inbound.sender, inbound.message_id)
                 before = self._reacted.get(key, frozenset())
                 _remember(self._reacted, key, before ^ {inbound.emoji})
+        if (told := received(stanza)) is not None:
+            _remember(self._received, told, value=True)
+        # A receipt tells that the account is online: nobody's business who may not write to it.
+        if found and (receipt := receipt_for(stanza)) is not None and self._receive.admits(found[0]):
+            connection.tell(receipt)
 
 
 def _remember(kept: OrderedDict[tuple[str, str], V], key: tuple[str, str], value: V) -> None:

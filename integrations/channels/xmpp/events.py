@@ -1,7 +1,7 @@
 """Reads stanzas of XMPP as the hub's messages and events. Pure.
 
-XEP-0045 rooms, 0066 files, 0308 corrections, 0359 ids, 0421 occupants, 0424 retractions, 0428 fallbacks, 0444
-reactions, 0461 replies.
+XEP-0045 rooms, 0066 files, 0184 receipts, 0308 corrections, 0359 ids, 0421 occupants, 0424 retractions, 0428 fallbacks,
+0444 reactions, 0461 replies.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from msgspec import Struct
 
@@ -36,6 +36,7 @@ REACTIONS = "{urn:xmpp:reactions:0}"
 REPLY = "{urn:xmpp:reply:0}reply"
 FALLBACK = "{urn:xmpp:fallback:0}"
 OOB = "{jabber:x:oob}"
+RECEIPTS = "{urn:xmpp:receipts}"
 DELAY = "{urn:xmpp:delay}delay"
 OMEMO = ("{eu.siacs.conversations.axolotl}encrypted", "{urn:xmpp:omemo:2}encrypted")
 MUC_USER = "{http://jabber.org/protocol/muc#user}"
@@ -126,6 +127,24 @@ def read(message: Element, me: Me) -> list[Inbound]:
             group_name=peer.partition("@")[0] if group else None,
         )
     ]
+
+
+def receipt_for(message: Element) -> Element | None:
+    """Return the receipt that the sender of a message asks for; none is given in rooms."""
+    id, kind = message.get("id"), message.get("type", "normal")
+    if not id or kind in ("groupchat", "error") or message.find(f"{RECEIPTS}request") is None:
+        return None
+    receipt = Element(f"{CLIENT}message", {"to": message.get("from", ""), "type": kind})
+    SubElement(receipt, f"{RECEIPTS}received", {"id": id})
+    return receipt
+
+
+def received(message: Element) -> tuple[str, str] | None:
+    """Return who received which message of ours, when this is their receipt."""
+    found = message.find(f"{RECEIPTS}received")
+    if found is None or message.get("type") in ("groupchat", "error"):
+        return None
+    return bare(message.get("from", "")), found.get("id", "")
 
 
 def mentions(text: str, nick: str) -> bool:

@@ -11,10 +11,19 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.ids import new_id
 from hub.core.secret import Secret
-from hub.messaging.contract import Address, ChatType, DeliveryState, InboundMessage, Media, MediaKind, OutboundMessage
+from hub.messaging.contract import (
+    Address,
+    ChatType,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    Media,
+    MediaKind,
+    OutboundMessage,
+)
 from integrations.channels.xmpp.channel import XmppChannel
 from integrations.channels.xmpp.connection import NO_TLS, XmppAccount
-from tests.channels.kit import EVE, Heard, HurriedClock
+from tests.channels.kit import ADA, EVE, Heard, HurriedClock
 from tests.channels.xmpp_rig import XmppRig
 from tests.gateway.certificates import issued
 from tests.servers import shared
@@ -69,6 +78,45 @@ async def test_what_was_sent_is_found_by_its_id_and_what_was_not_is_not(channel:
 
         assert await channel.find(sent, since) == delivery
         assert await channel.find(OutboundMessage(new_id(), rig.address(group=group), "hello"), since) is None
+
+
+@pytest.mark.parametrize("who", [ADA, EVE])
+async def test_who_may_write_gets_a_receipt_once_a_message_is_stored_and_a_stranger_none(
+    channel: XmppChannel, rig: XmppRig, heard: Heard, who: str
+) -> None:
+    heard.strangers.append(rig.identity(EVE))
+    asked = await rig.asks_for_receipt("hello", who)
+    await until(lambda: heard.inbound)
+    await channel.send(OutboundMessage(new_id(), rig.address(who), "an answer"))
+
+    await until(lambda: rig.shows(who) == ["an answer"])
+
+    assert {*rig.receipts(who)} == ({asked} if who == ADA else set())  # one from the archive gets another
+
+
+async def test_a_message_whose_receipt_came_was_delivered_and_only_the_receivers_counts(
+    channel: XmppChannel, rig: XmppRig, heard: Heard
+) -> None:
+    sent = OutboundMessage(new_id(), rig.address(), "its fate is unknown, and no archive has it")
+
+    await rig.gives_receipt(sent.id, EVE)
+    await rig.says("first", EVE)
+    await until(lambda: heard.inbound)
+    assert await channel.find(sent, Clock().time()) is None
+    await rig.gives_receipt(sent.id, ADA)
+    await rig.says("then", ADA)
+    await until(lambda: len(heard.inbound) == 2)
+
+    assert await channel.find(sent, Clock().time()) == Delivery(DeliveryState.DELIVERED, (sent.id,))
+
+
+async def test_a_receipt_is_asked_for_from_people_and_not_in_rooms(channel: XmppChannel, rig: XmppRig) -> None:
+    await channel.send(OutboundMessage(new_id(), rig.address(), "alone"))
+    await channel.send(OutboundMessage(new_id(), rig.address(group=True), "in the room"))
+
+    await until(lambda: rig.shows(group=True) == ["in the room"])
+
+    assert rig.asked_for_receipts() == ["alone"]
 
 
 async def test_messages_in_rooms_are_corrected_and_taken_back(channel: XmppChannel, rig: XmppRig) -> None:
