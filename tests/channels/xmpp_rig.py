@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -22,15 +23,28 @@ from tests.servers.prosody import PASSWORD, ROOMS
 from tests.servers.tcp_proxy import TcpProxy
 from tests.until import until
 
-TIMING = XmppTiming(connect_s=20.0, answer_s=2.0, silence_s=0.5)
+TIMING = XmppTiming(connect_s=20.0, answer_s=2.0, silence_s=0.5, resume_s=5.0)
 
 
 class XmppProxy(TcpProxy):
     """Passes a stream without lines; what the client sends at once is a line."""
 
+    _servers: list[asyncio.StreamWriter]
+
+    def end_sessions(self) -> None:
+        """Let the server believe that the clients log out."""
+        for server in self._servers:
+            server.write(b"</stream:stream>")
+
+    def acknowledged(self) -> int:
+        """Return how much the client said that it took, at last."""
+        found = re.findall(rb"<a [^>]*\bh=.(\d+)", b"".join(self.lines))
+        return int(found[-1]) if found else 0
+
     async def _up(
         self, reader: asyncio.StreamReader, server: asyncio.StreamWriter, client: asyncio.StreamWriter
     ) -> None:
+        self._servers = [server]
         while piece := await reader.read(65_536):
             self.lines.append(piece)
             server.write(piece)
@@ -65,7 +79,7 @@ class XmppPerson:
         return archived or str(stanza.get("id"))
 
     async def _read(self) -> None:
-        while (stanza := await self.connection.stanzas.get()) is not None:
+        while (stanza := await self.connection.next()) is not None:
             self.heard.append(stanza)
 
 
@@ -119,6 +133,11 @@ class XmppRig(Rig):
 
     def writes_to(self, account: str) -> None:
         self._written_to = account
+
+    @property
+    def nick(self) -> str:
+        """The assistant's name in the room."""
+        return self._bot.partition("@")[0]
 
     @property
     def _bot(self) -> str:
@@ -247,6 +266,11 @@ class XmppRig(Rig):
         SubElement(query, f"{{{query.tag[1:].partition('}')[0]}}}item", {"affiliation": "outcast", "jid": self._bot})
         answer = await self._people[ADA].connection.ask("set", self._room, query)
         assert answer.get("type") == "result", tostring(answer)
+
+    @property
+    def proxy(self) -> XmppProxy:
+        """What the assistant connects through."""
+        return self._proxies["default"]
 
     def goes_deaf(self) -> None:
         self._proxies["default"].go_deaf()

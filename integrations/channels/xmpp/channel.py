@@ -249,7 +249,7 @@ class XmppLink(Reconnector):
             watch = asyncio.create_task(self._watch(connection))
             for archive in (None, *connection.nicks):
                 await self._catch_up(connection, archive)
-            while (stanza := await connection.stanzas.get()) is not None:
+            while (stanza := await connection.next()) is not None:
                 await self._take(connection, stanza)
         finally:
             self.connection = None
@@ -259,14 +259,13 @@ class XmppLink(Reconnector):
         return connection.ended
 
     async def _watch(self, connection: XmppConnection) -> None:
-        """Ask the server whether it is there, and end the connection when it is not."""
-        while True:
+        """Ask the server whether it is there, and look for another line to it when it is not."""
+        while not connection.ended:
             await asyncio.sleep(self._timing.silence_s)
             try:
                 await connection.ping()
             except HubError:
-                await connection.close()
-                return
+                connection.cut()
 
     async def _catch_up(self, connection: XmppConnection, archive: str | None) -> None:
         """Read what came while nobody listened; of an archive that is new, what came since the first login."""

@@ -9,6 +9,7 @@ import asyncio
 import io
 import logging
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +48,7 @@ class XmppTiming(Struct, frozen=True):
     connect_s: float = 30.0
     answer_s: float = 30.0
     silence_s: float = 60.0
+    resume_s: float = 30.0
 
 
 USUAL_TIMING = XmppTiming()
@@ -82,13 +84,14 @@ class XmppAccount(Struct, frozen=True):
 
 
 class XmppConnection:
-    """A connection that is logged in.
+    """A session that is logged in, which is resumed when its line breaks: nothing is lost then, and nothing sent twice.
+
+    The server is told how much was taken (XEP-0198), a message only once the next one is asked for.
 
     Args:
         progress: Called whenever the server says something.
 
     Attributes:
-        stanzas: Messages as they come; None at the end.
         nicks: The own nick in each room that was joined.
         occupants: Real addresses by room and nick, where the room tells them.
         ended: Why it ended; empty while it has not.
@@ -99,14 +102,19 @@ class XmppConnection:
         self._timing = timing
         self._progress = progress
         self._client: Any = None
-        self.stanzas: asyncio.Queue[Element | None] = asyncio.Queue()
+        self._messages: asyncio.Queue[Element | None] = asyncio.Queue()
+        self._arrived = self._resumed_at = 0
+        self._untaken: deque[int] = deque()
+        self._is_given = False
         self.nicks: dict[str, str] = {}
         self.occupants: dict[tuple[str, str], str] = {}
         self.ended = ""
         self._waiting: dict[str, asyncio.Future[Element]] = {}
+        self._asked: set[asyncio.Future[Any]] = set()
         self._joins: dict[str, asyncio.Future[None]] = {}
         self._archives: set[str | None] = set()
         self._results: tuple[str, list[tuple[str, Element]]] = ("", [])
+        self._resuming: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
         """Connect, log in and join the rooms.
@@ -118,7 +126,7 @@ class XmppConnection:
         account = self._account
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         client = self._client = await self._made()
-        client.connect(account.host or account.jid.partition("@")[2], account.port or PORT)
+        self._connect()
         try:
             async with asyncio.timeout(self._timing.connect_s):
                 await self._begun
@@ -148,21 +156,31 @@ class XmppConnection:
         client.enable_direct_tls = account.direct_tls
         client.enable_starttls = not (account.plaintext or account.direct_tls)
         for each in PLUGINS:
-            # Another connection is a new session: what was missed comes from the archive.
-            client.register_plugin(each, {"allow_resume": False} if each == "xep_0198" else None)
+            client.register_plugin(each)
         client.add_event_handler("session_start", lambda _: self._begin())
         client.add_event_handler("failed_all_auth", lambda _: self._fail(self._refusal()))
-        client.add_event_handler("connection_failed", lambda why: self._fail(Unavailable(f"cannot be reached: {why}")))
-        client.add_event_handler("disconnected", lambda why: self._fail(Unavailable(f"the connection ended: {why}")))
+        client.add_event_handler("connection_failed", self._unreached)
+        client.add_event_handler("disconnected", self._lost)
+        client.add_event_handler("session_resumed", lambda _: self._resumed())
+        client.add_event_handler("sm_failed", lambda _: self._forgotten())
+        self._acks = client.plugin["xep_0198"]
+        client.del_filter("in", self._acks._handle_incoming)  # see `_count`
+        client.add_filter("in", self._count)
         client.register_handler(_handler("message", self._heard))
         client.register_handler(_handler("presence", self._seen))
         return client
 
+    def _connect(self) -> None:
+        account = self._account
+        self._client.connect(account.host or account.jid.partition("@")[2], account.port or PORT)
+
+    def cut(self) -> None:
+        """Give up a line that is silent, and resume the session on another."""
+        self._client.abort()
+
     async def close(self) -> None:
         """Leave."""
-        if self._client is not None:
-            self._client.cancel_connection_attempt()
-            self._client.abort()
+        self._fail(Unavailable("logged out"))
 
     def _is_open_to_all(self) -> bool:
         """Whether what is said could be read on the way, and should not be."""
@@ -175,18 +193,84 @@ class XmppConnection:
     def _begin(self) -> None:
         if not self._begun.done():
             self._begun.set_result(None)
+        self._forgotten()  # another session than the one that was to be resumed
+
+    def _unreached(self, why: object) -> None:
+        if self._resuming is None:
+            self._fail(Unavailable(f"cannot be reached: {why}"))
+
+    def _lost(self, why: object) -> None:
+        """Try to resume the session, for a while, if the server offered that."""
+        error = Unavailable(f"the connection ended: {why}")
+        if self.ended or not self._acks.sm_id:
+            self._fail(error)
+            return
+        if self._resuming is None:
+            self._resuming = asyncio.get_running_loop().call_later(self._timing.resume_s, self._fail, error)
+        queue = self._client.waiting_queue
+        for _ in range(queue.qsize()):  # the library would drop what it was about to write
+            self._client.send(*queue.get_nowait())
+            queue.task_done()
+        self._resumed_at = self._arrived  # what is here, and waits to be stored, is not to come again
+        self._acks.handled = self._taken
+        self._connect()
+
+    def _resumed(self) -> None:
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
+        self._progress()
+
+    def _forgotten(self) -> None:
+        if self._resuming is not None:
+            self._fail(Unavailable("the server forgot the session"))
 
     def _fail(self, error: Exception) -> None:
-        self.ended = self.ended or str(error)
+        if self.ended:
+            return
+        self.ended = str(error)
+        if self._resuming is not None:
+            self._resuming.cancel()
+        if self._client is not None:
+            self._client.cancel_connection_attempt()
+            if self._client.transport is not None:
+                self._client.send_raw(self._client.stream_footer)  # the server shall keep nothing for this session
+                self._client.abort()
         if not self._begun.done():
             self._begun.set_exception(error)
-        self.stanzas.put_nowait(None)
-        waiting: list[asyncio.Future[Any]] = [*self._waiting.values(), *self._joins.values()]
+            self._begun.exception()  # nobody may be waiting any more
+        self._messages.put_nowait(None)
+        waiting: list[asyncio.Future[Any]] = [*self._waiting.values(), *self._joins.values(), *self._asked]
         for each in waiting:
             if not each.done():
-                each.set_exception(Unavailable("the connection ended"))
+                each.set_exception(Unavailable(self.ended))
 
     # --- what comes ---
+
+    async def next(self) -> Element | None:
+        """Return the next message, once there is one; None at the end. The one before it counts as taken."""
+        if self._is_given:
+            self._untaken.popleft()
+            self._acks.handled = self._taken
+            if not self._untaken and self._acks.enabled_in:
+                self._acks.send_ack()
+        self._is_given = False
+        message = await self._messages.get()
+        self._is_given = message is not None
+        return message
+
+    @property
+    def _taken(self) -> int:
+        """How much the server need not say again to another session."""
+        stored = self._untaken[0] - 1 if self._untaken else self._arrived
+        return max(stored, self._resumed_at) % 2**32
+
+    def _count(self, stanza: Any) -> Any:
+        """Count what comes, as the server does; the library would count messages as taken before they are stored."""
+        if self._acks.enabled_in and stanza.name in ("message", "presence", "iq"):
+            self._arrived += 1
+            self._acks.handled = self._taken
+        return stanza
 
     def _heard(self, message: Element) -> None:
         self._progress()
@@ -199,7 +283,9 @@ class XmppConnection:
             waiting = self._waiting.get(message.get("id", ""))
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
-        self.stanzas.put_nowait(message)
+        self._untaken.append(self._arrived if self._acks.enabled_in else self._arrived + 1)
+        self._acks.handled = self._taken
+        self._messages.put_nowait(message)
 
     def _found(self, result: Element) -> None:
         """Keep what an archive shows, if it was asked for."""
@@ -312,12 +398,16 @@ class XmppConnection:
 
         iq = self._client.make_iq(itype=kind, ito=to)
         iq.append(query)
+        asked = iq.send(timeout=self._timing.answer_s)
+        self._asked.add(asked)
         try:
-            answer = await iq.send(timeout=self._timing.answer_s)
+            answer = await asked
         except IqError as error:
             answer = error.iq
         except IqTimeout as error:
             raise Unavailable("the server does not answer") from error
+        finally:
+            self._asked.discard(asked)
         found: Element = answer.xml
         return found
 
@@ -372,7 +462,7 @@ class XmppConnection:
 
         data = await asyncio.to_thread(Path(path).read_bytes)
         try:
-            url: str = await self._client["xep_0363"].upload_file(
+            url: str = await self._client.plugin["xep_0363"].upload_file(
                 name, len(data), mime_type, input_file=io.BytesIO(data), timeout=self._timing.answer_s
             )
         except FileUploadError as error:

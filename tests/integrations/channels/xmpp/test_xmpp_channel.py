@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from hub.messaging.contract import (
     ChatType,
     Delivery,
     DeliveryState,
+    Inbound,
     InboundMessage,
     Media,
     MediaKind,
     OutboundMessage,
+    Receipt,
 )
 from integrations.channels.xmpp.channel import XmppChannel
 from integrations.channels.xmpp.connection import NO_TLS, XmppAccount
@@ -130,6 +133,11 @@ async def test_messages_in_rooms_are_corrected_and_taken_back(channel: XmppChann
     await until(lambda: rig.shows(group=True) == ["after"])
 
 
+def messages(heard: Heard) -> list[InboundMessage]:
+    """Return the messages, each once: what comes while the archive is read may be in it too, under the same id."""
+    return list({each.message_id: each for each in heard.inbound if isinstance(each, InboundMessage)}.values())
+
+
 @pytest.fixture(scope="module")
 def encrypting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prosody, Path]]:
     """A server with a certificate of an own authority, and the certificate of that."""
@@ -169,6 +177,78 @@ async def test_the_servers_certificate_must_be_good_for_the_domain(
 
     assert heard.account_id == (None if error else jid)
     assert error in "".join(heard.errors[:1])
+
+
+async def test_a_line_that_breaks_loses_nothing_and_doubles_nothing(
+    channel: XmppChannel, rig: XmppRig, heard: Heard
+) -> None:
+    texts = [str(number) for number in range(12)]
+
+    async def listens() -> None:
+        for text in texts:
+            await rig.says(text, group=int(text) % 2 == 1)
+
+    async def speaks() -> None:
+        for text in texts:
+            sent = await channel.send(OutboundMessage(new_id(), rig.address(group=int(text) % 2 == 1), text))
+            assert sent.state is DeliveryState.DELIVERED, sent
+            rig.proxy.cut()
+
+    await asyncio.gather(listens(), speaks())
+    await until(lambda: len(messages(heard)) == len(texts))
+    await until(lambda: len(rig.shows()) == len(rig.shows(group=True)) == len(texts) // 2)
+
+    assert sorted(each.text.removeprefix(f"{rig.nick}: ") for each in messages(heard)) == sorted(texts)
+    assert rig.shows() + rig.shows(group=True) == texts[::2] + texts[1::2]
+    assert heard.errors == []  # it was one session
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+async def test_a_session_that_cannot_be_resumed_is_followed_by_another(
+    channel: XmppChannel, rig: XmppRig, heard: Heard, forgets: bool
+) -> None:
+    if forgets:
+        rig.proxy.end_sessions()
+    else:
+        rig.proxy.greeting = b"HTTP/1.1 502 Bad Gateway"
+        rig.proxy.cut()
+        await rig.says("are you there?")
+    await until(lambda: heard.errors)
+    rig.proxy.greeting = None
+    await rig.says("and now?")
+
+    await until(lambda: {each.text for each in messages(heard)} >= {"and now?"})
+
+    assert [each.text for each in messages(heard)] == ["and now?"] if forgets else ["are you there?", "and now?"]
+    assert ("forgot the session" in heard.errors[0]) is forgets
+
+
+async def test_the_server_hears_that_a_message_was_taken_once_it_is_stored(
+    rig: XmppRig, heard: Heard, tmp_path: Path
+) -> None:
+    full, stored = asyncio.Event(), asyncio.Event()
+
+    class Slow(Heard):
+        async def __call__(self, inbound: Inbound) -> Receipt:
+            full.set()
+            await stored.wait()
+            return await super().__call__(inbound)
+
+    channel, slow = rig.channel(tmp_path, HurriedClock()), Slow()
+    await channel.start(slow)
+    await until(lambda: slow.account_id)
+    await rig.says("hello")
+    await full.wait()
+    for _ in range(2):  # what came before is acknowledged
+        await channel.probe()
+    before = rig.proxy.acknowledged()
+    await rig.says("what comes then is not taken either")
+    await channel.probe()
+
+    assert rig.proxy.acknowledged() == before
+    stored.set()
+    await until(lambda: rig.proxy.acknowledged() >= before + 2)
+    await channel.stop()
 
 
 async def test_a_server_that_does_not_encrypt_is_refused(heard: Heard) -> None:
