@@ -155,6 +155,8 @@ class NtfyServer:
             return refused
         headers, body, topic = request.headers, await request.read(), request.match_info["topic"]
         more: Json = {"tags": headers["Tags"].split(",")} if "Tags" in headers else {}
+        if "Title" in headers:
+            more["title"] = str(make_header(decode_header(headers["Title"])))
         if "Priority" in headers:
             more["priority"] = int(headers["Priority"])
         if "Actions" in headers:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import re
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -49,10 +50,14 @@ SILENCE_S = 100.0
 """ntfy says every 45 seconds that it is there."""
 CLOCK_SKEW_S = 60.0
 SENT_KEPT = 500
+TITLE_BYTES = 200
+"""A longer heading stays in the text: a notification shows a line of its title."""
 SILENT = "2"
 """The priority without a sound."""
 REFUSED = "ntfy refused the account. Look at the token, or the user and the password; see docs/channels/ntfy.md."
 CLOSED = "A topic may not be read by this account. Look at its name, and at the access rules of the server."
+
+_HEADING = re.compile(r"\s*#{1,6} +(\S[^\n]*?)[ #]*(?:\n|$)")
 
 
 class NtfyAccount(Struct, frozen=True):
@@ -178,7 +183,10 @@ class NtfyChannel(ApiChannel):
         if message.media:
             content = await self._file(message.media[0], headers)
         else:
-            content = message.text.encode()
+            title, text = titled(message.text)
+            content = text.encode()
+            if title:
+                headers["Title"] = _header(title)
         names = await self._remember(message)
         if names:
             headers["Actions"] = json.dumps([self._action(topic, *each) for each in names])
@@ -193,10 +201,7 @@ class NtfyChannel(ApiChannel):
 
     async def _file(self, media: OutboundMedia, headers: dict[str, str]) -> bytes:
         path = Path(media.path)
-        name = media.name or path.name
-        if not (name.isascii() and name.isprintable()):
-            name = f"=?UTF-8?B?{base64.b64encode(name.encode()).decode()}?="
-        headers["Filename"] = name
+        headers["Filename"] = _header(media.name or path.name)
         return await asyncio.to_thread(path.read_bytes)
 
     async def _remember(self, message: OutboundMessage) -> list[tuple[str, Button]]:
@@ -229,7 +234,26 @@ class NtfyChannel(ApiChannel):
         name = (message.media[0].name or Path(message.media[0].path).name) if message.media else None
         for each in await self._api.past(topic, str(int(since - CLOCK_SKEW_S))):
             ours = OURS in (each.get("tags") or []) and each.get("id") not in self._sent
-            shown = (each.get("attachment") or {}).get("name") if name else (each.get("message") or "").strip()
-            if ours and shown == (name or message.text.strip()):
+            if name:
+                is_it = (each.get("attachment") or {}).get("name") == name
+            else:
+                said = titled(message.text)
+                is_it = (each.get("title") or "", (each.get("message") or "").strip()) == (said[0], said[1].strip())
+            if ours and is_it:
                 return Delivery(DeliveryState.DELIVERED, (each["id"],))
         return None
+
+
+def titled(text: str) -> tuple[str, str]:
+    """Return the title and the text of a notification: a heading at the beginning, if something follows it."""
+    found = _HEADING.match(text)
+    if found is None or not text[found.end() :].strip() or len(found[1].encode()) > TITLE_BYTES:
+        return "", text
+    return found[1], text[found.end() :].lstrip("\n")
+
+
+def _header(value: str) -> str:
+    """Return a value of a header, encoded (RFC 2047) where it is more than ASCII."""
+    if value.isascii() and value.isprintable():
+        return value
+    return f"=?UTF-8?B?{base64.b64encode(value.encode()).decode()}?="

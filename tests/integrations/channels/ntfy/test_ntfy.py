@@ -192,6 +192,33 @@ async def test_a_message_carries_the_mark_of_the_assistant_and_its_priority(
 
 
 @pytest.mark.parametrize(
+    ("text", "title", "message"),
+    [
+        ("# Einkäufe\n\n- Milk", "Einkäufe", "- Milk"),
+        ("\n### Closed ###\nthen", "Closed", "then"),
+        ("# Nothing else", None, "# Nothing else"),
+        ("#hashtag\nand more", None, "#hashtag\nand more"),
+        ("first\n# later\nmore", None, "first\n# later\nmore"),
+        (f"# {'x' * 201}\nmore", None, f"# {'x' * 201}\nmore"),
+    ],
+)
+async def test_a_heading_at_the_beginning_is_the_title_and_the_message_is_found_with_it(
+    server: NtfyServer, channel: NtfyChannel, text: str, title: str | None, message: str
+) -> None:
+    server.fail(done=True)
+    sent = out(text)
+    assert (await channel.send(sent)).state is DeliveryState.UNKNOWN
+
+    (shown,) = server.messages
+    found = await channel.find(sent, float(shown["time"]))
+
+    assert (shown.get("title"), shown["message"]) == (title, message)
+    assert found is not None
+    assert found.platform_ids == (shown["id"],)
+    assert await channel.find(out(message if title else f"# T\n{text}"), float(shown["time"])) is None
+
+
+@pytest.mark.parametrize(
     ("status", "code", "state", "wait"),
     [
         (429, 42901, DeliveryState.TRANSIENT, 10.0),
