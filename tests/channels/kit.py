@@ -132,6 +132,9 @@ class Rig(Protocol):
     forges: frozenset[Forged] = frozenset()
     """The forgeries that can be tried, of a platform that delivers to a webhook of the hub."""
 
+    polls_in_groups: bool = False
+    """Whether only groups have polls."""
+
     passed_over: str | None = None
     """What comes in instead of a message whose reading was cut off again and again, where that is so."""
 

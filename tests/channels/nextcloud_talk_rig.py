@@ -42,6 +42,8 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
     can = frozenset(
         {
             Can.GROUPS,
+            Can.THREADS,
+            Can.VOTES,
             Can.EDITS,
             Can.MEDIA,
             Can.OFFERS_AGAIN,
@@ -54,6 +56,7 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
         }
     )
     voice_type = "audio/mpeg"
+    polls_in_groups = True
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -76,7 +79,7 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
 
     def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
         if group:
-            return Address("nextcloud_talk", ROOM, chat_type=ChatType.GROUP)
+            return Address("nextcloud_talk", ROOM, chat_type=ChatType.GROUP, thread=thread)
         return Address("nextcloud_talk", PEOPLE[who])
 
     async def says(
@@ -97,6 +100,9 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
             self.server.files["Talk/a.txt"] = media
             parameters["file"] = {"type": "file", "id": "5", "name": "a.txt", "path": "Talk/a.txt"}
         more: dict[str, Any] = {"messageParameters": parameters} if parameters else {}
+        if thread is not None:
+            self.server.threads[int(thread)] = "Holidays"
+            more["threadId"] = int(thread)
         said = self.server.say(text, ROOM if group else ROOMS[who], PEOPLE[who], **more)
         return str(said["id"])
 
@@ -115,8 +121,16 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
         self.server.notice("reaction", self.server.ours(DM)[-1], text=emoji)
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
-        shown = self.server.ours(ROOM if group else ROOMS[who])
-        return [each["message"] for each in shown if not each["messageParameters"]]
+        ours = self.server.ours(ROOM if group else ROOMS[who])
+        shown = [each for each in ours if thread in (None, str(each["threadId"]))]
+        polls = [each["messageParameters"].get("object", {}) if each["messageParameters"] else {} for each in shown]
+        texts = zip(shown, polls, strict=True)
+        return [poll.get("name") or each["message"] for each, poll in texts if poll or not each["messageParameters"]]
+
+    async def votes(self, option: int) -> None:
+        poll = list(self.server.polls.values())[-1]
+        self.server.vote(poll, ADAS_ID, option)
+        self.server.close(poll)
 
     def reactions(self, id: str) -> list[str]:
         return list(self.server.reactions.get(int(id), {}))

@@ -115,10 +115,12 @@ async def test_a_reaction_is_given_and_taken_back(channel: Any, rig: Rig, heard:
 async def test_a_poll_is_opened(channel: Any, rig: Rig) -> None:
     skip_unless(channel, Capability.POLL)
 
-    delivery = await channel.poll(OutboundPoll("poll-1", rig.address(), "Tea or coffee?", ("tea", "coffee")))
+    group = rig.polls_in_groups
+
+    delivery = await channel.poll(OutboundPoll("poll-1", rig.address(group=group), "Tea or coffee?", ("tea", "coffee")))
 
     assert delivery.state is DeliveryState.DELIVERED, delivery
-    await until(lambda: rig.shows() == ["Tea or coffee?"])
+    await until(lambda: rig.shows(group=group) == ["Tea or coffee?"])
 
 
 @rigs_that()

@@ -173,15 +173,16 @@ async def test_in_a_group_a_press_is_addressed_to_the_assistant_with_the_rights_
 
 @rigs_that(Can.VOTES)
 async def test_a_vote_is_told_once_with_the_next_turn(hub: ChannelHub, rig: Rig, openai_server: OpenAIServer) -> None:
-    await offers(hub, NewPoll("Tea or coffee?", ("tea", "coffee")), key=None)
+    group = rig.polls_in_groups
+    await offers(hub, NewPoll("Tea or coffee?", ("tea", "coffee")), group=group, key=None)
 
     await rig.votes(1)
     await hub.until(lambda: len(hub.told("poll_answered")) == 1)
-    await rig.says(LATER)
-    await hub.until(lambda: rig.shows().count(ANSWER) == 2)
+    await rig.says(LATER, group=group)
+    await hub.until(lambda: rig.shows(group=group).count(ANSWER) == 2)
     first = heard(openai_server)
-    await rig.says(LATER)
-    await hub.until(lambda: rig.shows().count(ANSWER) == 3)
+    await rig.says(LATER, group=group)
+    await hub.until(lambda: rig.shows(group=group).count(ANSWER) == 3)
 
     assert '[voted: "coffee" in "Tea or coffee?"]' in first
     assert "<<<outside" not in first

@@ -19,7 +19,15 @@ LOGIN, PASSWORD = "homarus@example.org", "Abcde-Fghij-Klmno-Pqrst-Uvwxy"
 ME, ADA, EVE = "homarus", "ada", "eve"
 ROOM, DM, EVES_DM = "grp4xyz9", "dm7ada2k", "dm3eve8w"
 TEXT_LIMIT = 32_000
-FEATURES = ("edit-messages", "delete-messages", "reactions", "chat-reference-id", "silent-send")
+FEATURES = (
+    "edit-messages",
+    "delete-messages",
+    "reactions",
+    "chat-reference-id",
+    "silent-send",
+    "threads",
+    "talk-polls",
+)
 
 Json = dict[str, Any]
 
@@ -60,6 +68,9 @@ class NextcloudServer:
             self.add_room(token, type, name)
         self.features: list[str] | None = list(FEATURES)
         self.reactions: dict[int, dict[str, list[str]]] = {}
+        self.threads: dict[int, str] = {}
+        """Titles of the threads, by their first messages."""
+        self.polls: dict[str, Json] = {}
         self.files: dict[str, bytes] = {}
         self.folders = {""}
         self.asked: list[str] = []
@@ -113,8 +124,11 @@ class NextcloudServer:
             "messageType": "comment",
             "referenceId": "",
             "isReplyable": True,
+            "threadId": (more.get("parent") or {}).get("threadId") or self._ids,
             **more,
         }
+        if (title := self.threads.get(message["threadId"])) is not None:
+            message |= {"isThread": True, "threadTitle": title}
         self.messages[token].append(message)
         self._new.set()
         return message
@@ -130,6 +144,20 @@ class NextcloudServer:
         message = self.message(id)
         message["message"] = text
         self.notice("message_edited", message, user)
+
+    def vote(self, poll: Json, user: str, *options: int) -> None:
+        """Vote, which tells nobody for what."""
+        poll["cast"][user] = options
+        self._of_poll("poll_voted", poll, user)
+
+    def close(self, poll: Json, user: str = ADA) -> None:
+        """End a poll, which tells who voted for what."""
+        poll["status"] = 1
+        self._of_poll("poll_closed", poll, user)
+
+    def _of_poll(self, kind: str, poll: Json, user: str) -> None:
+        about = {"poll": {"type": "talk-poll", "id": poll["id"], "name": poll["question"]}}
+        self.say(kind, poll["token"], user, systemMessage=kind, messageType="system", messageParameters=about)
 
     def message(self, id: int | str) -> Json:
         """Return a message."""
@@ -198,6 +226,10 @@ class NextcloudServer:
                 return await self._read(request, token)
             case "POST", "v1", "chat", token:
                 return _ocs(self._post(token, await request.json()), 201)
+            case "POST", "v1", "poll", token:
+                return self._open_poll(token, await request.json())
+            case "GET", "v1", "poll", token, id if id in self.polls:
+                return _ocs(self._shown(self.polls[id]))
             case "PUT", "v1", "chat", token, id:
                 return self._edit(id, await request.json())
             case "DELETE", "v1", "chat", token, id:
@@ -259,12 +291,39 @@ class NextcloudServer:
         if not given["message"].strip():
             raise Refused(400, "message")
         more: Json = {}
+        if "replyTo" not in given and "threadId" in given:
+            if given["threadId"] not in self.threads:
+                raise Refused(400, "reply-to")
+            more = {"threadId": given["threadId"]}
+        if "replyTo" not in given and given.get("threadTitle"):
+            self.threads[self._ids + 1] = given["threadTitle"]
         if "replyTo" in given:
             parent = next((each for each in self.messages[token] if each["id"] == given["replyTo"]), None)
             if parent is None:
                 raise Refused(400, "reply-to")
             more = {"parent": parent}
-        return self.say(given["message"], token, ME, referenceId=given["referenceId"], **more)
+        return self.say(given["message"], token, ME, referenceId=given.get("referenceId", ""), **more)
+
+    def _open_poll(self, token: str, given: Json) -> web.StreamResponse:
+        if self.rooms[token]["type"] == 1:
+            raise Refused(400, "room")
+        if len([each for each in given["options"] if each.strip()]) < 2:
+            raise Refused(400, "options")
+        id = str(len(self.polls) + 5)
+        self.polls[id] = {"id": int(id), "token": token, "status": 0, "cast": {}, **given}
+        shown = {"object": {"type": "talk-poll", "id": id, "name": given["question"]}}
+        more = {"threadId": given["threadId"]} if "threadId" in given else {}
+        self.say("{object}", token, ME, messageParameters=shown, **more)
+        return _ocs(self._shown(self.polls[id]), 201)
+
+    def _shown(self, poll: Json) -> Json:
+        details = [
+            {"actorType": "users", "actorId": user, "actorDisplayName": self.users[user], "optionId": option}
+            for user, options in poll["cast"].items()
+            for option in options
+        ]
+        shown = {key: value for key, value in poll.items() if key not in ("cast", "token")}
+        return {**shown, "details": details} if poll["status"] else shown
 
     def _edit(self, id: str, given: Json) -> web.StreamResponse:
         message = next((e for found in self.messages.values() for e in found if e["id"] == int(id)), None)
@@ -328,9 +387,10 @@ class NextcloudServer:
             raise Refused(404)
         name = path.rpartition("/")[2]
         shared = {"type": "file", "id": "7", "name": name, "path": path, "size": str(len(self.files[path]))}
-        kind = json.loads(given["talkMetaData"])["messageType"]
+        told = json.loads(given["talkMetaData"])
+        kind = told["messageType"]
         more = {"messageParameters": {"file": shared}, "messageType": kind, "referenceId": given["referenceId"]}
-        self.say("{file}", token, ME, **more)
+        self.say("{file}", token, ME, **more, **({"threadId": told["threadId"]} if "threadId" in told else {}))
         return _ocs({"id": "1"})
 
 

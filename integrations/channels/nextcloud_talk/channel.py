@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.messaging.capabilities import DirectoryEntry
@@ -25,12 +27,13 @@ from hub.messaging.contract import (
     MediaKind,
     OutboundMedia,
     OutboundMessage,
+    OutboundPoll,
     Receiver,
 )
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError, delivery_of, surely_not_sent
 from integrations.channels.nextcloud_talk.api import TALK, NextcloudApi, file
-from integrations.channels.nextcloud_talk.events import TalkSelf, path_of
+from integrations.channels.nextcloud_talk.events import TalkSelf, is_poll, path_of, poll_name
 from integrations.channels.nextcloud_talk.reading import GRACE_S, WAIT_S, TalkReading, found_in
 from integrations.channels.reconnecting import AccountRefused
 
@@ -40,6 +43,8 @@ FOLDER = "/Talk/Homarus"
 """Where the files that are sent lie among the account's own."""
 HISTORY_PAGE = 100
 SHARE_WITH_ROOM = 10
+RESULTS_ARE_SHOWN = 0
+TITLE_CHARS = 200
 VOICE = frozenset({"audio/mpeg", "audio/wav", "audio/x-wav"})
 """What Talk plays as a voice message."""
 NEEDED = {
@@ -119,6 +124,7 @@ class TalkChannel(ApiChannel):
             "message": _quiet(message.text),
             "referenceId": _reference(message),
             "silent": message.silent,
+            **_in_thread(message.address),
         }
         if message.reply_to and message.reply_to.isdigit():
             try:
@@ -149,7 +155,9 @@ class TalkChannel(ApiChannel):
                 "shareWith": token,
                 "path": f"{folder}/{name}",
                 "referenceId": _reference(message),
-                "talkMetaData": orjson.dumps({"messageType": "voice-message" if voice else "comment"}).decode(),
+                "talkMetaData": orjson.dumps(
+                    {"messageType": "voice-message" if voice else "comment", **_in_thread(message.address)}
+                ).decode(),
             },
         )
         try:
@@ -157,14 +165,51 @@ class TalkChannel(ApiChannel):
         except PlatformError:
             return ""  # it was shared; only its id is not known
 
+    async def poll(self, poll: OutboundPoll) -> Delivery:
+        """Open a poll; in a conversation with one person, where Talk has none, list the options."""
+        delivery = await delivery_of(self._open_poll(poll))
+        if poll.address.chat_type is ChatType.DIRECT or not delivery.platform_ids:
+            return delivery
+        (id,) = delivery.platform_ids
+        with suppress(HubError):  # it is open; only which message shows it is not known
+            messages = await self._history(poll.address.peer)
+            shown = [str(each["id"]) for each in messages if is_poll(each, id)]
+            return replace(delivery, platform_ids=(*shown, poll_name(id)))
+        return replace(delivery, platform_ids=(poll_name(id),))
+
+    async def _open_poll(self, poll: OutboundPoll) -> str:
+        token = await self._target(poll.address)
+        if poll.address.chat_type is ChatType.DIRECT:
+            options = [f"{number}. {option}" for number, option in enumerate(poll.options, 1)]
+            text = _quiet("\n".join([poll.question, *options]))
+            return await self._post(token, {"message": text, **_in_thread(poll.address)})
+        body = {"question": poll.question, "options": poll.options, **_in_thread(poll.address)}
+        votes = {"resultMode": RESULTS_ARE_SHOWN, "maxVotes": 0 if poll.multiple else 1}
+        opened = await self._api.call("POST", f"{TALK}/v1/poll/{path_of(token)}", json={**body, **votes})
+        return str(opened["id"])
+
+    async def open_thread(self, address: Address, title: str) -> Address:
+        """Begin a thread with a message that is its title; see `CanOpenThread`."""
+        if address.thread is not None:
+            return address
+        await self._me()
+        if "threads" not in self._reading.features:
+            raise InvalidRequest("this Nextcloud's Talk has no threads, which came with Nextcloud 32")
+        body = {"message": _quiet(title), "threadTitle": title[:TITLE_CHARS]}
+        return replace(address, thread=await self._post(await self._target(address), body))
+
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
         """Look a message up by the reference that it carries."""
         id = await self._sent(await self._target(message.address), message)
         return None if id is None else Delivery(DeliveryState.DELIVERED, (id,))
 
     async def _sent(self, token: str, message: OutboundMessage) -> str | None:
+        return found_in(await self._history(token), _reference(message))
+
+    async def _history(self, token: str) -> list[Any]:
+        """Return the latest messages of a conversation."""
         params = {"lookIntoFuture": "0", "limit": str(HISTORY_PAGE), "setReadMarker": "0"}
-        return found_in(await self._api.call("GET", self._chat(token), params=params) or [], _reference(message))
+        return list(await self._api.call("GET", self._chat(token), params=params) or [])
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
@@ -221,3 +266,8 @@ def _reference(message: OutboundMessage) -> str:
 def _quiet(text: str) -> str:
     """Return a text that wakes nobody: Talk tells everybody in a conversation of an `@all`."""
     return _EVERYBODY.sub("@\u200b", text)
+
+
+def _in_thread(address: Address) -> dict[str, int]:
+    """Return how a request names the thread that an address is in."""
+    return {"threadId": int(address.thread)} if address.thread is not None and address.thread.isdigit() else {}

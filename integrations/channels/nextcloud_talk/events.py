@@ -22,6 +22,7 @@ from hub.messaging.contract import (
     MembershipChanged,
     MessageDeleted,
     MessageEdited,
+    PollAnswered,
     Quote,
     ReactionChanged,
     SharedLocation,
@@ -89,11 +90,11 @@ class TalkRoom(Struct, frozen=True):
     seen: int
     is_read_only: bool
 
-    def address(self, account: str) -> Address:
+    def address(self, account: str, thread: str | None = None) -> Address:
         """Return its address; conversations with one person go by the person."""
         if self.person is not None:
-            return Address("nextcloud_talk", self.person, account)
-        return Address("nextcloud_talk", self.token, account, chat_type=ChatType.GROUP)
+            return Address("nextcloud_talk", self.person, account, thread=thread)
+        return Address("nextcloud_talk", self.token, account, chat_type=ChatType.GROUP, thread=thread)
 
 
 def room_of(room: Json) -> TalkRoom:
@@ -124,7 +125,7 @@ def of_message(message: Json, room: TalkRoom, me: TalkSelf, account: str) -> Inb
     if kind not in WRITERS or (kind, message["actorId"]) == ("users", me.id):
         return None
     sender, name = _typed(kind, message["actorId"], me), message.get("actorDisplayName") or None
-    address, parent = room.address(account), message.get("parent") or {}
+    address, parent = room.address(account, _thread(message)), message.get("parent") or {}
     about = str(parent["id"]) if parent.get("id") else None
     match message.get("systemMessage") or "":
         case "":
@@ -145,7 +146,7 @@ def _written(message: Json, room: TalkRoom, me: TalkSelf, account: str) -> Inbou
     parameters, parent = _parameters(message), message.get("parent") or {}
     answered = (parent.get("actorType"), parent.get("actorId")) == ("users", me.id)
     return InboundMessage(
-        room.address(account),
+        room.address(account, thread := _thread(message)),
         str(message["id"]),
         _typed(message["actorType"], message["actorId"], me),
         _text(message, me),
@@ -157,7 +158,48 @@ def _written(message: Json, room: TalkRoom, me: TalkSelf, account: str) -> Inbou
         reply_to=str(parent["id"]) if parent.get("id") else None,
         quoted=_quote(parent, me),
         group_name=None if room.person is not None else room.name,
+        topic_name=message.get("threadTitle") if thread else None,
     )
+
+
+def of_votes(notice: Json, poll: Json, room: TalkRoom, me: TalkSelf, account: str) -> list[PollAnswered]:
+    """Return who voted for what in a poll that was closed, which is when Talk tells it.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError: It is not as Talk writes them.
+    """
+    votes: dict[str, tuple[str | None, list[int]]] = {}
+    for each in poll.get("details") or ():
+        if (kind := each["actorType"]) in WRITERS and (kind, each["actorId"]) != ("users", me.id):
+            name = each.get("actorDisplayName") or None
+            votes.setdefault(_typed(kind, each["actorId"], me), (name, []))[1].append(int(each["optionId"]))
+    address, id = room.address(account, _thread(notice)), poll_name(poll["id"])
+    return [
+        PollAnswered(address, f"{notice['id']}/{sender}", sender, name, poll_id=id, numbers=tuple(sorted(numbers)))
+        for sender, (name, numbers) in votes.items()
+    ]
+
+
+def closed_poll(message: Json) -> str | None:
+    """Return the id of the poll that a message says was closed."""
+    if message.get("systemMessage") != "poll_closed":
+        return None
+    return str(_parameters(message)["poll"]["id"])
+
+
+def poll_name(id: object) -> str:
+    """Return what a poll is called here, beside the id of the message that shows it."""
+    return f"poll:{id}"
+
+
+def is_poll(message: Json, id: str) -> bool:
+    """Whether a message shows a poll."""
+    shown = _parameters(message).get("object") or {}
+    return (shown.get("type"), str(shown.get("id"))) == ("talk-poll", id)
+
+
+def _thread(message: Json) -> str | None:
+    return str(message["threadId"]) if message.get("isThread") else None
 
 
 def _typed(kind: str, id: str, me: TalkSelf) -> str:

@@ -15,8 +15,10 @@ from integrations.channels.nextcloud_talk.events import (
     Json,
     TalkRoom,
     TalkSelf,
+    closed_poll,
     home_of,
     of_message,
+    of_votes,
     path_of,
     room_of,
 )
@@ -171,11 +173,23 @@ class TalkReading:
                 return True
 
     async def _offer(self, message: Json, room: TalkRoom, me: TalkSelf) -> None:
-        inbound: Inbound | None = None
+        found: list[Inbound] = []
         with skip_if_malformed("nextcloud_talk: a message"):
-            inbound = of_message(message, room, me, self._account)
-        if inbound is not None:
-            await offer(self._receive, inbound)
+            if (poll := closed_poll(message)) is not None:
+                found += of_votes(message, await self._poll(room.token, poll), room, me, self._account)
+            elif (inbound := of_message(message, room, me, self._account)) is not None:
+                found.append(inbound)
+        for each in found:
+            await offer(self._receive, each)
+
+    async def _poll(self, token: str, id: str) -> Json:
+        """Return a poll; nothing of one that is gone."""
+        try:
+            return dict(await self._api.call("GET", f"{TALK}/v1/poll/{path_of(token)}/{path_of(id)}"))
+        except PlatformError as error:
+            if is_lost(error.state, error.status):
+                return {"id": id}
+            raise
 
     async def token_of(self, person: str) -> str:
         """Return the conversation with a person, which is opened where needed.

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.messaging.capabilities import DirectoryEntry
@@ -25,6 +26,8 @@ from hub.messaging.contract import (
     MessageEdited,
     OutboundMedia,
     OutboundMessage,
+    OutboundPoll,
+    PollAnswered,
     Quote,
     ReactionChanged,
     SharedLocation,
@@ -189,6 +192,75 @@ async def test_edits_deletes_reactions_and_joins_are_events(
     assert (liked.message_id, liked.emoji, liked.added) == (id, "👍", True)
     assert isinstance(joined, MembershipChanged)
     assert (joined.member, joined.joined) == (f"nextcloud_talk:user:eve@{server.home}", True)
+
+
+async def test_votes_are_told_when_a_poll_is_closed_and_one_that_is_gone_holds_up_nothing(
+    rig: Rig, server: NextcloudServer, channel: TalkChannel
+) -> None:
+    asked = OutboundPoll(new_id(), in_room(server), "When?", ("Monday", "Tuesday", "never"), multiple=True)
+    opened = await channel.poll(asked)
+    (poll,) = server.polls.values()
+    server.vote(poll, EVE, 2, 0)
+    server.vote(poll, "ada", 1)
+    server.vote(poll, ME, 1)
+    server.close(poll, EVE)
+    server.close({**poll, "id": 99})
+    server.say("next", ROOM)
+
+    await rig.until(lambda: rig.texts() == ["next"])
+
+    shown = next(each for each in server.messages[ROOM] if each["message"] == "{object}")
+    assert opened.platform_ids == (str(shown["id"]), f"poll:{poll['id']}")
+    assert (poll["maxVotes"], poll["resultMode"]) == (0, 0)
+    votes = [each for each in rig.taken if isinstance(each, PollAnswered)]
+    eve = f"nextcloud_talk:user:{EVE}@{server.home}"
+    assert [(each.sender, each.numbers) for each in votes] == [(eve, (0, 2)), (by_ada(server), (1,))]
+    assert {each.poll_id for each in votes} == {f"poll:{poll['id']}"}
+    assert len({each.event_id for each in votes}) == 2
+
+
+async def test_a_poll_among_two_is_a_list_and_one_choice_is_one_vote(
+    server: NextcloudServer, channel: TalkChannel
+) -> None:
+    await channel.poll(OutboundPoll(new_id(), with_ada(server), "Tea?", ("yes", "no")))
+    await channel.poll(OutboundPoll(new_id(), in_room(server), "Tea?", ("yes", "no")))
+
+    assert [each["message"] for each in server.ours(DM)] == ["Tea?\n1. yes\n2. no"]
+    assert [each["maxVotes"] for each in server.polls.values()] == [1]
+
+
+async def test_a_thread_has_a_name_and_what_goes_to_it_stays_there(
+    rig: Rig, tmp_path: Path, server: NextcloudServer, channel: TalkChannel
+) -> None:
+    thread = await channel.open_thread(in_room(server), "Holidays")
+    root = server.ours(ROOM)[0]
+    server.say("where to?", ROOM, threadId=root["id"])
+    server.say("out here", ROOM)
+    (tmp_path / "a.txt").write_bytes(b"A")
+    file = OutboundMedia(MediaKind.FILE, str(tmp_path / "a.txt"), "text/plain", "a.txt")
+    for message in (OutboundMessage(new_id(), thread, "south"), OutboundMessage(new_id(), thread, "", media=(file,))):
+        assert (await channel.send(message)).state is DeliveryState.DELIVERED
+    await channel.poll(OutboundPoll(new_id(), thread, "When?", ("May", "June")))
+
+    await rig.until(lambda: len(rig.taken) == 2)
+
+    inside, outside = rig.taken
+    assert isinstance(inside, InboundMessage)
+    assert isinstance(outside, InboundMessage)
+    assert thread == replace(in_room(server), thread=str(root["id"]))
+    assert await channel.open_thread(thread, "More") == thread
+    assert (inside.address, inside.topic_name) == (thread, "Holidays")
+    assert (outside.address, outside.topic_name) == (in_room(server), None)
+    assert {each["threadId"] for each in server.ours(ROOM)} == {root["id"]}
+
+
+async def test_an_older_talk_has_no_threads(server: NextcloudServer, channel: TalkChannel) -> None:
+    assert server.features is not None
+    server.features.remove("threads")
+    await channel.probe()
+
+    with pytest.raises(InvalidRequest, match="no threads"):
+        await channel.open_thread(in_room(server), "Holidays")
 
 
 async def test_malformed_messages_and_conversations_are_left_out(
