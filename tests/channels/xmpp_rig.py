@@ -15,7 +15,15 @@ from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.xmpp.channel import STATES, XmppChannel
-from integrations.channels.xmpp.connection import USUAL_TIMING, XmppAccount, XmppConnection, XmppTiming
+from integrations.channels.xmpp.connection import (
+    BOOKMARKS,
+    FORM,
+    PUBSUB,
+    USUAL_TIMING,
+    XmppAccount,
+    XmppConnection,
+    XmppTiming,
+)
 from integrations.channels.xmpp.events import CLIENT, OOB, REACTIONS, RECEIPTS, REPLACE, RETRACT, bare, stanza_id
 from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.servers import shared
@@ -130,6 +138,36 @@ class XmppRig(Rig):
     def section(self, account: str = "default") -> dict[str, Any]:
         where = {"host": "127.0.0.1", "port": self._proxies[account].port, "plaintext": True, "rooms": [self._room]}
         return {"account": account, "jid": self._jids[account], "password": PASSWORD, **where}
+
+    def account(self, **more: Any) -> XmppAccount:
+        """Return the assistant's first account, with other settings."""
+        where = {"host": "127.0.0.1", "port": self._proxies["default"].port, "plaintext": True, "nick": self.nick}
+        return XmppAccount("default", self._jids["default"], Secret(PASSWORD), **{**where, **more})
+
+    async def bookmarks(self, rooms: dict[str, str]) -> None:
+        """Let somebody with the assistant's password bookmark rooms, each with whether to join it."""
+        other = XmppConnection(self.account(), USUAL_TIMING, lambda: None)
+        await other.open()
+        for room, autojoin in rooms.items():
+            query = Element(f"{PUBSUB}pubsub")
+            item = SubElement(SubElement(query, f"{PUBSUB}publish", {"node": BOOKMARKS}), f"{PUBSUB}item", {"id": room})
+            SubElement(item, f"{{{BOOKMARKS}}}conference", {"autojoin": autojoin})
+            options = SubElement(SubElement(query, f"{PUBSUB}publish-options"), f"{FORM}x", {"type": "submit"})
+            prefix = "http://jabber.org/protocol/pubsub#"
+            wanted = {"FORM_TYPE": f"{prefix}publish-options", "pubsub#persist_items": "true", "pubsub#max_items": "9"}
+            for name, value in wanted.items():
+                SubElement(SubElement(options, f"{FORM}field", {"var": name}), f"{FORM}value").text = value
+            assert (await other.ask("set", None, query)).get("type") == "result"
+        await other.close()
+
+    def occupants(self) -> list[str]:
+        """Return the nicks that Ada sees in the room."""
+        return [nick for room, nick in self._people[ADA].connection.occupants if room == self._room]
+
+    def leaves_room(self, channel: XmppChannel) -> None:
+        """Let the room let the assistant go."""
+        client = channel._connection._client
+        client.send_presence(pto=f"{self._room}/{self.nick}", ptype="unavailable")
 
     def writes_to(self, account: str) -> None:
         self._written_to = account

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -101,7 +102,7 @@ class XmppChannel:
             await connection.ping()
         except HubError as error:
             return {"ok": False, "error": error.message}
-        away = [f"{each} was not joined" for each in self._account.rooms if each not in connection.nicks]
+        away = [f"{room} was not joined: {why}" for room, why in connection.away.items()]
         found = {"ok": True, "account_id": self._account.jid, "name": self._account.jid}
         return {**found, "missing": away} if away else found
 
@@ -259,13 +260,17 @@ class XmppLink(Reconnector):
         return connection.ended
 
     async def _watch(self, connection: XmppConnection) -> None:
-        """Ask the server whether it is there, and look for another line to it when it is not."""
+        """Ask the server whether it is there, look for another line when it is not, and for rooms that it is not in."""
         while not connection.ended:
             await asyncio.sleep(self._timing.silence_s)
             try:
                 await connection.ping()
             except HubError:
                 connection.cut()
+                continue
+            with suppress(HubError):
+                for room in await connection.enter():
+                    await self._catch_up(connection, room)
 
     async def _catch_up(self, connection: XmppConnection, archive: str | None) -> None:
         """Read what came while nobody listened; of an archive that is new, what came since the first login."""

@@ -33,6 +33,12 @@ RSM = "http://jabber.org/protocol/rsm"
 MUC = "{http://jabber.org/protocol/muc}"
 FORWARD = "{urn:xmpp:forward:0}"
 ROSTER = "{jabber:iq:roster}"
+PUBSUB = "{http://jabber.org/protocol/pubsub}"
+BOOKMARKS = "urn:xmpp:bookmarks:1"
+PUT_OUT = frozenset({"301", "307", "321", "322"})
+"""A room's codes for those whom it bans, kicks, or no longer lets in."""
+BY_ERROR = "333"
+"""It kicked whom it could not reach."""
 FORM = "{jabber:x:data}"
 PORT, DIRECT_TLS_PORT = 5_222, 5_223
 PAGE = 100
@@ -66,6 +72,7 @@ class XmppAccount(Struct, frozen=True):
     rooms: tuple[str, ...] = ()
     nick: str = ""
     direct_tls: bool = False
+    bookmarks: bool = False
 
     @classmethod
     def from_config(cls, entry: Mapping[str, Any]) -> Self:
@@ -80,6 +87,7 @@ class XmppAccount(Struct, frozen=True):
             tuple(entry["rooms"]),
             entry.get("nick") or entry["jid"].partition("@")[0],
             entry.get("direct_tls", entry.get("port") == DIRECT_TLS_PORT),
+            entry["bookmarks"],
         )
 
 
@@ -94,6 +102,7 @@ class XmppConnection:
     Attributes:
         nicks: The own nick in each room that was joined.
         occupants: Real addresses by room and nick, where the room tells them.
+        away: Why it is not in some room.
         ended: Why it ended; empty while it has not.
     """
 
@@ -108,12 +117,14 @@ class XmppConnection:
         self._is_given = False
         self.nicks: dict[str, str] = {}
         self.occupants: dict[tuple[str, str], str] = {}
+        self.away: dict[str, str] = {}
         self.ended = ""
         self._waiting: dict[str, asyncio.Future[Element]] = {}
         self._asked: set[asyncio.Future[Any]] = set()
         self._joins: dict[str, asyncio.Future[None]] = {}
         self._archives: set[str | None] = set()
-        self._results: tuple[str, list[tuple[str, Element]]] = ("", [])
+        self._put_out: set[str] = set()
+        self._results: dict[str, list[tuple[str, Element]]] = {}
         self._resuming: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
@@ -123,7 +134,6 @@ class XmppConnection:
             AccountRefused: The server does not take the password, or does not encrypt.
             Unavailable: It cannot be reached.
         """
-        account = self._account
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         client = self._client = await self._made()
         self._connect()
@@ -135,8 +145,7 @@ class XmppConnection:
         if self._is_open_to_all():
             raise self._refusal()
         client.send_presence()
-        for room in account.rooms:
-            await self._join(room)
+        await self.enter()
 
     async def _made(self) -> Any:
         slixmpp = await asyncio.to_thread(_library)
@@ -290,12 +299,13 @@ class XmppConnection:
     def _found(self, result: Element) -> None:
         """Keep what an archive shows, if it was asked for."""
         inner = result.find(f"{FORWARD}forwarded/{CLIENT}message")
-        if inner is None or result.get("queryid") != self._results[0]:
+        found = self._results.get(result.get("queryid", ""))
+        if inner is None or found is None:
             return
         delay = result.find(f"{FORWARD}forwarded/{DELAY}")
         if delay is not None and inner.find(DELAY) is None:
             inner.append(delay)
-        self._results[1].append((result.get("id", ""), inner))
+        found.append((result.get("id", ""), inner))
 
     def _seen(self, presence: Element) -> None:
         """Note who is in a room."""
@@ -305,17 +315,21 @@ class XmppConnection:
             return
         if presence.get("type") == "error":
             if not joining.done():
-                joining.set_exception(_refused(presence, f"the room {room}: {_reason(presence)}"))
+                joining.set_exception(Unavailable(_reason(presence)))
             return
         item = presence.find(f"{MUC_USER}x/{MUC_USER}item")
         if leaves:
             self.occupants.pop((room, nick), None)
         elif item is not None and item.get("jid"):
             self.occupants[room, nick] = bare(item.get("jid", ""))
-        if not any(each.get("code") == "110" for each in presence.iter(f"{MUC_USER}status")):
+        codes = {each.get("code") for each in presence.iter(f"{MUC_USER}status")}
+        if "110" not in codes:
             return
         if leaves:
             self.nicks.pop(room, None)
+            self.away[room] = "it was put out of it" if codes & PUT_OUT else "the room let it go"
+            if codes & PUT_OUT and BY_ERROR not in codes:
+                self._put_out.add(room)
             return
         self.nicks[room] = nick
         if not joining.done():
@@ -323,20 +337,51 @@ class XmppConnection:
 
     # --- what goes ---
 
-    async def _join(self, room: str) -> None:
-        self._joins[room] = asyncio.get_running_loop().create_future()
+    async def enter(self) -> list[str]:
+        """Join the rooms that it should be in and is not; return those that it joined.
+
+        One that cannot be joined holds up nothing, and one that put it out is not entered again.
+
+        Raises:
+            Unavailable: The connection ended.
+        """
+        wanted = [*self._account.rooms, *(await self._bookmarked() if self._account.bookmarks else ())]
+        return [
+            room
+            for room in dict.fromkeys(wanted)
+            if room not in self.nicks and room not in self._put_out and await self._join(room)
+        ]
+
+    async def _bookmarked(self) -> list[str]:
+        """Return the rooms that the account's bookmarks (XEP-0402) say to join."""
+        query = Element(f"{PUBSUB}pubsub")
+        SubElement(query, f"{PUBSUB}items", {"node": BOOKMARKS})
+        items = (await self.ask("get", None, query)).iter(f"{PUBSUB}item")
+        rooms = {bare(each.get("id", "")): each.find(f"{{{BOOKMARKS}}}conference") for each in items}
+        return [room for room, each in rooms.items() if each is not None and each.get("autojoin") in ("true", "1")]
+
+    async def _join(self, room: str) -> bool:
+        joining = self._joins[room] = asyncio.get_running_loop().create_future()
         presence = Element(f"{CLIENT}presence", {"to": f"{room}/{self._account.nick}"})
         SubElement(SubElement(presence, f"{MUC}x"), f"{MUC}history", {"maxstanzas": "0"})
         self._client.Presence(xml=presence).send()
         try:
             async with asyncio.timeout(self._timing.answer_s):
-                await self._joins[room]
-        except TimeoutError as error:
-            raise Unavailable(f"the room {room} does not answer") from error
-        except PlatformError as error:
-            if error.state is not DeliveryState.PERMANENT:
+                await joining
+        except TimeoutError:
+            return self._is_away(room, "it does not answer")
+        except Unavailable as error:
+            if self.ended:
                 raise
-            _log.warning("xmpp: %s is not let in: %s", self._account.jid, error)  # elsewhere it is heard all the same
+            return self._is_away(room, error.message)
+        self.away.pop(room, None)
+        return True
+
+    def _is_away(self, room: str, why: str) -> bool:
+        if self.away.get(room) != why:
+            _log.warning("xmpp: %s is not in %s: %s", self._account.jid, room, why)
+        self.away[room] = why
+        return False
 
     async def deliver(self, message: Element) -> Element | None:
         """Send a message, and wait until the server has it; return the room's echo of it.
@@ -435,9 +480,11 @@ class XmppConnection:
             SubElement(page, f"{{{RSM}}}max").text = str(PAGE)
             if after is not None:
                 SubElement(page, f"{{{RSM}}}after").text = after
-            found: list[tuple[str, Element]] = []
-            self._results = (mark, found)
-            answer = await self.ask("set", of, query)
+            found = self._results[mark] = []
+            try:
+                answer = await self.ask("set", of, query)
+            finally:
+                del self._results[mark]
             for each in found:
                 yield each
             end = answer.find(f"{{{MAM}}}fin")

@@ -27,10 +27,10 @@ from hub.messaging.contract import (
 from integrations.channels.xmpp.channel import XmppChannel
 from integrations.channels.xmpp.connection import NO_TLS, XmppAccount
 from tests.channels.kit import ADA, EVE, Heard, HurriedClock
-from tests.channels.xmpp_rig import XmppRig
+from tests.channels.xmpp_rig import TIMING, XmppRig
 from tests.gateway.certificates import issued
 from tests.servers import shared
-from tests.servers.prosody import DOMAIN, OTHER, PASSWORD, Prosody
+from tests.servers.prosody import DOMAIN, OTHER, PASSWORD, ROOMS, Prosody
 from tests.until import until
 
 
@@ -201,6 +201,49 @@ async def test_a_line_that_breaks_loses_nothing_and_doubles_nothing(
     assert sorted(each.text.removeprefix(f"{rig.nick}: ") for each in messages(heard)) == sorted(texts)
     assert rig.shows() + rig.shows(group=True) == texts[::2] + texts[1::2]
     assert heard.errors == []  # it was one session
+
+
+@pytest.mark.parametrize("bookmarks", [True, False])
+async def test_bookmarked_rooms_are_joined_where_an_account_says_so(
+    rig: XmppRig, heard: Heard, bookmarks: bool
+) -> None:
+    room, other = rig.address(group=True).peer, f"other{new_id()[-8:].lower()}@{ROOMS}"
+    await rig.bookmarks({room: "true", other: "false"})
+    channel = XmppChannel(rig.account(bookmarks=bookmarks), HurriedClock(), TIMING)
+    await channel.start(heard)
+    await until(lambda: heard.account_id)
+
+    assert [each.peer for each in await channel.look_up("", 5)] == ([room] if bookmarks else [])
+    await channel.stop()
+
+
+async def test_a_room_that_cannot_be_joined_holds_up_nothing_and_one_that_let_it_go_is_entered_again(
+    rig: XmppRig, heard: Heard
+) -> None:
+    room, nowhere = rig.address(group=True).peer, "room@nowhere.invalid"
+    channel = XmppChannel(rig.account(rooms=(nowhere, room)), HurriedClock(), TIMING)
+    await channel.start(heard)
+    await until(lambda: heard.account_id)
+    before = (await channel.probe())["missing"]
+
+    rig.leaves_room(channel)
+    await until(lambda: (rig.nick in rig.occupants()) is False)
+    await until(lambda: rig.nick in rig.occupants())
+    await rig.says("hello", group=True)
+    await until(lambda: messages(heard))
+    await channel.stop()
+
+    assert [each.startswith(f"{nowhere} was not joined: ") for each in before] == [True]
+    assert heard.errors == []
+
+
+async def test_two_look_into_the_archive_at_once(channel: XmppChannel, rig: XmppRig) -> None:
+    sent = [OutboundMessage(new_id(), rig.address(group=each), "hello") for each in (False, True, False, True)]
+    delivered = [await channel.send(each) for each in sent]
+
+    found = await asyncio.gather(*(channel.find(each, Clock().time()) for each in sent))
+
+    assert found == delivered
 
 
 @pytest.mark.parametrize("forgets", [True, False])
