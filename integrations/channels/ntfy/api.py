@@ -100,7 +100,7 @@ class NtfyApi(HttpApi):
             async with self.session.get(f"{self.root}{topics}/json", allow_redirects=False, **asked) as response:
                 if response.status != 200:
                     raise self._refused(HttpAnswer(response.status, response.headers, await response.read()))
-                async for line in _lines(response.content):
+                async for line in lines(response.content):
                     yield line
         except (aiohttp.ClientError, TimeoutError, OSError) as error:  # their text may show the topics
             raise self.error(DeliveryState.TRANSIENT, f"the stream broke off: {type(error).__name__}") from error
@@ -133,7 +133,7 @@ def bearer(token: Secret) -> str:
     return f"Bearer {token.reveal()}"
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     """Yield lines; aiohttp's own reader breaks off at one of 128 KB, and would again at each new connection."""
     held = b""
     async for piece in content.iter_any():

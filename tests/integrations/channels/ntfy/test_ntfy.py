@@ -24,7 +24,7 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
-from integrations.channels.ntfy.api import NtfyApi
+from integrations.channels.ntfy.api import NtfyApi, lines
 from integrations.channels.ntfy.channel import NtfyAccount, NtfyChannel
 from integrations.channels.ntfy.events import peer_of
 from integrations.channels.ntfy.schema import CONFIG_SCHEMA
@@ -113,6 +113,17 @@ async def test_a_very_long_event_holds_up_nothing(rig: Rig, server: NtfyServer, 
     await rig.until(lambda: rig.texts() == ["next"])
 
 
+async def test_an_event_that_comes_in_pieces_is_whole() -> None:
+    class Pieces:
+        async def iter_any(self) -> AsyncIterator[bytes]:
+            for piece in (b"a" * 200_000, b"b\nc", b"\n", b"not ended"):
+                yield piece
+
+    pieces: Any = Pieces()
+
+    assert [line async for line in lines(pieces)] == [b"a" * 200_000 + b"b", b"c"]
+
+
 async def test_a_restart_reads_on_from_the_last_message_and_a_first_start_reads_nothing_old(
     rig: Rig, server: NtfyServer
 ) -> None:
@@ -196,6 +207,7 @@ async def test_a_message_carries_the_mark_of_the_assistant_and_its_priority(
     [
         ("# Einkäufe\n\n- Milk", "Einkäufe", "- Milk"),
         ("\n### Closed ###\nthen", "Closed", "then"),
+        ("# Bell\x07\nmore", "Bell\x07", "more"),
         ("# Nothing else", None, "# Nothing else"),
         ("#hashtag\nand more", None, "#hashtag\nand more"),
         ("first\n# later\nmore", None, "first\n# later\nmore"),
