@@ -206,7 +206,7 @@ class WebchatPage:
         await socket.prepare(call.request)
         try:
             await self._converse(socket, call)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             await socket.close(code=CLOSE_REFUSED, message=b"this frame is not understood")
         except HubError as error:
             await socket.close(code=CLOSE_REFUSED, message=error.message.encode()[:120])
@@ -242,7 +242,7 @@ class WebchatPage:
             self._open.discard(page)
 
     async def _welcome(self, page: OpenPage) -> None:
-        history = [self._shown(each) for each in await self._history(self._address(page.visitor))]
+        history = [self._shown(page.visitor, each) for each in await self._history(self._address(page.visitor))]
         unkept = self._unkept.get(page.visitor)
         if unkept is not None and unkept["id"] not in [each["id"] for each in history]:
             history.append(unkept)
@@ -269,7 +269,8 @@ class WebchatPage:
             after_s = error.retry_after_s or AGAIN_S
             await self._send(page, {"t": "again", "id": frame.id, "after_s": after_s, "error": error.code})
             return
-        await self._show(page.visitor, {"t": "message", **self._shown(PastMessage(frame.id, frame.text, ours=False))})
+        shown = self._shown(page.visitor, PastMessage(frame.id, frame.text, ours=False))
+        await self._show(page.visitor, {"t": "message", **shown})
 
     async def _upload(self, page: OpenPage, frame: PageMessage, said: InboundMessage) -> tuple[Media, ...]:
         """Return the files of a message as attachments, after fetching those that are taken; a stranger's are not.
@@ -298,7 +299,7 @@ class WebchatPage:
                 raise Unavailable(f"a visitor's file cannot be stored: {error}", retry_after_s=AGAIN_S) from error
             limit_mb = self._uploads.limit_mb if problem is Problem.LARGE else 0
             sent.append(SentFile(offered.name, offered.size, offered.voice, problem, limit_mb))
-        await self._sent_files.put(frame.id, tuple(sent))
+        await self._sent_files.put(_of_visitor(page.visitor, frame.id), tuple(sent))
         return tuple(media)
 
     async def _piece(self, page: OpenPage, want: dict[str, Any]) -> bytes:
@@ -335,7 +336,7 @@ class WebchatPage:
         visitor = message.address.peer
         if message.media:
             await self._shown_files.put(message.id, await self._offered(message.media[0]))
-        shown = self._shown(PastMessage(message.id, message.text, ours=True, buttons=message.buttons))
+        shown = self._shown(visitor, PastMessage(message.id, message.text, ours=True, buttons=message.buttons))
         if message.session_key is None:
             self._unkept[visitor] = shown
             self._unkept.move_to_end(visitor)
@@ -349,10 +350,10 @@ class WebchatPage:
         name = media.name or Path(media.path).name
         return ShownFile(url, name, media.kind is MediaKind.IMAGE, media.kind is MediaKind.AUDIO)
 
-    def _shown(self, said: PastMessage) -> dict[str, Any]:
+    def _shown(self, visitor: str, said: PastMessage) -> dict[str, Any]:
         """Return a message as a page shows it: ours as HTML that is made here, a visitor's as text."""
         if not said.ours:
-            sent = self._sent_files.get(said.id)
+            sent = self._sent_files.get(_of_visitor(visitor, said.id))
             return {"id": said.id, "text": said.text} | ({"files": msgspec.to_builtins(sent)} if sent else {})
         buttons = [[_button(each) for each in row] for row in said.buttons]
         file = self._shown_files.get(said.id)
@@ -404,6 +405,11 @@ async def _next_frame(socket: web.WebSocketResponse) -> PageFrame | None:
     """
     message = await socket.receive()
     return _FRAME.decode(message.data) if message.type is web.WSMsgType.TEXT else None
+
+
+def _of_visitor(visitor: str, id: str) -> str:
+    """Return the key of a visitor's message: they choose its id, which may be another visitor's too."""
+    return f"{visitor}-{id}"
 
 
 def _button(button: Button) -> dict[str, str]:

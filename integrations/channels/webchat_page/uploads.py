@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from hub.core.clock import Clock
 from hub.core.errors import NotFound
 from hub.core.executors import FILES
+from hub.core.ids import new_id
 from hub.messaging.contract import Media, MediaKind
 from hub.models.images import image_type
 
@@ -32,7 +33,7 @@ class OfferedFile(Struct, frozen=True):
     """A file that a page has; all of it is what the page says."""
 
     name: Annotated[str, Meta(min_length=1, max_length=255)]
-    size: Annotated[int, Meta(ge=0)]
+    size: Annotated[int, Meta(ge=0, le=2**53)]
     type: Annotated[str, Meta(max_length=100)] = ""
     voice: bool = False
 
@@ -72,6 +73,7 @@ class Uploads:
         self._folder = folder
         self._clock = clock
         self._limit_bytes = limit_bytes
+        self._coming: dict[str, int] = {}
 
     @property
     def limit_mb(self) -> int:
@@ -93,22 +95,24 @@ class Uploads:
         path = self._folder / reference
         if await FILES.run(_size_of, path) == offered.size > 0:
             return None
-        if not await FILES.run(self._has_room, visitor, offered.size):
-            return Problem.FULL
-        part = path.with_suffix(".part")
-        await FILES.run(part.unlink, missing_ok=True)
-        taken = 0
-        while taken < offered.size:
-            piece = (await ask(taken, min(taken + PIECE_BYTES, offered.size)))[: offered.size - taken]
-            if not piece:
-                break
-            await FILES.run(_append, part, piece)
-            taken += len(piece)
-        if not taken or taken < offered.size:
+        part = path.with_suffix(f".{new_id()}")  # its own: another page of theirs may offer the same
+        self._coming[part.name] = offered.size
+        try:
+            if not await FILES.run(self._has_room, visitor, dict(self._coming)):
+                return Problem.FULL
+            for begin in range(0, offered.size, PIECE_BYTES):
+                end = min(begin + PIECE_BYTES, offered.size)
+                piece = await ask(begin, end)
+                if len(piece) != end - begin:
+                    return Problem.UNREADABLE
+                await FILES.run(_append, part, piece)
+            if not offered.size:
+                return Problem.UNREADABLE
+            await FILES.run(part.replace, path)
+            return None
+        finally:
+            del self._coming[part.name]
             await FILES.run(part.unlink, missing_ok=True)
-            return Problem.UNREADABLE
-        await FILES.run(part.replace, path)
-        return None
 
     async def media_of(self, reference: str, offered: OfferedFile) -> Media:
         """Return a file as an attachment: of the kind that it says, if its first bytes say so too; else just a file."""
@@ -138,11 +142,13 @@ class Uploads:
             await FILES.run(self._prune, self._clock.time() - KEPT_S)
             await self._clock.sleep(3_600)
 
-    def _has_room(self, visitor: str, more: int) -> bool:
+    def _has_room(self, visitor: str, coming: Mapping[str, int]) -> bool:
+        """Whether all files have room, with those that come; a small one counts as a whole piece."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sizes = [(each.name, _size_of(each)) for each in self._folder.iterdir()]
-        theirs = sum(size for name, size in sizes if name.startswith(visitor))
-        return theirs + more <= VISITOR_BYTES and sum(size for _, size in sizes) + more <= KEPT_BYTES
+        sizes = {each.name: _size_of(each) for each in self._folder.iterdir()} | dict(coming)
+        counted = {name: max(size, PIECE_BYTES) for name, size in sizes.items()}
+        theirs = sum(size for name, size in counted.items() if name.startswith(visitor))
+        return theirs <= VISITOR_BYTES and sum(counted.values()) <= KEPT_BYTES
 
     def _prune(self, before: float) -> None:
         for each in self._folder.iterdir() if self._folder.is_dir() else ():

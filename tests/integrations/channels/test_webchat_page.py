@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp import ClientSession
 
@@ -30,9 +31,9 @@ from hub.messaging.contract import (
 from hub.messaging.conversation import PastMessage
 from integrations.channels.webchat_page import channel as bounds, uploads
 from integrations.channels.webchat_page.schema import CONFIG_SCHEMA
-from integrations.channels.webchat_page.uploads import FILES_LIMIT
+from integrations.channels.webchat_page.uploads import FILES_LIMIT, OfferedFile, Problem, Uploads
 from integrations.channels.webchat_page.visitors import Visitors, signing_key
-from tests.channels.kit import ADA, Heard
+from tests.channels.kit import ADA, EVE, Heard
 from tests.channels.webchat_page_rig import KEY, PageInBrowser, WebchatPageRig
 from tests.until import until
 
@@ -146,7 +147,9 @@ async def test_an_address_makes_a_few_visitors_an_hour(rig: WebchatPageRig) -> N
     [
         {"t": "say", "id": "1", "text": ""},
         {"t": "say", "id": "1", "text": "", "files": [{"name": "a", "size": -1}]},
+        {"t": "say", "id": "1", "text": "", "files": [{"name": "a", "size": orjson.Fragment("9" * 30)}]},
         {"t": "say", "id": "1", "text": "", "files": [{"name": "a", "size": 1}] * (FILES_LIMIT + 1)},
+        {"t": "say", "id": "1", "text": "hello", "deep": orjson.Fragment("[" * 30_000 + "]" * 30_000)},
         {"t": "say", "id": "1", "text": "x" * (bounds.TEXT_LIMIT + 1)},
         {"t": "say", "id": "a b", "text": "hello"},
         {"t": "say", "text": "hello"},
@@ -260,6 +263,7 @@ async def test_a_file_that_is_gone_is_no_message(rig: WebchatPageRig, channel: C
     assert delivery.state is DeliveryState.PERMANENT
 
 
+ADAS = "adaadaadaadaadaa"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(150_000)
 
 
@@ -376,7 +380,83 @@ async def test_files_of_a_visitor_are_shown_after_a_restart(rig: WebchatPageRig,
     again = rig.channel(tmp_path, ManualClock())
     await again.start(heard)
 
-    (said,) = of((await opened(rig)).frames, "welcome")[0]["history"]
+    (said,) = of((await opened(rig, Visitors(KEY, "default").token(ADAS))).frames, "welcome")[0]["history"]
     await again.stop()
 
     assert [(each["name"], each["size"]) for each in said["files"]] == [("plan.png", len(PNG))]
+
+
+@pytest.mark.usefixtures("channel")
+async def test_a_visitor_who_takes_the_id_of_anothers_message_sees_nothing_of_its_files(
+    rig: WebchatPageRig, heard: Heard
+) -> None:
+    await offered(rig, heard, "diagnosis.pdf", "application/pdf", b"%PDF-1.7")
+
+    await rig.browser(EVE).say("1", "hello")
+    await until(lambda: bool(of(rig.browser(EVE).frames, "message")))
+
+    assert "files" not in of(rig.browser(EVE).frames, "message")[0]
+
+
+async def answered(store: Uploads, content: bytes, piece: Callable[[int, int], bytes], id: str = "1") -> Problem | None:
+    """Offer a file of Ada's, and answer what the hub asks."""
+
+    async def ask(begin: int, end: int) -> bytes:
+        return piece(begin, end)
+
+    return await store.take(ADAS, f"{ADAS}-{id}-0", OfferedFile("it", len(content)), ask)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Uploads:
+    return Uploads(tmp_path, ManualClock(), lambda: uploads.VISITOR_BYTES)
+
+
+def kept_in(folder: Path) -> list[bytes]:
+    return [each.read_bytes() for each in folder.iterdir()]
+
+
+async def test_a_page_that_trickles_a_file_is_asked_once(store: Uploads, tmp_path: Path) -> None:
+    asked = []
+
+    def trickle(begin: int, end: int) -> bytes:
+        asked.append(begin)
+        return b"x"
+
+    assert await answered(store, PNG, trickle) is Problem.UNREADABLE
+    assert asked == [0]
+    assert kept_in(tmp_path) == []
+
+
+async def test_two_pages_that_offer_the_same_do_not_mix_it(store: Uploads, tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def slow(begin: int, end: int) -> bytes:
+        if begin:
+            begun.set()
+            await answered(store, PNG, lambda begin, end: PNG[begin:end])
+        return PNG[begin:end]
+
+    assert await store.take(ADAS, f"{ADAS}-1-0", OfferedFile("it", len(PNG)), slow) is None
+    assert begun.is_set()
+    assert kept_in(tmp_path) == [PNG]
+
+
+async def test_files_that_are_on_their_way_count(store: Uploads) -> None:
+    large = OfferedFile("it", uploads.VISITOR_BYTES)
+    problems: list[Problem | None] = []
+
+    async def ask(begin: int, end: int) -> bytes:
+        problems.append(await answered(store, PNG, lambda begin, end: PNG[begin:end], "2"))
+        return b""
+
+    await store.take(ADAS, f"{ADAS}-1-0", large, ask)
+
+    assert problems == [Problem.FULL]
+
+
+async def test_many_small_files_fill_the_room_of_a_visitor(store: Uploads, tmp_path: Path) -> None:
+    for number in range(uploads.VISITOR_BYTES // uploads.PIECE_BYTES):
+        (tmp_path / f"{ADAS}-{number}-0").touch()
+
+    assert await answered(store, b"x", lambda begin, end: b"x", "new") is Problem.FULL
