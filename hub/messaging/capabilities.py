@@ -159,12 +159,19 @@ class DirectoryEntry(Struct, frozen=True):
     space: str | None = None
 
 
+class SomeEntries(list[DirectoryEntry]):
+    """Some of what a directory has: it did not tell all names, so that others may be called the same."""
+
+
 @runtime_checkable
 class CanLookUp(Protocol):
     """A channel whose platform has a directory of people and rooms."""
 
     async def look_up(self, query: str, limit: int) -> Sequence[DirectoryEntry]:
         """Return people and rooms whose name holds a text, in any case, that the account may write to.
+
+        Returns:
+            `SomeEntries` if there may be more, also when it is fewer than `limit`.
 
         Raises:
             HubError: It could not be asked, or the account may not.

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unicodedata import category, normalize
 
 from msgspec import Struct
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
-from hub.messaging.capabilities import CanLookUp
+from hub.messaging.capabilities import CanLookUp, SomeEntries
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
 from hub.security.people import Person
@@ -74,8 +75,9 @@ class Listing(Struct, frozen=True):
 
 
 def folded(name: str | None) -> str:
-    """Return a name without what people do not tell apart: case, spaces, and the mark of a room."""
-    return " ".join((name or "").casefold().split()).removeprefix("#")
+    """Return a name without what people do not tell apart: case, spaces, forms of a letter, and the mark of a room."""
+    visible = "".join(each for each in name or "" if category(each) != "Cf")
+    return " ".join(normalize("NFKC", normalize("NFKC", visible).casefold()).split()).removeprefix("#")
 
 
 def is_called(name: str, chat: KnownChat) -> bool:
@@ -130,28 +132,30 @@ async def look_up(channels: ChannelRegistry, query: str, channel: str | None = N
     ]
     answers = await asyncio.gather(*(_asked(*each, query) for each in able))
     return Listing(
-        tuple(chat for chats, _ in answers for chat in chats),
+        tuple(chat for chats, _, _ in answers for chat in chats),
         frozenset(name for name, _, _ in able),
-        tuple(problem for _, problem in answers if problem is not None),
-        frozenset(name for (name, _, _), (chats, _) in zip(able, answers, strict=True) if len(chats) >= LOOK_UP_LIMIT),
+        tuple(problem for _, problem, _ in answers if problem is not None),
+        frozenset(name for (name, _, _), (_, _, is_cut) in zip(able, answers, strict=True) if is_cut),
     )
 
 
 async def _asked(
     name: str, account: str, channel: CanLookUp, query: str
-) -> tuple[list[KnownChat], Mapping[str, str] | None]:
+) -> tuple[list[KnownChat], Mapping[str, str] | None, bool]:
+    """Return what a directory has, why it has nothing, and whether there may be more."""
     about = {"channel": name, "accountId": account}
     try:
         async with asyncio.timeout(LOOK_UP_LIMIT_S):
             found = await channel.look_up(query, LOOK_UP_LIMIT)
     except TimeoutError:
-        return [], {**about, "error": f"it did not answer within {LOOK_UP_LIMIT_S:g} s"}
+        return [], {**about, "error": f"it did not answer within {LOOK_UP_LIMIT_S:g} s"}, False
     except HubError as error:
-        return [], {**about, "error": error.message}
-    return [
+        return [], {**about, "error": error.message}, False
+    chats = [
         KnownChat(Address(name, each.peer, account, each.chat_type), each.name, space=each.space)
         for each in found[:LOOK_UP_LIMIT]
-    ], None
+    ]
+    return chats, None, isinstance(found, SomeEntries) or len(found) >= LOOK_UP_LIMIT
 
 
 def _usual_place(person: str, chats: Sequence[KnownChat]) -> KnownChat | None:

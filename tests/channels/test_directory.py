@@ -10,8 +10,14 @@ import pytest
 
 from hub.automation.services.addresses import Addresses
 from hub.core.context import Context
+from hub.messaging.capabilities import SomeEntries
+from hub.messaging.directory import LOOK_UP_LIMIT
+from tests.channels.dingtalk_rig import DingTalkRig
+from tests.channels.discord_rig import DiscordRig
 from tests.channels.kit import ChannelHub, Heard, HurriedClock, Named, Rig
+from tests.channels.msteams_rig import TeamsRig
 from tests.channels.registry import RIGS, rigs_that
+from tests.channels.slack_rig import SlackRig
 from tests.messaging.post import OWNER
 from tests.until import until
 
@@ -87,6 +93,34 @@ async def test_who_never_wrote_is_written_to_by_the_name_that_the_platform_lists
 
     await hub.until(lambda: rig.shows() == ["hello"])
     assert await hub.rows("SELECT id FROM inbox") == []
+
+
+def crowd(rig: Any) -> None:
+    """Let a platform have more people of one name than it tells, of whom some may not be written to."""
+    match rig:
+        case DingTalkRig():
+            rig.server.names |= {f"u{each}": "Clara" for each in range(21)}
+        case DiscordRig():
+            robot = {"user": {"id": "1", "username": "Clara", "bot": True}}
+            rig.server.members += [robot, *({"user": {"id": f"2{each}", "username": "Clara"}} for each in range(50))]
+        case SlackRig():
+            rig.server.people += [{"id": f"U{each}", "name": "clara", "deleted": each > 0} for each in range(30)]
+        case TeamsRig():
+            rig.server.roster += [{"id": f"29:{each}", "name": "Clara"} for each in range(6)]
+
+
+@pytest.mark.parametrize(
+    "rig", [DingTalkRig, DiscordRig, SlackRig, TeamsRig], ids=lambda each: each().name, indirect=True
+)
+async def test_a_directory_that_tells_some_of_its_names_says_so(channel: Any, rig: Rig) -> None:
+    few = await channel.look_up("Ada", LOOK_UP_LIMIT)
+    crowd(rig)
+
+    found = await channel.look_up("Clara", LOOK_UP_LIMIT)
+
+    assert not isinstance(few, SomeEntries)
+    assert 0 < len(found) < LOOK_UP_LIMIT
+    assert isinstance(found, SomeEntries)
 
 
 def names(hub: ChannelHub) -> list[str | None]:

@@ -262,7 +262,7 @@ class DingTalkServer:
                 return {"downloadUrl": f"{self.root}/file/{body['downloadCode']}"}
             case "POST", "/v1.0/contact/users/search":
                 found = [id for id, name in self.names.items() if body["queryWord"].casefold() in name.casefold()]
-                return {"list": found[: body["size"]], "hasMore": False, "totalCount": len(found)}
+                return {"list": found[: body["size"]], "hasMore": len(found) > body["size"], "totalCount": len(found)}
             case "POST", "/v1.0/card/instances/createAndDeliver":
                 return self._create_card(body)
             case "PUT", "/v1.0/card/instances":

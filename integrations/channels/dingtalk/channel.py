@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, SomeEntries
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -180,8 +180,9 @@ class DingTalkChannel(ApiChannel):
     async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
         """Return people of the organisation whose name holds a text."""
         given = {"queryWord": query, "offset": 0, "size": min(limit, NAMES_LIMIT)}
-        found = []
-        for id in (await self._api.call("POST", "v1.0/contact/users/search", json=given)).get("list") or ():
+        answer = await self._api.call("POST", "v1.0/contact/users/search", json=given)
+        found = SomeEntries() if answer.get("hasMore") else list[DirectoryEntry]()
+        for id in answer.get("list") or ():
             person = (await self._api.ask_old("topapi/v2/user/get", userid=id))["result"]
             if query.casefold() in str(person["name"]).casefold():
                 found.append(DirectoryEntry(id, person["name"]))

@@ -16,7 +16,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry, ListedCommand
+from hub.messaging.capabilities import DirectoryEntry, ListedCommand, SomeEntries
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -138,17 +138,21 @@ class DiscordChannel(ApiChannel):
         """Return members of the bot's servers whose name begins with a text, and rooms whose name holds it."""
         people: dict[str, DirectoryEntry] = {}
         rooms: list[DirectoryEntry] = []
+        is_cut = False
         for server in await self._api.call("GET", "/users/@me/guilds"):
             for each in await self._api.call("GET", f"/guilds/{server['id']}/channels"):
                 if each["type"] in WRITABLE and query.casefold() in each["name"].casefold():
                     rooms.append(DirectoryEntry(each["id"], f"#{each['name']}", ChatType.CHANNEL, server["name"]))
             search = f"/guilds/{server['id']}/members/search?{urlencode({'query': query, 'limit': limit})}"
-            for each in await self._api.call("GET", search) if query else ():
+            members = await self._api.call("GET", search) if query else ()
+            is_cut = is_cut or len(members) >= limit
+            for each in members:
                 user = each["user"]
                 name = each.get("nick") or user.get("global_name") or user["username"]
                 if not user.get("bot"):
                     people.setdefault(user["id"], DirectoryEntry(user["id"], name))
-        return [*people.values(), *rooms][:limit]
+        found = [*people.values(), *rooms][:limit]
+        return SomeEntries(found) if is_cut else found
 
     async def _send(self, message: OutboundMessage) -> str | None:
         """Post a message, as the answer to a command where one waits for it."""

@@ -17,7 +17,7 @@ from hub.core.errors import Unavailable
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.core.surfaces import HttpCall, Open, Route
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, SomeEntries
 from hub.messaging.contract import (
     Address,
     ButtonPressed,
@@ -182,8 +182,9 @@ class MattermostChannel(ApiChannel):
 
     async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
         """Return people of the server, and channels that the bot is in, whose name holds a text."""
-        found = []
-        for each in await self._api.call("POST", "users/search", json={"term": query, "limit": limit}):
+        people = await self._api.call("POST", "users/search", json={"term": query, "limit": limit})
+        found = SomeEntries() if len(people) >= limit else list[DirectoryEntry]()
+        for each in people:
             if not each.get("is_bot") and not each.get("delete_at"):
                 name = f"{each.get('first_name', '')} {each.get('last_name', '')}".strip()
                 found.append(DirectoryEntry(each["id"], each.get("nickname") or name or each["username"]))
@@ -192,7 +193,7 @@ class MattermostChannel(ApiChannel):
             if each["type"] != "D" and query.casefold() in name.casefold():
                 kind = ChatType.GROUP if each["type"] == "G" else ChatType.CHANNEL
                 found.append(DirectoryEntry(each["id"], name, kind))
-        return found[:limit]
+        return found if len(found) <= limit else SomeEntries(found[:limit])
 
     async def _target(self, address: Address) -> str:
         """Return the conversation of an address; the one with a person is opened where needed."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, SomeEntries
 from hub.messaging.contract import (
     Address,
     ButtonPressed,
@@ -259,17 +259,17 @@ class TeamsChannel(ApiChannel):
         page = await self._api.call("GET", service, f"v3/teams/{quote(team, safe='')}/conversations")
         return {each["id"]: each.get("name") or "General" for each in page.get("conversations") or ()}
 
-    async def _members_of(self, service: str, team: str) -> dict[str, str]:
-        """Return the members of a team by their ids, as far as a few pages go."""
+    async def _members_of(self, service: str, team: str) -> tuple[dict[str, str], bool]:
+        """Return the members of a team by their ids, as far as a few pages go, and whether there are more."""
         path, more = f"v3/conversations/{quote(team, safe='')}/pagedmembers?pageSize={MEMBERS_PAGE}", ""
         found: dict[str, str] = {}
         for _ in range(MEMBERS_PAGES):
             page = await self._api.call("GET", service, path + more)
             found |= {each["id"]: str(each.get("name") or "") for each in page.get("members") or ()}
-            if not page.get("continuationToken"):
-                break
-            more = f"&continuationToken={quote(page['continuationToken'], safe='')}"
-        return found
+            if not (token := page.get("continuationToken")):
+                return found, False
+            more = f"&continuationToken={quote(token, safe='')}"
+        return found, True
 
     async def _note_new_name(self, activity: Json) -> None:
         """Ask for the names of a channel again that is known already."""
@@ -383,14 +383,18 @@ class TeamsChannel(ApiChannel):
         found = {peer: DirectoryEntry(peer, place.name, place.kind) for peer, place in places}
         chats = {place.user: peer for peer, place in places if place.user}
         teams = {place.team: place.service for _, place in places if place.team}
+        is_cut = len(teams) > TEAMS_ASKED
         for team, service in list(teams.items())[:TEAMS_ASKED]:
             for peer, name in (await self._rooms_of(service, team)).items():
                 found.setdefault(peer, DirectoryEntry(peer, name, ChatType.CHANNEL))
-            for user, name in (await self._members_of(service, team)).items():
+            members, has_more = await self._members_of(service, team)
+            is_cut = is_cut or has_more
+            for user, name in members.items():
                 peer = chats.get(user, user)
                 if peer not in found or not found[peer].name:
                     found[peer] = DirectoryEntry(peer, name)
-        return [each for each in found.values() if each.name and query.casefold() in each.name.casefold()][:limit]
+        named = [each for each in found.values() if each.name and query.casefold() in each.name.casefold()][:limit]
+        return SomeEntries(named) if is_cut else named
 
     async def _post(self, address: Address, activity: dict[str, Any], *, plain: str | None = None) -> str:
         """Return the id of what was posted; in a channel without a thread it begins one.

@@ -17,7 +17,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, SomeEntries
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -246,7 +246,7 @@ class TalkChannel(ApiChannel):
             for room in self._reading.rooms.values()
             if room.person is None and query.casefold() in room.name.casefold()
         ]
-        return found[:limit]
+        return SomeEntries(found[:limit]) if len(people) >= limit else found[:limit]
 
     async def _target(self, address: Address) -> str:
         """Return the conversation of an address."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
-from hub.messaging.capabilities import DirectoryEntry, ListedCommand
+from hub.messaging.capabilities import DirectoryEntry, ListedCommand, SomeEntries
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -174,28 +174,30 @@ class SlackChannel(ApiChannel):
 
     async def look_up(self, query: str, limit: int) -> list[DirectoryEntry]:
         """Return people of the workspace, and channels that the app is in, whose name holds a text."""
-        found = []
-        async for each in self._listed("users.list", "members"):
+        found: list[DirectoryEntry] = []
+        people, is_cut = await self._listed("users.list", "members")
+        for each in people:
             profile = each.get("profile") or {}
             name = profile.get("display_name") or profile.get("real_name") or each.get("name") or ""
             if not each.get("deleted") and not each.get("is_bot") and query.casefold() in name.casefold():
                 found.append(DirectoryEntry(each["id"], name))
         kinds = {"types": "public_channel,private_channel", "exclude_archived": True}
-        async for each in self._listed("conversations.list", "channels", **kinds):
+        for each in (await self._listed("conversations.list", "channels", **kinds))[0]:
             if each.get("is_member") and query.casefold() in str(each.get("name") or "").casefold():
                 found.append(DirectoryEntry(each["id"], f"#{each['name']}", ChatType.CHANNEL))
-        return found[:limit]
+        return SomeEntries(found[:limit]) if is_cut else found[:limit]
 
-    async def _listed(self, method: str, key: str, **arguments: Any) -> AsyncIterator[dict[str, Any]]:
-        """Yield the entries of a list, page by page."""
+    async def _listed(self, method: str, key: str, **arguments: Any) -> tuple[list[dict[str, Any]], bool]:
+        """Return the entries of a list, and whether there are more."""
+        found: list[dict[str, Any]] = []
         cursor: str | None = None
         for _ in range(LIST_PAGES):
             page = await self._api.call(method, limit=LIST_PAGE, cursor=cursor, **arguments)
-            for each in page[key]:
-                yield each
+            found += page[key]
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
             if cursor is None:
-                return
+                break
+        return found, cursor is not None
 
     async def typing(self, address: Address) -> None:
         """Show below the last message that an answer is being written; where an app may not, it is not asked again."""

@@ -11,7 +11,7 @@ import pytest
 from hub.automation.services.addresses import Addresses
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.messaging.access.access import AccessPolicy
-from hub.messaging.capabilities import DirectoryEntry
+from hub.messaging.capabilities import DirectoryEntry, SomeEntries
 from hub.messaging.contract import Address, ChannelLimits, ChatType
 from hub.messaging.directory import LOOK_UP_LIMIT
 from hub.security.people import People, Person
@@ -28,12 +28,14 @@ class Listing(Pigeons):
     name: str = "slack"
     entries: Sequence[DirectoryEntry] = (ANNA,)
     fails: bool = False
+    is_cut: bool = False
     limits: ChannelLimits = field(default_factory=ChannelLimits)
 
     async def look_up(self, query: str, limit: int) -> Sequence[DirectoryEntry]:
         if self.fails:
             raise Unavailable("it is down")
-        return [each for each in self.entries if query.casefold() in each.name.casefold()][:limit]
+        found = [each for each in self.entries if query.casefold() in each.name.casefold()][:limit]
+        return SomeEntries(found) if self.is_cut else found
 
 
 BEGINNERS = ChannelLimits(people_begin=True)
@@ -84,6 +86,12 @@ async def test_who_is_listed_for_two_accounts_is_one_person(post: Post) -> None:
         ),
         ([Listing(), Listing("discord", fails=True)], None, InvalidRequest, r"\(slack:U1\), but not all .* discord"),
         ([Listing(entries=MANY)], None, InvalidRequest, "not all names of slack are known"),
+        (
+            [Listing(), Listing("discord", entries=(), is_cut=True)],
+            None,
+            InvalidRequest,
+            "not all names of discord are known",
+        ),
         ([Listing("irc", entries=[DirectoryEntry("clara", "clara")])], None, InvalidRequest, "can take a nick"),
         ([Listing("msteams", limits=BEGINNERS)], None, NotFound, "has not written yet, and people have to write first"),
         ([Listing("telegram", entries=(), limits=BEGINNERS)], "telegram", NotFound, "people have to write first there"),
@@ -102,11 +110,14 @@ async def test_a_nick_is_an_address_on_its_channel(post: Post) -> None:
     assert await called(post, "irc:clara", irc) == Address("irc", "clara")
 
 
-async def test_a_person_of_this_home_is_stood_in_for_by_nobody_in_a_directory(post: Post) -> None:
-    post.people = People([Person("clara", "Clara Berg", owner=True)], post.channels.is_home)
+@pytest.mark.parametrize(
+    "name", ["Zoë", "Zoe\N{COMBINING DIAERESIS}", "ＺＯË", "Zo\N{ZERO WIDTH SPACE}ë", "Zoë\N{WORD JOINER}"]
+)
+async def test_a_person_of_this_home_is_stood_in_for_by_nobody_in_a_directory(post: Post, name: str) -> None:
+    post.people = People([Person("mother", "Zoë Berg", owner=True)], post.channels.is_home)
 
-    with pytest.raises(NotFound, match="Clara Berg has not written there"):
-        await called(post, "Clara", Listing())
+    with pytest.raises(NotFound, match="Zoë Berg has not written there"):
+        await called(post, name, Listing(entries=[DirectoryEntry("U6", name)]))
 
 
 async def test_a_room_is_meant_although_another_platform_cannot_be_asked(post: Post) -> None:
