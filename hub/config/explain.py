@@ -163,13 +163,20 @@ def _is_choice(message: str) -> bool:
 
 
 def leaks(secret: str, message: str) -> bool:
-    """Return whether a message contains a secret, its beginning, or a longer part of it, beyond its fixed words."""
+    """Return whether a message contains a secret, its beginning, or a longer part of it, beyond its fixed words.
+
+    Also as a validator shows it, with its backslashes doubled.
+    """
     if isinstance(message, Phrase) and message.template:
         filled = [each for value in message.values.values() for each in as_list(value)]
         # A plain number is a limit of ours, so it says nothing of a secret.
         return any(
             leaks(secret, each if isinstance(each, str) else str(each)) for each in filled if type(each) is not int
         )
+    return any(_is_told(each, message) for each in (secret, repr(secret)[1:-1]))
+
+
+def _is_told(secret: str, message: str) -> bool:
     if not secret or secret in message:
         return bool(secret)
     beginning = len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message

@@ -278,6 +278,12 @@ def test_reading_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("secret", [r"corp\anna", 'it\'s "q"', "p\ta\ts\ts"])
+def test_a_message_that_shows_a_secret_with_its_characters_escaped_leaks_it(secret: str) -> None:
+    assert leaks(secret, f"expected an address, got {secret!r}")
+    assert not leaks(secret, "expected an address such as homarus@example.org")
+
+
 @pytest.mark.parametrize("part", [slice(None), slice(6), slice(5, 20)])
 def test_a_message_with_a_part_of_a_secret_leaks_it(part: slice) -> None:
     assert leaks(f"{SECRET}-and-its-rest", f"'{f'{SECRET}-and-its-rest'[part]}' is no name")
