@@ -44,6 +44,10 @@ class XmppProxy(TcpProxy):
         for server in self._servers:
             server.write(b"</stream:stream>")
 
+    def pings(self) -> int:
+        """Return how often the client asked whether the server is there."""
+        return b"".join(self.lines).count(b"urn:xmpp:ping")
+
     def acknowledged(self) -> int:
         """Return how much the client said that it took, at last."""
         found = re.findall(rb"<a [^>]*\bh=.(\d+)", b"".join(self.lines))

@@ -266,22 +266,25 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another(
     assert ("forgot the session" in heard.errors[0]) is forgets
 
 
-async def test_the_server_hears_that_a_message_was_taken_once_it_is_stored(
-    rig: XmppRig, heard: Heard, tmp_path: Path
-) -> None:
-    full, stored = asyncio.Event(), asyncio.Event()
+class SlowlyStored(Heard):
+    """A hub that stores nothing until it is let."""
 
-    class Slow(Heard):
-        async def __call__(self, inbound: Inbound) -> Receipt:
-            full.set()
-            await stored.wait()
-            return await super().__call__(inbound)
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may_store = asyncio.Event(), asyncio.Event()
 
-    channel, slow = rig.channel(tmp_path, HurriedClock()), Slow()
-    await channel.start(slow)
-    await until(lambda: slow.account_id)
+    async def __call__(self, inbound: Inbound) -> Receipt:
+        self.asked.set()
+        await self.may_store.wait()
+        return await super().__call__(inbound)
+
+
+async def test_the_server_hears_that_a_message_was_taken_once_it_is_stored(rig: XmppRig, tmp_path: Path) -> None:
+    channel, hub = rig.channel(tmp_path, HurriedClock()), SlowlyStored()
+    await channel.start(hub)
+    await until(lambda: hub.account_id)
     await rig.says("hello")
-    await full.wait()
+    await hub.asked.wait()
     for _ in range(2):  # what came before is acknowledged
         await channel.probe()
     before = rig.proxy.acknowledged()
@@ -289,9 +292,56 @@ async def test_the_server_hears_that_a_message_was_taken_once_it_is_stored(
     await channel.probe()
 
     assert rig.proxy.acknowledged() == before
-    stored.set()
+    hub.may_store.set()
     await until(lambda: rig.proxy.acknowledged() >= before + 2)
     await channel.stop()
+
+
+async def test_what_waits_to_be_stored_does_not_come_again_with_another_line(rig: XmppRig, tmp_path: Path) -> None:
+    channel, hub = rig.channel(tmp_path, HurriedClock()), SlowlyStored()
+    await channel.start(hub)
+    await until(lambda: hub.account_id)
+    for text in ("1", "2", "3"):
+        await rig.says(text)
+    await hub.asked.wait()
+    rig.proxy.cut()
+    await channel.probe()
+    hub.may_store.set()
+    await rig.says("4")
+    await until(lambda: len(messages(hub)) == 4)
+    await channel.probe()
+    await channel.probe()
+    await channel.stop()
+
+    assert hub.errors == []  # a server ends the session of who acknowledges more than it said
+
+
+async def test_what_is_said_while_the_line_breaks_is_sent(channel: XmppChannel, rig: XmppRig) -> None:
+    channel._connection.cut()
+    sent = await channel.send(OutboundMessage(new_id(), rig.address(), "hello"))
+
+    assert sent.state is DeliveryState.DELIVERED
+    await until(lambda: rig.shows() == ["hello"])
+
+
+async def test_who_leaves_is_gone_from_the_room_at_once(channel: XmppChannel, rig: XmppRig) -> None:
+    await until(lambda: rig.nick in rig.occupants())
+
+    await channel.stop()
+
+    await until(lambda: rig.nick not in rig.occupants())
+
+
+async def test_who_was_put_out_of_a_room_stays_out(channel: XmppChannel, rig: XmppRig) -> None:
+    await until(lambda: rig.nick in rig.occupants())
+    await rig.removes()
+    await until(lambda: rig.nick not in rig.occupants())
+    asked = rig.proxy.pings()
+    await until(lambda: rig.proxy.pings() > asked + 2)  # it has looked for rooms to enter since
+
+    assert (await channel.probe())["missing"] == [
+        f"{rig.address(group=True).peer} was not joined: it was put out of it"
+    ]
 
 
 async def test_a_server_that_does_not_encrypt_is_refused(heard: Heard) -> None:

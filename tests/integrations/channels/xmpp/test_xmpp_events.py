@@ -19,9 +19,10 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.xmpp.connection import XmppAccount
-from integrations.channels.xmpp.events import Me, mentions, read
+from integrations.channels.xmpp.events import Me, mentions, read, receipt_for, received
 from integrations.channels.xmpp.schema import CONFIG_SCHEMA
 
+ASKED = '<request xmlns="urn:xmpp:receipts"/>'
 ROOM, ADA, BOT = "room@rooms.test", "ada@xmpp.test", "homarus@xmpp.test"
 ME = Me(
     "default",
@@ -180,3 +181,26 @@ def test_port_5223_begins_with_tls_unless_said_otherwise(given: dict[str, Any], 
     (entry,) = CONFIG_SCHEMA({"jid": BOT, "password": "secret", **given})
 
     assert XmppAccount.from_config(entry).direct_tls is direct
+
+
+@pytest.mark.parametrize(
+    ("made", "receipt"),
+    [
+        (stanza(f"<body>hi</body>{ASKED}"), "own-1"),
+        (stanza(f"<body>hi</body>{ASKED}", f"{ROOM}/Ada", "groupchat"), None),
+        (stanza(f"<body>hi</body>{ASKED}", kind="error"), None),
+        (stanza(f"<body>hi</body>{ASKED}", id=None), None),
+        (stanza("<body>hi</body>"), None),
+    ],
+)
+def test_a_receipt_is_for_who_asks_for_it_in_private(made: Any, receipt: str | None) -> None:
+    found = receipt_for(made)
+
+    assert (None if found is None else (found.get("to"), found[0].get("id"))) == (
+        None if receipt is None else (f"{ADA}/phone", receipt)
+    )
+
+
+@pytest.mark.parametrize(("kind", "who"), [("chat", (ADA, "m")), ("groupchat", None), ("error", None)])
+def test_a_receipt_in_a_room_is_nobodys(kind: str, who: tuple[str, str] | None) -> None:
+    assert received(stanza('<received xmlns="urn:xmpp:receipts" id="m"/>', kind=kind)) == who
