@@ -21,6 +21,8 @@ SIGN_IN_LIMIT_S = 600.0
 SIGN_INS_LIMIT = 8
 ENDED_KEPT = 8
 """Sign-ins that have ended, for those who ask about them later."""
+ANSWER_LIMIT_S = 2.0
+"""For a browser that waits for its answer while the listener is closed."""
 LOOPBACK = {"localhost", "127.0.0.1"}
 _PAGE = "<!doctype html><meta charset=utf-8><title>Homarus</title><p>{text}"
 _HEADERS = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store"}
@@ -105,9 +107,13 @@ class SignIns:
         return True
 
     async def close(self) -> None:
-        """Cancel all sign-ins."""
+        """Cancel all sign-ins, and listen no more when this returns."""
+        listening = []
         for sign_in in list(self._waiting.values()):
+            listening.append(sign_in.runner)
+            sign_in.runner = None
             await self._end(sign_in, NotFound("The hub stops."))
+        await asyncio.gather(*(each.cleanup() for each in listening if each is not None))
 
     def _get(self, state: str) -> _SignIn:
         found = self._waiting.get(state)
@@ -164,7 +170,7 @@ class SignIns:
             return _page("You are signed in. You can close this window.")
 
         app.router.add_get(place.path or "/", back)
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=ANSWER_LIMIT_S)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", place.port or 80).start()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientConnectorError, ClientSession
 
 from hub.core.clock import Clock, ManualClock
 from hub.core.errors import HubError
@@ -134,6 +134,19 @@ async def test_a_mailbox_is_opened_on_a_page_that_leads_back_to_the_hub(
     assert "You are signed in" in said
     assert provider.asked[0]["client_secret"] == "kept-back"
     assert "access_type=offline" in str(step.url)
+
+
+async def test_nobody_listens_for_a_sign_in_of_a_mailbox_that_was_stopped(
+    provider: OAuthServer, rig: EmailRig, tmp_path: Path
+) -> None:
+    channel = mailbox(rig, tmp_path, by_page(provider), provider)
+    await channel.start(Heard())
+    await channel.link()
+    await channel.stop()
+
+    with pytest.raises(ClientConnectorError):
+        async with ClientSession() as browser, browser.get(REDIRECT_URL):
+            pass
 
 
 async def test_the_address_at_which_a_browser_elsewhere_ends_is_pasted(
