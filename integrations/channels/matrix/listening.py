@@ -137,6 +137,7 @@ class Listening(Reconnector):
             raise
         finally:
             self._entering.pop(room_id, None)
+            known.cancel()  # what else waits for it tries again, if it is not known
 
     async def _read(self) -> str:
         """Return why reading ended.
