@@ -28,7 +28,7 @@ def command(query: str | None, channel: str | None, kind: str | None, home: Path
     """List people, groups and rooms over all channels; with NAME, those called so.
 
     With NAME, the platforms are asked too for those that never wrote, where they have a directory. `message send --to`
-    takes the names, where one alone is called so.
+    takes a name that only one of them has.
 
     Example:
       homarus directory

@@ -50,7 +50,7 @@ def _whisper(size: str, megabytes: int, repo: str = "") -> Offer:
 
 
 def voice(name: str, licence: str = "see its MODEL_CARD") -> Offer | None:
-    """Return the voice of Piper with a name such as en_US-joe-medium; None when no voice is called so."""
+    """Return the voice of Piper with a name such as en_US-joe-medium; None for a name of another form."""
     if (found := _VOICE.fullmatch(name)) is None:
         return None
     language = found["language"]
@@ -89,5 +89,5 @@ OFFERS = tuple(
 
 
 def offer(name: str) -> Offer | None:
-    """Return what is called so."""
+    """Return the model or voice with a name; None when there is none."""
     return next((each for each in OFFERS if each.name == name), None) or voice(name)

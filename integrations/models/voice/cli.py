@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,8 +94,8 @@ def list_(home: Path, as_json: bool) -> None:
 def install(names: tuple[str, ...], sources: tuple[Path, ...], yes: bool, home: Path, as_json: bool) -> None:
     """Install models, and with the first one the engines: says how large it all is before it fetches anything.
 
-    NAME is what `homarus voice list` shows, another voice of Piper, or `engines` for the engines alone. What was
-    interrupted goes on where it stopped.
+    NAME is what `homarus voice list` shows, another voice of Piper, or `engines` for the engines alone. An
+    interrupted download continues where it stopped.
 
     Example:
       homarus voice install whisper-base en_US-joe-medium
@@ -152,8 +155,6 @@ def remove(name: str, home: Path, as_json: bool) -> None:
     Example:
       homarus voice remove whisper-base
     """
-    import shutil
-
     folder = VoiceFolder(home)
     there = folder.engines_path.exists() if name == ENGINES else name in {each.name for each in folder.models()}
     if not there:
@@ -246,21 +247,18 @@ class _Line:
             click.echo(text, err=True)
 
 
-class _shown:
-    """Turns errors of the hub into errors of the command."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, HubError):
-            raise CommandFailed(error.message) from error
+@contextmanager
+def _shown() -> Iterator[None]:
+    """Turn errors of the hub into errors of the command."""
+    try:
+        yield
+    except HubError as error:
+        raise CommandFailed(error.message) from error
 
 
+@_shown()
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    with _shown():
-        return asyncio.run(work)
-    raise AssertionError
+    return asyncio.run(work)
 
 
 def _offer(name: str) -> Offer:
@@ -290,8 +288,6 @@ def _is_configured(home: Path) -> bool:
 
 
 def _root() -> str:
-    import os
-
     from integrations.models.voice.fetching import ROOT
 
     return os.environ.get(ROOT_VARIABLE, ROOT).rstrip("/")

