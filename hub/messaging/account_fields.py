@@ -56,7 +56,9 @@ class OneWay:
         chosen = chosen or [way for way in self._ways if not way.needs]
         if len(chosen) != 1 or any(name not in account for name in chosen[0].needs):
             choices = [f"{' + '.join(way.needs)} ({way.label})" if way.needs else way.label for way in self._ways]
-            raise Invalid(phrase("expected {choices} or {last}, and not both", choices=choices[:-1], last=choices[-1]))
+            raise Invalid(
+                phrase("expected {choices} or {last}, and only one of them", choices=choices[:-1], last=choices[-1])
+            )
         for way in self._ways:
             for name in way.may:
                 if account.get(name) and name not in chosen[0].fields:
@@ -118,6 +120,23 @@ def is_given(account: Mapping[str, Any], name: str) -> bool:
     return True
 
 
+def typed_value(field: Mapping[str, Any], value: Any) -> Any:
+    """Return what a person typed for a field as its type wants it: a number, true or false, a list by its commas.
+
+    Text that is not of the type stays as it is, so that the schema says what is wrong.
+    """
+    if not isinstance(value, str) or field["secret"]:
+        return value
+    if field["type"] == "array":
+        return [each for part in value.split(",") if (each := part.strip())]
+    if field["type"] in _AS_YAML:
+        try:
+            return resolve_plain(value.strip())
+        except BadScalar:
+            return value
+    return value
+
+
 def _flat(
     properties: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -137,23 +156,6 @@ def _flat(
             may += [names[key] for key in names if names[key] not in needs]
         dotted.append({**way, "needs": needs, "may": may})
     return flat, dotted
-
-
-def typed_value(field: Mapping[str, Any], value: Any) -> Any:
-    """Return what a person typed for a field as its type wants it: a number, true or false, a list by its commas.
-
-    Text that is not of the type stays as it is, so that the schema says what is wrong.
-    """
-    if not isinstance(value, str) or field["secret"]:
-        return value
-    if field["type"] == "array":
-        return [each for part in value.split(",") if (each := part.strip())]
-    if field["type"] in _AS_YAML:
-        try:
-            return resolve_plain(value.strip())
-        except BadScalar:
-            return value
-    return value
 
 
 def _type(field: Mapping[str, Any]) -> str | None:

@@ -381,7 +381,7 @@ class ChannelAccounts:
 
 
 def _refusal(channel: str, error: ConfigError) -> InvalidRequest:
-    """Return an error of an account as whom it was typed by wants it: by its field, as the files are as before."""
+    """Return an error of the configuration by the field that was typed: no file has changed, so no line is named."""
     if error.section != channel:
         return InvalidRequest(str(error))
     field = ".".join(key for key in error.keys[1:] if isinstance(key, str))

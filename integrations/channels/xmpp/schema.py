@@ -64,11 +64,11 @@ CONFIG_SCHEMA = Schema(
                 ): boolean,
                 Optional(
                     "rooms", default=list, description="Rooms to join, such as home@rooms.example.org.", asked=True
-                ): (ensure_list(address)),
+                ): ensure_list(address),
                 Optional(
                     "bookmarks",
                     default=False,
-                    description="Whether rooms are joined too that its account has bookmarked.",
+                    description="Whether it also joins the rooms that its account has bookmarked.",
                 ): boolean,
                 Optional("nick", description="Its name in rooms; the first part of the address without it."): All(
                     string, Length(min=1, max=64)

@@ -25,7 +25,7 @@ CONFIG_SCHEMA = Schema(
                 "public_url",
                 description="The hub's https address, where Zalo fetches pictures that are sent.",
                 asked=True,
-            ): (_https),
+            ): _https,
             Optional("api_root", default=API_ROOT, description="Where the Bot API is."): url,
             **ACCESS_KEYS,
             **OUTBOUND_KEYS,

@@ -165,10 +165,10 @@ def test_the_token_endpoint_is_that_of_the_provider(stated: dict[str, Any], toke
 @pytest.mark.parametrize(
     ("more", "error"),
     [
-        ({}, "password .* or oauth .*, and not both"),
+        ({}, "password .* or oauth .*, and only one of them"),
         (
             {"password": "x", "oauth": REGISTERED | {"provider": "google"}},
-            "password .* or oauth .*, and not both",
+            "password .* or oauth .*, and only one of them",
         ),
         ({"oauth": REGISTERED}, "either provider"),
         ({"oauth": REGISTERED | {"provider": "google", "token_url": "https://x.test/token"}}, "either provider"),

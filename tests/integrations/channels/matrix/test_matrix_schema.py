@@ -27,10 +27,10 @@ def test_one_account_may_stand_alone() -> None:
     ("config", "said"),
     [
         (ACCOUNT | {"user_id": "homarus"}, "a Matrix id such as @homarus:example.org"),
-        (ACCOUNT | {"access_token": "abcdefgh"}, "access_token .*, and not both"),
+        (ACCOUNT | {"access_token": "abcdefgh"}, "access_token .*, and only one of them"),
         (
             {key: value for key, value in ACCOUNT.items() if key != "password"},
-            "access_token .*, and not both",
+            "access_token .*, and only one of them",
         ),
         (ACCOUNT | {"account": "Über"}, "an identifier"),
         (ACCOUNT | {"homeserver": "example.org"}, "http:// or https://"),

@@ -337,7 +337,7 @@ def fate(state: str, **more: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"number": None}, "number .* or messaging_service_sid .*, and not both"),
+        ({"number": None}, "number .* or messaging_service_sid .*, and only one of them"),
         ({"number": "0157"}, r"\+4915712345678"),
         ({"account_sid": "SID"}, "32 hexadecimal"),
         ({"public_url": "http://hub.test"}, "https"),
