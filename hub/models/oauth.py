@@ -31,7 +31,7 @@ PASTE_LIMIT = 8_192
 ACCOUNT_LIMIT = 200
 
 SLOWER_S = 5.0
-"""By so much more is waited when the provider asks for it (RFC 8628)."""
+"""Added to the pause whenever the provider asks for it (RFC 8628) or cannot be reached."""
 DEVICE_LIMIT_S = 3_600.0
 
 _SECRETS = ("code", "refresh_token", "code_verifier", "device_code")
@@ -169,7 +169,6 @@ async def device_tokens(endpoint: OAuthEndpoint, begun: DeviceSignIn, clock: Clo
 
     Raises:
         AuthError: They refused, or the code has ended.
-        Overloaded: The provider answers in an unknown form.
     """
     pause_s = begun.interval_s
     form = {

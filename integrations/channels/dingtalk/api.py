@@ -21,8 +21,9 @@ TOKEN_HEADER = "x-acs-dingtalk-access-token"  # noqa: S105  a header's name
 TOKEN_INVALID = frozenset({"InvalidAuthentication", "Forbidden.AccessDenied.InvalidToken", 40014, 42001})
 TOO_OFTEN = frozenset({90018, 90002, 88, 130101, 660026})
 BUSY = frozenset({-1, 15})
-MEANINGS = {400013: "the group was dissolved", 400106: "the robot is not in that group; add it again"}
 """Codes of the old API: it says that it failed, and nothing was done."""
+MEANINGS = {400013: "the group was dissolved", 400106: "the robot is not in that group; add it again"}
+"""What some refusals mean, by their codes."""
 PAUSE_S = 60.0
 EARLY_S = 300.0
 """How long before its end a token is replaced."""

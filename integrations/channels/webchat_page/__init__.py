@@ -36,9 +36,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         name = account["account"]
         visitors = Visitors(key, name)
         folder = host.home.storage / "integrations" / host.domain / "uploads" / name
-        uploads = Uploads(
-            folder, host.clock, lambda: host.config.or_default("messages")["media"]["file_mb"] * 1_000_000
-        )
+        uploads = Uploads(folder, host.clock, limit_bytes)
         host.spawn(uploads.prune_hourly(), name=f"files of the visitors of {name}")
         channel = WebchatPage(
             name,
