@@ -105,7 +105,7 @@ Made from the channels themselves; each ✓ is tried by the tests that all chann
 - **catches up**: what was written while the hub was away is answered when it is back.
 - **lost answer**: when it is not known whether a message arrived, it is sent *again* where the platform then shows it
   once; the hub *looks* for it there; or it *asks* you in the chat, and never sends it twice by itself.
-- **removed**: what could not be sent to a group that the assistant was put out of says that in words.
+- **removed**: what could not be sent to a group that the assistant was removed from says that in words.
 - **deleted**: an answer whose beginning others deleted while it was written comes as a message of its own.
 """
 

@@ -1,4 +1,4 @@
-"""A platform that changes its mind: the assistant is put out of a group, or what it refers to is gone."""
+"""A platform that changes its mind: the assistant is removed from a group, or what it refers to is gone."""
 
 from __future__ import annotations
 

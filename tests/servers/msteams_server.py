@@ -76,7 +76,7 @@ class TeamsServer:
         """Of the team, told one at a time."""
         self.opened: list[str] = []
         self.left: set[str] = set()
-        """The chats that the bot was put out of."""
+        """The chats that the bot was removed from."""
         self.stream_takes: int | None = None
         """After so many updates a stream is over, as after two minutes; what was shown is a message then."""
         self.same_beginning = False
