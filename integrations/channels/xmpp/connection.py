@@ -327,7 +327,7 @@ class XmppConnection:
             return
         if leaves:
             self.nicks.pop(room, None)
-            self.away[room] = "it was put out of it" if codes & PUT_OUT else "the room let it go"
+            self.away[room] = "it was removed" if codes & PUT_OUT else "the room let it go"
             if codes & PUT_OUT and BY_ERROR not in codes:
                 self._put_out.add(room)
             return
