@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
-from hub.core.phrases import phrase
+from hub.core.phrases import Phrase, phrase
 from hub.messaging.capabilities import DirectoryEntry, SomeEntries
 from hub.messaging.contract import (
     Address,
@@ -141,20 +141,24 @@ class TeamsChannel(ApiChannel):
             rights = [phrase("At Microsoft Graph it may: {rights}.", rights=roles)]
         except PlatformError as error:
             rights = [phrase("What it may do at Microsoft Graph is not known: {error}.", error=error.message)]
-        missing = []
-        for peer, place in [each for each in self._places.items() if each[1].kind is not ChatType.DIRECT][
-            -PLACES_ASKED:
-        ]:
+        present, missing = await self._memberships()
+        return {"account_id": self._config.app_id, "rights": rights + present, "missing": missing}
+
+    async def _memberships(self) -> tuple[list[Phrase], list[Phrase]]:
+        """Return which of the newest groups and channels the app is in, and which it is not in any more."""
+        present, missing = list[Phrase](), list[Phrase]()
+        rooms = [each for each in self._places.items() if each[1].kind is not ChatType.DIRECT]
+        for peer, place in rooms[-PLACES_ASKED:]:
             named = place.name or peer
             try:
                 path = f"v3/conversations/{quote(peer, safe='')}/pagedmembers?pageSize=1"
                 await self._asked(self._api.call("GET", place.service, path))
-                rights.append(phrase("It is in {place}.", place=named))
+                present.append(phrase("It is in {place}.", place=named))
             except PlatformError as error:
                 if error.status not in (403, 404):
                     raise
                 missing.append(phrase("It is not in {place} any more; add the app there again.", place=named))
-        return {"account_id": self._config.app_id, "rights": rights, "missing": missing}
+        return present, missing
 
     async def _connect(self) -> None:
         """Get a token, and accept activities until Microsoft refuses the secret."""
