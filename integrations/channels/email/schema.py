@@ -57,9 +57,11 @@ def _endpoints(oauth: dict[str, Any]) -> dict[str, Any]:
         raise Invalid("state either provider (google or microsoft) or token_url, where access tokens come from")
     provider = oauth.pop("provider", None)
     if provider is not None and (own := oauth.keys() & {"authorize_url", "device_url", "scope"}):
-        raise Invalid("expected only with token_url; those of the provider are known", path=[min(own)])
+        raise Invalid(phrase("expected only with token_url; those of the provider are known"), path=[min(own)])
     if provider is None and "refresh_token" not in oauth and not oauth.keys() & {"authorize_url", "device_url"}:
-        raise Invalid("expected refresh_token, or authorize_url or device_url, where the mailbox's owner signs in")
+        raise Invalid(
+            phrase("expected refresh_token, or authorize_url or device_url, where the mailbox's owner signs in")
+        )
     return oauth if provider is None else {**oauth, **SIGN_INS[provider]}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.config.sections import CheckReport
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     Described,
@@ -52,7 +53,7 @@ def _consistent(account: Mapping[str, Any]) -> Mapping[str, Any]:
     if "price_per_minute" not in account and "cost_per_day" in account:
         raise Invalid("cost_per_day needs price_per_minute", path=["cost_per_day"])
     if "speech_model" in account and "voice" not in account:
-        raise Invalid("missing: the name of a voice of the model, such as alloy", path=["voice"])
+        raise Invalid(phrase("missing: the name of a voice of the model, such as alloy"), path=["voice"])
     return account
 
 
@@ -125,7 +126,8 @@ def _somebody_speaks(config: Any, report: CheckReport) -> None:
     for at, account in enumerate(config.get("voice_call") or ()):
         if "speech_model" not in account and config.get("voice") is None:
             report.error(
-                ("voice_call", at), "nothing speaks: set speech_model, such as openai/gpt-4o-mini-tts, or `voice:`"
+                ("voice_call", at),
+                phrase("nothing speaks: set speech_model, such as openai/gpt-4o-mini-tts, or `voice:`"),
             )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     Described,
@@ -40,7 +41,7 @@ def _consistent(account: Mapping[str, Any]) -> Mapping[str, Any]:
             "only a server on this machine may be spoken to without TLS (host: 127.0.0.1)", path=["plaintext"]
         )
     if account["plaintext"] and account.get("direct_tls"):
-        raise Invalid("with plaintext there is no TLS", path=["direct_tls"])
+        raise Invalid(phrase("with plaintext there is no TLS"), path=["direct_tls"])
     return account
 
 

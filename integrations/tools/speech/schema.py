@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.config.sections import CheckReport
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Match, Optional, Schema, SchemaError, string
 from hub.models.schema import model_ref, models_at
 from hub.models.speech import FORMATS
@@ -48,7 +49,9 @@ CONFIG_SCHEMA = Schema(
 def _somebody_speaks(config: Any, report: CheckReport) -> None:
     section = config.get("speech")
     if section is not None and not {"model", "command"} & section.keys() and config.get("voice") is None:
-        report.error(("speech",), "nothing speaks: set model, such as openai/gpt-4o-mini-tts, or command, or `voice:`")
+        report.error(
+            ("speech",), phrase("nothing speaks: set model, such as openai/gpt-4o-mini-tts, or command, or `voice:`")
+        )
 
 
 CROSS_CHECKS = {"model": models_at(("speech", "model")), "engine": _somebody_speaks}
