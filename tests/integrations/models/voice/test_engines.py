@@ -124,9 +124,10 @@ async def test_an_ill_engine_is_an_error_of_its_request_and_the_next_is_answered
 
 async def test_a_cancelled_request_ends_its_process_and_others_wait_their_turn(provider: VoiceProvider) -> None:
     before = await process_of(provider)
-    hanging = asyncio.create_task(provider.speak(replace(WHO, text="hang")))
-    waiting = asyncio.create_task(said(provider))
     (engine,) = provider._engines.values()
+    hanging = asyncio.create_task(provider.speak(replace(WHO, text="hang")))
+    await until(lambda: engine.waiting == 1)
+    waiting = asyncio.create_task(said(provider))
     await until(lambda: engine.waiting == 2)
     hanging.cancel()
 
