@@ -31,7 +31,7 @@ class DiscordRig(DoubleRig[DiscordServer]):
 
     name = "discord"
     listed_person = "Ada L"
-    can = frozenset(Can)
+    can = frozenset(Can) - {Can.MOVES}
     named = frozenset(Named)
     troubles = frozenset(FAULTS)
 

@@ -36,7 +36,7 @@ class FeishuRig(DoubleRig[FeishuServer]):
 
     name = "feishu"
     hears_deletions = True
-    can = frozenset(Can) - {Can.VOTES, Can.EDITS}
+    can = frozenset(Can) - {Can.VOTES, Can.EDITS, Can.MOVES}
     named = frozenset(Named)
     room_name = "The family"
     troubles = frozenset(FAULTS)

@@ -66,6 +66,8 @@ class Can(StrEnum):
     """What it sends can be no JSON."""
     VOICE = "voice"
     """People can record voice messages, and the assistant can send them."""
+    MOVES = "moves"
+    """A group can get another id."""
     GONE = "gone"
     """Others can delete the assistant's messages, and the channel learns that it cannot change them any more."""
 
@@ -236,6 +238,10 @@ class Rig(Protocol):
     async def removes(self) -> None:
         """Let somebody put the assistant out of the group for good."""
         self.trouble(Trouble.REMOVED)
+
+    async def moves(self) -> None:
+        """Let the group get another id, under which it is from now on."""
+        raise AssertionError(f"{self.name} has none")
 
     async def deletes(self, channel: CanDelete, address: Address, id: str) -> None:
         """Let somebody delete a message of the assistant's; most platforms do not tell the channel who did."""
@@ -419,7 +425,7 @@ class ChannelHub(Post):
     async def log_in(self, outbound: OutboundPolicy | None = None) -> Channel:
         """Start another channel on the same account; return it."""
         channel = self.rig.channel(self.folder, self.clock)
-        await self.channels.add(channel, access_of(self.rig), outbound=outbound)
+        await self.channels.add(channel, self._access, outbound=outbound)
         await self.until(lambda: self.state() is ChannelState.CONNECTED)
         return channel
 
@@ -431,7 +437,7 @@ class ChannelHub(Post):
     async def add_account(self, account: str) -> Channel:
         """Log in another account."""
         channel = self.rig.channel(self.folder, self.clock, account)
-        await self.channels.add(channel, access_of(self.rig))
+        await self.channels.add(channel, self._access)
         await self.until(lambda: self.state(account) is ChannelState.CONNECTED)
         return channel
 

@@ -93,6 +93,7 @@ COLUMNS = (
     Column("lost answer", _lost_answer, "test_a_message_whose_answer_was_lost_is_shown_once"),
     Column("removed", _says, "test_what_is_for_a_group_that_it_was_removed_from_is_tried_once_and_says_why"),
     Column("deleted", _has(Can.GONE), "test_an_answer_whose_beginning_was_deleted_comes_as_a_message_of_its_own"),
+    Column("moves", _has(Can.MOVES), "test_a_group_that_got_another_id_goes_on_where_it_was"),
     Column("directory", _is(CanLookUp), "test_a_room_is_found_by_a_part_of_its_name_in_any_case"),
 )
 LEGEND = """\
@@ -107,6 +108,7 @@ Made from the channels themselves; each ✓ is tried by the tests that all chann
   once; the hub *looks* for it there; or it *asks* you in the chat, and never sends it twice by itself.
 - **removed**: what could not be sent to a group that the assistant was removed from says that in words.
 - **deleted**: an answer whose beginning others deleted while it was written comes as a message of its own.
+- **moves**: a group can get another id there; it goes on where it was.
 """
 
 

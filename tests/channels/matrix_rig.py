@@ -110,7 +110,7 @@ class MatrixRig(Rig):
 
     name = "matrix"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
-    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS, Can.VOICE, Can.GONE}
+    can |= {Can.VOTES, Can.REACTS, Can.BUTTONS, Can.VOICE, Can.GONE, Can.MOVES}
     hears_deletions = True
     named = frozenset(Named)
     troubles = frozenset({*FAULTS, Trouble.REMOVED})
@@ -315,6 +315,25 @@ class MatrixRig(Rig):
     async def deletes(self, channel: CanDelete, address: Address, id: str) -> None:
         path = f"rooms/{quote(address.peer)}/redact/{quote(id)}/{new_id()}"
         self._call(self._people[ADA], "PUT", path, {})
+
+    async def moves(self) -> None:
+        new = str(
+            self._call(self._people[ADA], "POST", f"{self._group_path}/upgrade", {"new_version": "10"})[
+                "replacement_room"
+            ]
+        )
+        self._town.rooms["group"] = new  # for the tests after this too
+        self._since[new] = self._call(self._people[ADA], "GET", f"rooms/{quote(new)}/messages?dir=b&limit=1")["start"]
+        for who in (EVE, BOT):
+            self._call(self._people[ADA], "POST", f"{self._group_path}/invite", {"user_id": self._people[who].user_id})
+            if who == EVE:
+                self._call(self._people[who], "POST", f"{self._group_path}/join", {})
+
+        def joined() -> bool:
+            members = self._call(self._people[ADA], "GET", f"{self._group_path}/joined_members")["joined"]
+            return self._people[BOT].user_id in members
+
+        await until(joined)
 
     @property
     def _group_path(self) -> str:

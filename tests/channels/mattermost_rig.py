@@ -43,7 +43,7 @@ class MattermostRig(DoubleRig[MattermostServer]):
 
     name = "mattermost"
     listed_person = "Ada King"
-    can = frozenset(Can) - {Can.VOTES, Can.VOICE}
+    can = frozenset(Can) - {Can.VOTES, Can.VOICE, Can.MOVES}
     named = frozenset({Named.HEARD, Named.LISTED})
     room_name = "Family"
     troubles = frozenset(FAULTS)

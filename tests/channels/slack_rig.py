@@ -12,6 +12,7 @@ from integrations.channels.emoji_names import emoji_of, name_of
 from integrations.channels.slack.channel import SlackChannel
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Named, Trouble
 from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ROOM, TEAM, SlackServer
+from tests.until import until
 
 PEOPLE = {ADA: ADAS_ID, EVE: "U666"}
 ROOMS = {ADA: DM, EVE: "D666"}
@@ -37,6 +38,7 @@ class SlackRig(DoubleRig[SlackServer]):
 
     def __init__(self) -> None:
         super().__init__(SlackServer(), SlackServer("U901"))
+        self._room = ROOM
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         tokens = Secret(BOT_TOKEN), Secret(APP_TOKEN)
@@ -51,7 +53,7 @@ class SlackRig(DoubleRig[SlackServer]):
 
     def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
         if group:
-            return Address("slack", ROOM, chat_type=ChatType.CHANNEL, thread=thread, space=TEAM)
+            return Address("slack", self._room, chat_type=ChatType.CHANNEL, thread=thread, space=TEAM)
         return Address("slack", PEOPLE[who], space=TEAM)
 
     async def says(
@@ -71,7 +73,7 @@ class SlackRig(DoubleRig[SlackServer]):
             file = {"id": "F9", "name": "a.txt", "mimetype": "text/plain"}
             self.server.files["F9"] = {**file, "url_private": f"http://{self.server.address}/files/F9"}
             more |= {"subtype": "file_share", "files": [file]}
-        room = ROOM if group else ROOMS[who]
+        room = self._room if group else ROOMS[who]
         written = f"<@{self.server.me}> {text}" if group and mention else text
         message = await self.server.say(written, room, PEOPLE[who], heard=heard, **more)
         self.last = {**message, "channel": room, "channel_type": "channel" if group else "im"}
@@ -104,7 +106,7 @@ class SlackRig(DoubleRig[SlackServer]):
         )
 
     async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
-        room = ROOM if group else ROOMS[who]
+        room = self._room if group else ROOMS[who]
         message = [each for each in self.server.messages[room] if each.get("blocks")][-1]
         buttons = [each for block in message["blocks"] for each in block.get("elements", ())]
         button = next(each for each in buttons if each["text"]["text"] == label)
@@ -124,13 +126,18 @@ class SlackRig(DoubleRig[SlackServer]):
 
     async def renames(self, name: str) -> None:
         self.server.rooms[0]["name"] = name
-        await self.server.event({"type": "channel_rename", "channel": {"id": ROOM, "name": name}})
+        await self.server.event({"type": "channel_rename", "channel": {"id": self._room, "name": name}})
+
+    async def moves(self) -> None:
+        old, self._room = self._room, "C2"
+        await self.server.move(old, self._room)
+        await until(lambda: not self.server.waiting)
 
     def notices(self) -> list[str]:
         return self.server.notices
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
-        messages = self.server.messages.get(ROOM if group else ROOMS[who], [])
+        messages = self.server.messages.get(self._room if group else ROOMS[who], [])
         ours = [each for each in messages if each["user"] == self.server.me]
         return [each["text"] for each in ours if thread in (None, each.get("thread_ts"))]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,11 @@ def telegram_channel(
     *,
     timing: PollTiming = TIMING,
     webhook: TelegramWebhook | None = None,
-    migrated: Callable[[str, str], None] = lambda old, new: None,
     groups: Sequence[str] = (),
 ) -> Telegram:
     """Return a channel for the bot of a server."""
     config = TelegramAccount(account, Secret(server.token), server.api_root, webhook, groups)
-    parts = TelegramParts(clock, lambda: "(The topic was deleted.)", migrated)
+    parts = TelegramParts(clock, lambda: "(The topic was deleted.)")
     return Telegram(config, parts, timing)
 
 
@@ -73,6 +72,7 @@ class TelegramRig(Rig):
         self._servers = {"default": TelegramServer(), "second": TelegramServer("second_bot", 4343)}
         self.server = self._servers["default"]
         self.timing = TIMING
+        self._group = GROUP_ID
         self.bots: dict[str, Telegram] = {}
 
     async def start(self) -> None:
@@ -100,7 +100,7 @@ class TelegramRig(Rig):
 
     def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
         if group:
-            return Address("telegram", str(GROUP_ID), chat_type=ChatType.GROUP, thread=thread)
+            return Address("telegram", str(self._group), chat_type=ChatType.GROUP, thread=thread)
         return Address("telegram", str(PEOPLE[who]))
 
     async def says(
@@ -119,7 +119,7 @@ class TelegramRig(Rig):
         if media is not None:
             more["document"] = self.server.chats.file(media, file_name="a.txt", mime_type="text/plain")
         written = f"@{self.server.chats.bot['username']} {text}" if group and mention else text
-        message = self.server.chats.says(written, chat=GROUP_ID if group else PEOPLE[who], who=PEOPLE[who], **more)
+        message = self.server.chats.says(written, chat=self._group if group else PEOPLE[who], who=PEOPLE[who], **more)
         return str(message["message_id"])
 
     async def says_in_disorder(self, *texts: str) -> None:
@@ -138,7 +138,7 @@ class TelegramRig(Rig):
         self.server.chats.edits(self.server.chats.messages[PEOPLE[ADA]][int(id)], text)
 
     async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
-        self.server.chats.presses(GROUP_ID if group else PEOPLE[who], label, who=PEOPLE[who])
+        self.server.chats.presses(self._group if group else PEOPLE[who], label, who=PEOPLE[who])
 
     async def votes(self, option: int) -> None:
         self.server.chats.votes(self._newest()["poll"]["id"], option)
@@ -148,10 +148,17 @@ class TelegramRig(Rig):
 
     @property
     def room_name(self) -> str:  # type: ignore[override]
-        return str(self.server.chats.chat(GROUP_ID)["title"])
+        return str(self.server.chats.chat(self._group)["title"])
 
     async def renames(self, name: str) -> None:
-        self.server.chats.titles[GROUP_ID] = name
+        self.server.chats.titles[self._group] = name
+
+    async def moves(self) -> None:
+        chats, old = self.server.chats, self._group
+        self._group = old - 1_000_000
+        chats.says(chat=old, who=PEOPLE[ADA], migrate_to_chat_id=self._group)
+        chats.migrated[old] = self._group
+        chats.says(chat=self._group, who=PEOPLE[ADA], migrate_from_chat_id=old)
 
     def notices(self) -> list[str]:
         return self.server.chats.notices
@@ -161,7 +168,7 @@ class TelegramRig(Rig):
         return ours[-1]
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
-        return self.server.chats.shown(GROUP_ID if group else PEOPLE[who], None if thread is None else int(thread))
+        return self.server.chats.shown(self._group if group else PEOPLE[who], None if thread is None else int(thread))
 
     def reactions(self, id: str) -> list[str]:
         return [each["emoji"] for each in self.server.chats.reactions.get((PEOPLE[ADA], int(id)), ())]

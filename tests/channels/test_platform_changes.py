@@ -88,3 +88,23 @@ async def test_a_reaction_to_what_was_deleted_is_no_message_that_was_lost(hub: C
     await hub.all_answered()
 
     assert hub.repairs_of("outbox") == []
+
+
+@rigs_that(Can.MOVES)
+async def test_a_group_that_got_another_id_goes_on_where_it_was(hub: ChannelHub, rig: Rig) -> None:
+    before = rig.address(group=True)
+    await rig.says("hello", group=True)
+    await hub.until_shown(ANSWER, group=True)
+
+    await rig.moves()
+    await hub.outbox.send(before, NewMessage("news"), Context(OWNER), source=RowSource.TOOL)
+    await hub.until(lambda: rig.shows(group=True)[-1:] == ["news"])
+    await rig.says("are you here too?", group=True)
+    await hub.until(lambda: rig.shows(group=True)[-2:] == ["news", ANSWER])
+    await hub.log_in_again()
+    await rig.says("and now?", group=True)
+
+    await hub.until(lambda: rig.shows(group=True)[-3:] == ["news", ANSWER, ANSWER])
+    assert rig.address(group=True).peer != before.peer
+    assert await hub.rows("SELECT DISTINCT peer FROM inbox WHERE session_key IS NOT NULL") == [(before.peer,)]
+    assert len(await hub.rows("SELECT DISTINCT session_key FROM inbox WHERE session_key IS NOT NULL")) == 1

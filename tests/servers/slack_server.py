@@ -112,6 +112,18 @@ class SlackServer:
             await self.event({**message, **place})
         return message
 
+    async def move(self, old: str, new: str) -> None:
+        """Give a channel another id, as when it is shared with another workspace."""
+        self.messages[new] = self.messages.pop(old)
+        for room in self.rooms:
+            room["id"] = new if room["id"] == old else room["id"]
+        await self.event({"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": new})
+
+    @property
+    def waiting(self) -> int:
+        """How many envelopes are not acknowledged."""
+        return len(self._waiting)
+
     async def event(self, event: Json, event_id: str | None = None) -> str:
         """Send an event of the Events API; return its id."""
         event_id = event_id or f"Ev{self._count}.{len(self._waiting)}.{len(self.acknowledged)}"

@@ -40,6 +40,7 @@ from integrations.channels.matrix.files import fetch
 from integrations.channels.matrix.keys import share
 from integrations.channels.matrix.listening import DIRECT_MEMBERS, USUAL_WAITS, Listening, Waits
 from integrations.channels.matrix.login import MatrixAccount, log_in
+from integrations.channels.moved_rooms import MovedRooms
 
 if TYPE_CHECKING:
     from nio import AsyncClient
@@ -94,6 +95,7 @@ class MatrixChannel:
         """Begin to listen; see `Channel`."""
         account, home = self._account, Address(self.name, "", self.account)
         self._choices = Choices(receive)
+        self._moved = MovedRooms(receive)
         self._listening = Listening(
             lambda: log_in(account, self._kept, self._keys),
             home,
@@ -102,6 +104,7 @@ class MatrixChannel:
             self._waits,
             self._choices,
             self._notify,
+            self._moved,
         )
         self._tasks.spawn(self._listening.keep(), name="connection")
 
@@ -114,11 +117,11 @@ class MatrixChannel:
 
         Reactions for its choices follow aside: a homeserver that takes few events at once would hold up the chat.
         """
-        address = message.address
+        address = self._moved.as_platform(message.address)
 
         async def attempt(client: AsyncClient) -> str | None:
             is_known = address.peer not in client.invited_rooms or address.peer in client.rooms
-            if self._listening is not None and not is_known:
+            if self._listening is not None and not is_known and not self._replaces(address.peer):
                 with surely_not_sent():
                     await self._listening.enter(address.peer)
             if message.media:
@@ -137,7 +140,7 @@ class MatrixChannel:
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a sent message another text; its choices go."""
-        content = writing.edit_content(text, platform_id)
+        content, address = writing.edit_content(text, platform_id), self._moved.as_platform(address)
 
         async def attempt(client: AsyncClient) -> str | None:
             edited = await self._put(client, address, "m.room.message", content, new_id())
@@ -149,24 +152,29 @@ class MatrixChannel:
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Take a message back."""
-        return await self._attempt(lambda client: _redact(client, address, platform_id))
+        room = self._moved.as_platform(address)
+        return await self._attempt(lambda client: _redact(client, room, platform_id))
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """React to a message; None takes our reactions back."""
+        room = self._moved.as_platform(address)
         if emoji is None:
-            return await self._attempt(lambda client: _unreact(client, address, platform_id))
+            return await self._attempt(lambda client: _unreact(client, room, platform_id))
         content = {"m.relates_to": {"rel_type": "m.annotation", "event_id": platform_id, "key": emoji}}
-        return await self._attempt(lambda client: self._put(client, address, "m.reaction", content, new_id()))
+        return await self._attempt(lambda client: self._put(client, room, "m.reaction", content, new_id()))
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll."""
-        content = writing.with_relations(writing.poll(poll), poll.address, None)
-        return await self._attempt(lambda client: self._put(client, poll.address, writing.POLL_START, content, poll.id))
+        content, room = (
+            writing.with_relations(writing.poll(poll), poll.address, None),
+            self._moved.as_platform(poll.address),
+        )
+        return await self._attempt(lambda client: self._put(client, room, writing.POLL_START, content, poll.id))
 
     async def typing(self, address: Address) -> None:
         """Show the typing indicator."""
         with suppress(HubError):
-            await await_answer(self._client.room_typing(address.peer, timeout=TYPING_MS))
+            await await_answer(self._client.room_typing(self._moved.id_now(address.peer), timeout=TYPING_MS))
 
     def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment; see `CanFetch`."""
@@ -196,7 +204,7 @@ class MatrixChannel:
             name, asked = str(room.display_name), query.casefold()
             if asked in name.casefold() or asked in str(room.canonical_alias or "").casefold():
                 kind = ChatType.DIRECT if room.joined_count <= DIRECT_MEMBERS else ChatType.GROUP
-                found.append(DirectoryEntry(room.room_id, name, kind))
+                found.append(DirectoryEntry(self._moved.first_id(room.room_id), name, kind))
         return found[:limit]
 
     @property
@@ -241,8 +249,9 @@ class MatrixChannel:
         in_group = pressed.address.chat_type is not ChatType.DIRECT
         text = f"{pressed.sender_name}: {notice}" if in_group and pressed.sender_name else notice
         content = writing.with_relations(writing.text(text, silent=True), pressed.address, pressed.message_id)
+        room = self._moved.as_platform(pressed.address)
         self._aside(
-            self._attempt(lambda client: self._put(client, pressed.address, "m.room.message", content, new_id())),
+            self._attempt(lambda client: self._put(client, room, "m.room.message", content, new_id())),
             name="answer a press",
         )
 
@@ -253,9 +262,13 @@ class MatrixChannel:
         else:
             self._tasks.spawn(work, name=name)
 
+    def _replaces(self, room_id: str) -> bool:
+        """Whether a room took the place of another: sooner or later it is entered by the invitation to it."""
+        return self._moved.first_id(room_id) != room_id
+
     def _encrypts(self, client: AsyncClient, room_id: str) -> bool:
         room = client.rooms.get(room_id)
-        if room is None and self._listening is not None and self._listening.is_up:
+        if room is None and not self._replaces(room_id) and self._listening is not None and self._listening.is_up:
             raise refusal_error(f"the account is not in the room {room_id}; invite it")
         if room is None:
             raise Unavailable("the rooms are not known yet", retry_after_s=RETRY_S)

@@ -25,6 +25,7 @@ from integrations.channels.matrix.answers import await_answer, await_success, is
 from integrations.channels.matrix.choices import Choices
 from integrations.channels.matrix.keys import exchange
 from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
+from integrations.channels.moved_rooms import MovedRooms
 from integrations.channels.reconnecting import AccountRefused, Reconnector
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ LATE_EVENTS = 200
 INVITES = 100
 DIRECT_MEMBERS = 2
 """A room of so many who joined is a direct chat, whatever its clients have noted about it (`m.direct`)."""
+TOMBSTONE = "m.room.tombstone"
+"""Says which room a room was replaced by."""
 FILTER = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -72,6 +75,7 @@ class Listening(Reconnector):
         receive: The way into the hub.
         choices: Tells a press from a reaction.
         notify: Tells somebody why what they pressed does nothing.
+        moved: Rooms that were replaced by others.
 
     Attributes:
         client: The account, while it is logged in.
@@ -87,6 +91,7 @@ class Listening(Reconnector):
         waits: Waits,
         choices: Choices,
         notify: Callable[[ButtonPressed, str], None],
+        moved: MovedRooms,
     ) -> None:
         super().__init__(receive, clock)
         self._log_in = log_in
@@ -94,6 +99,7 @@ class Listening(Reconnector):
         self._waits = waits
         self._choices = choices
         self._notify = notify
+        self._moved = moved
         self._recent = RecentEvents()
         self._late: dict[str, tuple[str, Any]] = {}
         self._entering: dict[str, asyncio.Future[None]] = {}
@@ -146,6 +152,7 @@ class Listening(Reconnector):
             HubError: The homeserver does not answer.
         """
         cursor = await self.retry_until_stored(self._receive.cursor)
+        await self.retry_until_stored(self._moved.load)
         await self.retry_until_stored(self._choices.load)  # before rooms are known, and something is sent to them
         self._receive.connected()
         while True:
@@ -246,6 +253,11 @@ class Listening(Reconnector):
         room = self._client.rooms.get(room_id)
         if not isinstance(source, dict) or room is None:
             return
+        if source.get("type") == TOMBSTONE and (new := (source.get("content") or {}).get("replacement_room")):
+            await self.retry_until_stored(lambda: self._moved.move(room_id, str(new)))
+            await self._join(str(new))  # where nobody may without an invitation, it comes
+            return
+        await self._know_members(room)
         inbound = read(source, self._facts(room, str(source.get("sender"))), self._recent)
         said = self._choices.pressed(inbound) if isinstance(inbound, ReactionChanged) else inbound
         if said is None:
@@ -254,10 +266,16 @@ class Listening(Reconnector):
         if receipt is not None and receipt.notice and isinstance(said, ButtonPressed):
             self._notify(said, receipt.notice)
 
+    async def _know_members(self, room: MatrixRoom) -> None:
+        """Make sure that a group is not taken for a direct chat: after a restart only who speaks is known."""
+        counted = room.summary is not None and room.summary.joined_member_count is not None
+        if not counted and not room.members_synced and room.joined_count <= DIRECT_MEMBERS:
+            await await_answer(self._client.joined_members(room.room_id))
+
     def _facts(self, room: MatrixRoom, sender: str) -> RoomFacts:
         direct = room.joined_count <= DIRECT_MEMBERS
         kind = ChatType.DIRECT if direct else ChatType.GROUP
-        address = Address(self._address.channel, room.room_id, self._address.account, kind)
+        address = Address(self._address.channel, self._moved.first_id(room.room_id), self._address.account, kind)
         name = None if direct else room.named_room_name()
         return RoomFacts(address, self._client.user_id, name, room.user_name(sender), self.commands)
 
@@ -310,7 +328,7 @@ class Listening(Reconnector):
         """Ask the hub, by whose rules an invitation is an event like any other."""
         names = [f"{self._address.channel}:user:{each}" for each in (inviter, self._client.user_id)]
         for kind in (ChatType.DIRECT, ChatType.GROUP):
-            address = Address(self._address.channel, room_id, self._address.account, kind)
+            address = Address(self._address.channel, self._moved.first_id(room_id), self._address.account, kind)
             event = MembershipChanged(address, f"invite:{new_id()}", names[0], member=names[1], joined=True)
             receipt = await self.retry_until_stored(lambda: self._receive(event))  # noqa: B023  awaited at once
             if receipt is not None and receipt.accepted:

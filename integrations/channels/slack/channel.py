@@ -184,7 +184,8 @@ class SlackChannel(ApiChannel):
         kinds = {"types": "public_channel,private_channel", "exclude_archived": True}
         for each in (await self._listed("conversations.list", "channels", **kinds))[0]:
             if each.get("is_member") and query.casefold() in str(each.get("name") or "").casefold():
-                found.append(DirectoryEntry(each["id"], f"#{each['name']}", ChatType.CHANNEL))
+                peer = self._intake.moved.first_id(each["id"])
+                found.append(DirectoryEntry(peer, f"#{each['name']}", ChatType.CHANNEL))
         return SomeEntries(found[:limit]) if is_cut else found[:limit]
 
     async def _listed(self, method: str, key: str, **arguments: Any) -> tuple[list[dict[str, Any]], bool]:
@@ -273,7 +274,7 @@ class SlackChannel(ApiChannel):
     async def _target(self, address: Address) -> str:
         """Return the conversation of an address; the one with a person is opened where needed."""
         if address.chat_type is not ChatType.DIRECT or not address.peer.startswith(("U", "W")):
-            return address.peer
+            return self._intake.moved.id_now(address.peer)
         if room := self._intake.rooms.dm_of(address.peer):
             return room.id
         opened = (await self._api.call("conversations.open", users=address.peer))["channel"]["id"]

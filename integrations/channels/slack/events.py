@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.messaging.contract import (
     Address,
@@ -58,16 +59,19 @@ class SlackScene(Struct, frozen=True):
 
     Attributes:
         joined: Whether the app takes part in a thread of the room.
+        first_id: What the hub calls a conversation.
     """
 
     room: SlackRoom
     me: SlackSelf
     account: str
     joined: Callable[[SlackRoom, str], bool]
+    first_id: Callable[[str], str] = str
 
     def address(self, thread: str | None = None) -> Address:
         """Return the address of the conversation."""
-        return self.room.address(self.account, self.me.team, thread)
+        address = self.room.address(self.account, self.me.team, thread)
+        return replace(address, peer=self.first_id(address.peer))
 
 
 def of_event(event: Mapping[str, Any], event_id: str, scene: SlackScene) -> Iterator[Inbound]:

@@ -15,6 +15,7 @@ from hub.messaging.contract import Inbound, InboundMessage, PollAnswered, Receiv
 from integrations.channels.acknowledging import offer, skip_if_malformed
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
+from integrations.channels.moved_rooms import MovedRooms
 from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
 from integrations.channels.slack.home import home_view
 from integrations.channels.slack.polls import SlackPolls
@@ -29,6 +30,7 @@ PAGES_LIMIT = 10
 NAMES_LIMIT = 5_000
 NAME_LIMIT_S = 3.0
 """How long a message waits for a name that was never asked for."""
+MOVED = "channel_id_changed"
 RENAMES = frozenset({"channel_rename", "group_rename"})
 HEARD = 500
 """Conversations whose last message is remembered, to show a status below it."""
@@ -41,6 +43,7 @@ class SlackIntake:
     Attributes:
         me: The app's bot, once Slack said who it is.
         polls: The polls that were opened.
+        moved: Conversations that got another id.
         commands: What the app's home lists.
     """
 
@@ -51,6 +54,7 @@ class SlackIntake:
         self._account = account
         self.rooms = FollowedRooms(receive, SlackRoom)
         self.polls = SlackPolls(receive)
+        self.moved = MovedRooms(receive)
         self.commands: Sequence[tuple[str, str]] = ()
         self.me: SlackSelf | None = None
         self._heard: dict[str, str] = {}
@@ -70,6 +74,7 @@ class SlackIntake:
         self._receive.identified(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
         if missed:
             await self.polls.load()
+            await self.moved.load()
             await self.rooms.load()
         self._receive.connected()
         if not missed:
@@ -86,6 +91,7 @@ class SlackIntake:
     async def handle(self, kind: str, payload: Any) -> None:
         """Take an envelope; when this returns it is stored, or of no interest."""
         self._receive.progress()
+        await self._follow(payload)
         said: list[Inbound] = []
         room: SlackRoom | None = None
         with skip_if_malformed(f"slack: {kind}"):
@@ -93,13 +99,24 @@ class SlackIntake:
             await self._show_home(payload.get("event") or {})
             room = self._room(kind, payload)
             if room is not None and self.me is not None:
-                said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
+                said += _said(
+                    kind, payload, SlackScene(room, self.me, self._account, self._is_joined, self.moved.first_id)
+                )
         for inbound in said:
             if isinstance(inbound, InboundMessage) and room is not None and self._receive.admits(inbound):
                 inbound = await self._with_names(inbound, room, str(payload["event"]["user"]))  # noqa: PLW2901
             notice = await self._offer(inbound, room)
             if notice and room is not None:
                 await self._tell(notice, room, payload["user"]["id"], inbound.address.thread)
+
+    async def _follow(self, payload: Mapping[str, Any]) -> None:
+        """Note that a conversation got another id, as when it is shared with another workspace."""
+        event: Any = None
+        with skip_if_malformed("slack: a conversation that moved"):
+            event = payload.get("event") or {}
+            event = (event["old_channel_id"], event["new_channel_id"]) if event.get("type") == MOVED else None
+        if event is not None:
+            await self.moved.move(*event)
 
     async def _show_home(self, event: Mapping[str, Any]) -> None:
         """Show the app's home to somebody who opened it."""

@@ -20,7 +20,6 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     """Log in every bot."""
     await asyncio.to_thread(import_module, "telegram")  # which takes long, and would hold up the event loop
 
-    from hub.core.phrases import phrase
     from hub.messaging.outbox.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy
     from hub.messaging.texts import say
@@ -28,19 +27,11 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     from integrations.channels.telegram.listener import TelegramWebhook
     from integrations.channels.telegram.webhook import webhook_route
 
-    def migrated(old: str, new: str) -> None:
-        host.repairs.raise_(
-            "telegram",
-            f"migrated:{old}",
-            phrase("A Telegram group has a new number"),
-            phrase("It was {old} and is now {new}: change it wherever the configuration names it.", old=old, new=new),
-        )
-
     for entry in config:
         webhook = TelegramWebhook(**entry["webhook"]) if "webhook" in entry else None
         groups = [name for name in entry["groups"] if name.lstrip("-").isdecimal()]
         account = TelegramAccount(entry["account"], entry["token"], entry["api_root"], webhook, groups)
-        parts = TelegramParts(host.clock, lambda: say("thread.gone", host.language), migrated)
+        parts = TelegramParts(host.clock, lambda: say("thread.gone", host.language))
         channel = Telegram(account, parts)
         if webhook is not None:
             host.routes.add(webhook_route(channel, webhook.secret))

@@ -23,6 +23,7 @@ from hub.messaging.contract import (
     ChannelLimits,
     ChatType,
     Delivery,
+    DeliveryState,
     MediaKind,
     OutboundMessage,
     OutboundPoll,
@@ -33,6 +34,7 @@ from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.moved_rooms import MovedRooms
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.telegram.api import DONE_ALREADY, TelegramApi
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
@@ -65,12 +67,10 @@ class TelegramParts(Struct, frozen=True):
 
     Attributes:
         topic_gone: Returns what begins a message whose topic was deleted.
-        migrated: Called with the old and the new id of a group that became another.
     """
 
     clock: Clock
     topic_gone: Callable[[], str]
-    migrated: Callable[[str, str], None]
 
 
 class Telegram(ApiChannel):
@@ -103,6 +103,7 @@ class Telegram(ApiChannel):
         self._buttons = ButtonValues(receive, DATA_BYTES)
         self._polls = PersistentMap(receive, "polls", POLLS_KEPT, SentPoll)
         self._topics = PersistentMap(receive, "topics", TOPICS_KEPT, str)
+        self._moved = MovedRooms(receive)
         self._listener = Listener(
             self._api,
             self._reader,
@@ -118,7 +119,8 @@ class Telegram(ApiChannel):
         await self._buttons.load()
         await self._polls.load()
         await self._topics.load()
-        return UpdateReader(self.account, me, self._buttons, self._polls, self._topics)
+        await self._moved.load()
+        return UpdateReader(self.account, me, self._buttons, self._polls, self._topics, self._moved)
 
     async def _leave(self) -> None:
         self._listener = None
@@ -142,22 +144,26 @@ class Telegram(ApiChannel):
 
     async def _send(self, message: OutboundMessage) -> str:
         data = [await self._buttons.payload_of(button.value) for row in message.buttons for button in row]
+        message = replace(message, address=self._moved.as_platform(message.address))
         return await send(self._api, message, data, self._parts.topic_gone)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a sent message another text; of one with media it is the caption."""
-        return await self._attempt(address, change(self._api, address, platform_id, text), platform_id)
+        return await self._attempt(
+            address, change(self._api, self._moved.as_platform(address), platform_id, text), platform_id
+        )
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a sent message; one that no longer exists counts as deleted."""
-        request = self._api.bot.delete_message(**which_message(address, platform_id))
+        request = self._api.bot.delete_message(**which_message(self._moved.as_platform(address), platform_id))
         return await self._attempt(address, self._api.call(request), platform_id)
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """React to a message; None removes the reaction."""
         plain = None if emoji is None else emoji.replace("\ufe0f", "")  # as Telegram's list has them
         request = self._api.bot.set_message_reaction(
-            **which_message(address, platform_id), reaction=[ReactionTypeEmoji(plain)] if plain else []
+            **which_message(self._moved.as_platform(address), platform_id),
+            reaction=[ReactionTypeEmoji(plain)] if plain else [],
         )
         return await self._attempt(address, self._api.call(request), platform_id)
 
@@ -171,7 +177,7 @@ class Telegram(ApiChannel):
             options=poll.options,
             is_anonymous=False,
             allows_multiple_answers=poll.multiple,
-            **target(poll.address),
+            **target(self._moved.as_platform(poll.address)),
         )
         sent = await self._api.call(request)
         try:
@@ -184,12 +190,13 @@ class Telegram(ApiChannel):
 
     async def open_thread(self, address: Address, title: str) -> Address:
         """Open a topic; see `CanOpenThread`."""
-        made = await self._api.call(self._api.bot.create_forum_topic(int(address.peer), title))
+        made = await self._api.call(self._api.bot.create_forum_topic(int(self._moved.id_now(address.peer)), title))
         return replace(address, thread=str(made.message_thread_id), topic=True)
 
     async def typing(self, address: Address) -> None:
         """Show that an answer is being written, for five seconds; nothing happens when that fails."""
-        await self._show(self._api.bot.send_chat_action(action="typing", **target(address, with_general=True)))
+        where = target(self._moved.as_platform(address), with_general=True)
+        await self._show(self._api.bot.send_chat_action(action="typing", **where))
 
     async def draft(self, address: Address, draft_id: str, text: str) -> None:
         """Show the text so far; Telegram has that in direct messages alone."""
@@ -226,7 +233,7 @@ class Telegram(ApiChannel):
     async def _rights_in(self, group: str, bot_id: int) -> tuple[Sequence[str], Sequence[str]]:
         """Return what the bot may do in a group, and what not."""
         try:
-            member = await self._api.call(self._api.bot.get_chat_member(int(group), bot_id))
+            member = await self._api.call(self._api.bot.get_chat_member(int(self._moved.id_now(group)), bot_id))
         except PlatformError as error:
             if error.status not in (400, 403):
                 raise
@@ -247,23 +254,21 @@ class Telegram(ApiChannel):
         found = []
         for group in self._config.groups:
             try:
-                chat = await self._api.call(self._api.bot.get_chat(int(group)))
+                chat = await self._api.call(self._api.bot.get_chat(int(self._moved.id_now(group))))
             except PlatformError as error:
                 if error.status not in (400, 403):
                     raise
                 continue  # it is not in there
             if query.casefold() in (chat.title or "").casefold():
                 kind = ChatType.CHANNEL if chat.type == "channel" else ChatType.GROUP
-                found.append(DirectoryEntry(str(chat.id), chat.title or "", kind))
+                found.append(DirectoryEntry(group, chat.title or "", kind))
         return found[:limit]
 
     def _stored(self, update: Update, notice: str | None) -> None:
         """Do what follows an update that is stored: a button that was pressed waits for an answer, without fail."""
         if (query := update.callback_query) is not None:
             self._tasks.spawn(self._answer(query.id, notice), name="answer a button")
-        if (message := update.message) is not None and (new := message.migrate_to_chat_id) is not None:
-            self._parts.migrated(str(message.chat.id), str(new))
-        if message is not None and message.is_topic_message:
+        if (message := update.message) is not None and message.is_topic_message:
             key, name = topic_named(message)
             if name and name != self._topics.get(key) and (message.forum_topic_edited or self._topics.get(key) is None):
                 self._tasks.spawn(self._topics.put(key, name), name="name a topic")
@@ -286,8 +291,9 @@ class Telegram(ApiChannel):
             except PlatformError as error:
                 if id and any(words in error.message for words in DONE_ALREADY):
                     return id
-                if error.reason is not None:
-                    self._parts.migrated(address.peer, str(error.reason))
+                if error.reason is not None:  # the group has another id, to which it goes at once
+                    await self._moved.move(address.peer, str(error.reason))
+                    error.state, error.retry_after_s = DeliveryState.TRANSIENT, 0.1
                 raise
             return id or str(made)
 

@@ -118,6 +118,7 @@ class Listener:
                 update = Update.de_json(dict(given))
                 chat = update.effective_chat  # those of one must stay in order
                 chats[chat and chat.id].append(update)
+                await self._reader.follow(update)
         taking = (self._take_chat(each, self._reader) for each in chats.values())
         for error in await asyncio.gather(*taking, return_exceptions=True):
             if error is not None:

@@ -47,6 +47,7 @@ from hub.messaging.contract import (
     SharedLocation,
 )
 from integrations.channels.button_values import ButtonValues
+from integrations.channels.moved_rooms import MovedRooms
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.telegram.api import seconds
 
@@ -98,6 +99,7 @@ class UpdateReader:
         buttons: ButtonValues,
         polls: PersistentMap[SentPoll],
         topics: PersistentMap[str],
+        moved: MovedRooms,
     ) -> None:
         self._account = account
         self._me = me
@@ -105,7 +107,16 @@ class UpdateReader:
         self._buttons = buttons
         self._polls = polls
         self._topics = topics
+        self._moved = moved
         self._addressed_albums: deque[str] = deque(maxlen=ALBUMS_KEPT)
+
+    async def follow(self, update: Update) -> None:
+        """Note that a group became another; Telegram says so in both."""
+        if (message := update.message) is not None:
+            if (new := message.migrate_to_chat_id) is not None:
+                await self._moved.move(str(message.chat.id), str(new))
+            if (old := message.migrate_from_chat_id) is not None:
+                await self._moved.move(str(old), str(message.chat.id))
 
     def read(self, update: Update) -> list[Inbound]:
         """Return the messages and events in an update; none when it is our own, a bot's, or means nothing here.
@@ -251,7 +262,7 @@ class UpdateReader:
         topic = message.message_thread_id if isinstance(message, Message) and message.is_topic_message else None
         return Address(
             NAME,
-            str(message.chat.id),
+            self._moved.first_id(str(message.chat.id)),
             self._account,
             _TYPES.get(message.chat.type, ChatType.GROUP),
             None if topic is None else str(topic),

@@ -164,20 +164,18 @@ async def test_a_person_who_blocked_the_bot_is_not_written_to_again(server: Tele
     assert "blocked" in str(delivery.error)
 
 
-async def test_a_group_that_became_another_is_told(
-    server: TelegramServer, tmp_path: Path, clock: HurriedClock, heard: Heard
+async def test_a_group_that_became_another_while_nobody_listened_is_written_to_at_the_next_attempt(
+    server: TelegramServer, bot: Telegram
 ) -> None:
-    moved: list[tuple[str, str]] = []
-    bot = telegram_channel(server, tmp_path, clock, migrated=lambda old, new: moved.append((old, new)))
-    await bot.start(heard)
     server.chats.says("hello", chat=GROUP)
+    server.chats.says("hello", chat=-100999)
     server.chats.migrated[GROUP] = -100999
 
-    delivery = await send(bot, "hello", to(GROUP))
-    await bot.stop()
+    first = await send(bot, "hello", to(GROUP))
+    second = await send(bot, "hello", to(GROUP))
 
-    assert delivery.state is DeliveryState.PERMANENT
-    assert moved == [(str(GROUP), "-100999")]
+    assert (first.state, second.state) == (DeliveryState.TRANSIENT, DeliveryState.DELIVERED)
+    assert server.chats.shown(-100999) == ["hello"]
 
 
 async def test_no_answer_in_time_may_mean_that_it_arrived(server: TelegramServer, bot: Telegram) -> None:

@@ -18,6 +18,7 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.button_values import ButtonValues
+from integrations.channels.moved_rooms import MovedRooms
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.telegram.updates import SentPoll, UpdateReader, topic_named
 from tests.channels.kit import Heard
@@ -35,7 +36,8 @@ class Said:
     def __init__(self) -> None:
         self.topics = PersistentMap(Heard(), "topics", 500, str)
         self.polls = PersistentMap(Heard(), "polls", 500, SentPoll)
-        self.reader = UpdateReader("default", User.de_json(ME), ButtonValues(Heard(), 64), self.polls, self.topics)
+        kept = (ButtonValues(Heard(), 64), self.polls, self.topics, MovedRooms(Heard()))
+        self.reader = UpdateReader("default", User.de_json(ME), *kept)
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)
 
