@@ -72,7 +72,7 @@ class DingTalkRig(DoubleRig[DingTalkServer]):
         more: dict[str, Any] = {}
         if media is not None:
             self.server.files["code"] = media
-            more = {"msgtype": "file", "content": {"downloadCode": "code", "fileName": "a.txt"}}
+            more = {"msgtype": "file", "content": {"downloadCode": "code", "fileName": "a.png"}}
         self.last = self.server.message(text, PEOPLE[who], group=group, **more)
         if mention or not group:  # the robot is told of nothing else
             await self.server.tell(self.last)

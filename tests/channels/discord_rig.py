@@ -68,9 +68,9 @@ class DiscordRig(DoubleRig[DiscordServer]):
     ) -> str:
         more: dict[str, Any] = {}
         if media is not None:
-            self.server.files["a.txt"] = media
-            url = f"http://{self.server.address}/cdn/a.txt"
-            more["attachments"] = [{"id": "1", "filename": "a.txt", "url": url, "content_type": "text/plain"}]
+            self.server.files["a.png"] = media
+            url = f"http://{self.server.address}/cdn/a.png"
+            more["attachments"] = [{"id": "1", "filename": "a.png", "url": url, "content_type": "image/png"}]
         if group and mention:
             text, more["mentions"] = f"<@{self.server.bot['id']}> {text}", [self.server.bot]
         room = (thread or ROOM) if group else ROOMS[who]
@@ -139,7 +139,7 @@ class DiscordRig(DoubleRig[DiscordServer]):
         rooms = [thread] if thread else in_guild if group else [ROOMS[who]]
         messages = [each for room in rooms for each in self.server.messages.get(room, [])]
         ours = [each for each in messages if each["author"] == self.server.bot]
-        return [each["poll"]["question"]["text"] if "poll" in each else each["content"] for each in ours]
+        return [each["poll"]["question"]["text"] if "poll" in each else each.get("content", "") for each in ours]
 
     def reactions(self, id: str) -> list[str]:
         message = next(each for each in self.server.messages[DM] if each["id"] == id)

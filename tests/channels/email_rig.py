@@ -52,7 +52,7 @@ def mail(
         message[name.replace("_", "-")] = value
     message.set_content(text)
     if media is not None:
-        message.add_attachment(media, maintype="text", subtype="plain", filename="a.txt")
+        message.add_attachment(media, maintype="image", subtype="png", filename="a.png")
     return message
 
 

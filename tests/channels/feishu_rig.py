@@ -83,7 +83,7 @@ class FeishuRig(DoubleRig[FeishuServer]):
             more |= {"root_id": root, "parent_id": root, "thread_id": "omt_1"}
         if media is not None:
             self.server.files["file_v3_a"] = media
-            content, more["kind"] = {"file_key": "file_v3_a", "file_name": "a.txt"}, "file"
+            content, more["kind"] = {"file_key": "file_v3_a", "file_name": "a.png"}, "file"
         elif group and mention:
             content = f"@_user_1 {text}"
             more["mentions"] = [{"key": "@_user_1", "id": {"open_id": self.server.me}, "name": "Homarus"}]

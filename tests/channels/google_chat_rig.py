@@ -118,7 +118,7 @@ class GoogleChatRig(DoubleRig[GoogleChatServer]):
         if media is not None:
             self.server.files["media/1"] = media
             data = {"resourceName": "media/1"}
-            more = {"attachment": [{"contentName": "a.txt", "contentType": "text/plain", "attachmentDataRef": data}]}
+            more = {"attachment": [{"contentName": "a.png", "contentType": "image/png", "attachmentDataRef": data}]}
         if group and not mention:
             return "spaces/nobody/messages/heard"
         self.last = self.server.says(

@@ -145,7 +145,7 @@ class IMessageNodeRig(Rig):
             text = f"Homarus, {text}"
         place: dict[str, Any] = {"who": PEOPLE[who], "chat": GROUP if group else None}
         if media is not None:
-            self.node.mac.sends_file("a.txt", media, f"\ufffc{text}", **place)
+            self.node.mac.sends_file("a.png", media, f"\ufffc{text}", **place)
             sql = "SELECT guid FROM message ORDER BY ROWID DESC LIMIT 1"
             self.last = {"guid": self.node.mac.rows(sql)[0][0]}
         else:

@@ -107,7 +107,7 @@ class IMessageRig(DoubleRig[BlueBubblesServer]):
         more: dict[str, Any] = {}
         if media is not None:
             self.server.files["file-1"] = media
-            more["attachments"] = [{"guid": "file-1", "mimeType": "text/plain", "transferName": "a.txt"}]
+            more["attachments"] = [{"guid": "file-1", "mimeType": "image/png", "transferName": "a.png"}]
             text = f"\ufffc{text}"
         if group and mention:
             text = f"Homarus, {text}"

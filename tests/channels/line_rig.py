@@ -109,7 +109,7 @@ class LineRig(DoubleRig[LineServer]):
         message: dict[str, Any] = {"type": "text", "text": text, "id": self.server.id()}
         if media is not None:
             self.server.files[message["id"]] = media
-            message |= {"type": "file", "fileName": "a.txt", "fileSize": len(media)}
+            message |= {"type": "file", "fileName": "a.png", "fileSize": len(media)}
         elif group and mention:
             mentionee = {"type": "user", "isSelf": True, "userId": self.server.bot, "index": 0, "length": 5}
             message |= {"text": f"@Home {text}", "mention": {"mentionees": [mentionee]}}

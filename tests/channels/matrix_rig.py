@@ -176,7 +176,7 @@ class MatrixRig(Rig):
         mentioned = [self._people[BOT].user_id] if group and mention else []
         content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": mentioned}}
         if media is not None:
-            content |= {"msgtype": "m.file", "filename": "a.txt", "url": self._upload(person, media)}
+            content |= {"msgtype": "m.file", "filename": "a.png", "url": self._upload(person, media)}
         if thread is not None:
             content["m.relates_to"] = {"rel_type": "m.thread", "event_id": self._root(thread)}
         return self._send(person, room, "m.room.message", content)

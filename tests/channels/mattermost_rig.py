@@ -96,7 +96,7 @@ class MattermostRig(DoubleRig[MattermostServer]):
             self.server.add_post(ROOM, EVES_ID, "", id=thread, type="system_purpose_change")
         more: dict[str, Any] = {} if thread is None else {"root_id": thread}
         if media is not None:
-            more["file_ids"] = [self.server.add_file(media, "a.txt", "text/plain")]
+            more["file_ids"] = [self.server.add_file(media, "a.png", "image/png")]
         written = f"@homarus {text}" if group and mention else text
         room = ROOM if group else ROOMS[who]
         self.last = await self.server.say(written, room, PEOPLE[who], heard=heard, **more)

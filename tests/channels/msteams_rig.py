@@ -118,7 +118,7 @@ class TeamsRig(DoubleRig[TeamsServer]):
         if media is not None:
             self.server.files["7"] = media
             content = {"downloadUrl": f"{self.server.url}/files/7", "uniqueId": "7", "fileType": "txt"}
-            more = {"attachments": [{"contentType": FILE, "name": "a.txt", "content": content}]}
+            more = {"attachments": [{"contentType": FILE, "name": "a.png", "content": content}]}
         chat = CHATS[who] if not group else ROOM if thread is None else f"{ROOM};messageid={thread}"
         self.last = self.server.says(text, chat, PEOPLE[who], mention=group and mention, **more)
         return str(self.last["id"])

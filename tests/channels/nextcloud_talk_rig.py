@@ -97,8 +97,8 @@ class NextcloudTalkRig(DoubleRig[NextcloudServer]):
             text = f"{{mention-user1}} {text}"
             parameters["mention-user1"] = {"type": "user", "id": ME, "name": "Homarus"}
         if media is not None:
-            self.server.files["Talk/a.txt"] = media
-            parameters["file"] = {"type": "file", "id": "5", "name": "a.txt", "path": "Talk/a.txt"}
+            self.server.files["Talk/a.png"] = media
+            parameters["file"] = {"type": "file", "id": "5", "name": "a.png", "path": "Talk/a.png"}
         more: dict[str, Any] = {"messageParameters": parameters} if parameters else {}
         if thread is not None:
             self.server.threads[int(thread)] = "Holidays"

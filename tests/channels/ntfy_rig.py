@@ -61,7 +61,7 @@ class NtfyRig(DoubleRig[NtfyServer]):
         mention: bool = True,
         media: bytes | None = None,
     ) -> str:
-        more: dict[str, Any] = {} if media is None else {"attachment": self.server.add_file(media, "a.txt")}
+        more: dict[str, Any] = {} if media is None else {"attachment": self.server.add_file(media, "a.png")}
         self.last = await self.server.say(text, TOPICS[who], **more)
         return str(self.last["id"])
 

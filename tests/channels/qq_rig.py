@@ -72,8 +72,8 @@ class QQRig(DoubleRig[QQServer]):
     ) -> str:
         more: dict[str, Any] = {}
         if media is not None:
-            self.server.files["a.txt"] = media
-            file = {"content_type": "text/plain", "filename": "a.txt", "url": f"{self.server.root}/file/a.txt"}
+            self.server.files["a.png"] = media
+            file = {"content_type": "image/png", "filename": "a.png", "url": f"{self.server.root}/file/a.png"}
             more["attachments"] = [file]
         person = ADA_IN_GROUP if group and who == ADA else PEOPLE[who]
         kind = "GROUP_MESSAGE_CREATE" if group and not mention else ""

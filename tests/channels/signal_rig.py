@@ -62,8 +62,8 @@ class SignalRig(DoubleRig[SignalServer]):
     ) -> str:
         more: dict[str, Any] = {}
         if media is not None:
-            self.server.attachments["a.txt"] = media
-            more["attachments"] = [{"id": "a.txt", "contentType": "text/plain", "filename": "a.txt"}]
+            self.server.attachments["a.png"] = media
+            more["attachments"] = [{"id": "a.png", "contentType": "image/png", "filename": "a.png"}]
         if group and mention:
             text, more["mentions"] = f"\ufffc {text}", [{"uuid": self.server.me, "start": 0, "length": 1}]
         self.last = self.server.says(text, PEOPLE[who], GROUP if group else None, **more)

@@ -70,7 +70,7 @@ class SlackRig(DoubleRig[SlackServer]):
         more: dict[str, Any] = {} if thread is None else {"thread_ts": thread}
         if media is not None:
             self.server.contents["F9"] = media
-            file = {"id": "F9", "name": "a.txt", "mimetype": "text/plain"}
+            file = {"id": "F9", "name": "a.png", "mimetype": "image/png"}
             self.server.files["F9"] = {**file, "url_private": f"http://{self.server.address}/files/F9"}
             more |= {"subtype": "file_share", "files": [file]}
         room = self._room if group else ROOMS[who]

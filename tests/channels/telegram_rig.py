@@ -117,7 +117,7 @@ class TelegramRig(Rig):
         if thread is not None:
             more["thread"] = int(thread)
         if media is not None:
-            more["document"] = self.server.chats.file(media, file_name="a.txt", mime_type="text/plain")
+            more["document"] = self.server.chats.file(media, file_name="a.png", mime_type="image/png")
         written = f"@{self.server.chats.bot['username']} {text}" if group and mention else text
         message = self.server.chats.says(written, chat=self._group if group else PEOPLE[who], who=PEOPLE[who], **more)
         return str(message["message_id"])

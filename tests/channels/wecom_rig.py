@@ -61,7 +61,7 @@ class WeComRig(DoubleRig[WeComServer]):
             return "WeCom tells bots nothing of it"
         body: dict[str, Any] = {"msgtype": "text", "text": {"content": f"@Homarus {text}" if group else text}}
         if media is not None:
-            body = {"msgtype": "file", "file": self.server.encrypted_file("f1", media)}
+            body = {"msgtype": "image", "image": self.server.encrypted_file("f1", media)}
         self.last = await self.server.say(body, PEOPLE[who], group=group)
         return str(self.last["msgid"])
 

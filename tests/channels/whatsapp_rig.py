@@ -106,7 +106,7 @@ class WhatsAppRig(Rig):
         kind, body = "text", {"body": text}
         if media is not None:
             self.server.files["1002"] = media
-            kind, body = "document", {"id": "1002", "mime_type": "text/plain", "filename": "a.txt", "caption": text}
+            kind, body = "document", {"id": "1002", "mime_type": "image/png", "filename": "a.png", "caption": text}
         self._last = {"kind": kind, "body": body, "who": PEOPLE[who], "id": self.server.wamid()}
         self._last["number"] = NUMBERS[self._written_to]
         return self.server.says(**self._last)

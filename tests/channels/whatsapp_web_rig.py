@@ -85,7 +85,7 @@ class WhatsAppWebRig(Rig):
 
         message = e2e.Message(conversation=text)
         if media is not None:
-            message = self.server.document(media, "a.txt", text)
+            message = self.server.document(media, "a.png", text)
         elif group and mention:
             lid = LIDS[self.server.number]
             message = e2e.Message(extendedTextMessage=e2e.ExtendedTextMessage(text=f"@{lid} {text}"))

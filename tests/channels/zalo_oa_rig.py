@@ -121,7 +121,7 @@ class ZaloOaRig(DoubleRig[ZaloOaServer]):
         self.last = {"who": PEOPLE[who], "text": text, "msg_id": self.server.id()}
         if media is not None:
             self.server.files["1"] = media
-            payload = {"url": f"{self.server.url}/file/1", "name": "a.txt", "size": str(len(media)), "type": "txt"}
+            payload = {"url": f"{self.server.url}/file/1", "name": "a.png", "size": str(len(media)), "type": "txt"}
             self.last |= {"kind": "file", "attachments": [{"type": "file", "payload": payload}]}
         return self.server.says(**self.last)
 

@@ -86,7 +86,7 @@ class _Handlers:
         if data == b"noise":
             return _error(400, {"message": "the audio file could not be decoded", "type": "invalid_request_error"})
         model = str(form["model"])
-        return web.json_response({"text": f" {data.decode()} ({model}, {Path(file.filename).suffix}) "})
+        return web.json_response({"text": f" {data.decode(errors='replace')} ({model}, {Path(file.filename).suffix}) "})
 
     async def _speak(self, request: web.Request) -> web.Response:
         """Answer with bytes that begin as the asked format does, and say what was said by whom."""
