@@ -169,6 +169,11 @@ class Rig(Protocol):
         """Return the account as `configuration.yaml` has it, for a whole hub in a process of its own."""
         ...
 
+    async def prepare(self, home: Path) -> None:
+        """Put into the home of a hub in a process of its own what it needs to reach the platform."""
+        del home
+        await asyncio.sleep(0)
+
     def hub_at(self, url: str, home: Path) -> None:
         """Let the platform deliver to a whole hub from now on, where it comes to the hub."""
         del url, home

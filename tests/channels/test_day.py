@@ -45,8 +45,8 @@ class Day(Household):
         self.hub.workspaces.ensure("main")
         (self.hub.workspaces.root("main").path / "dot.png").write_bytes(PICTURE)
 
-    async def says(self, text: str, *shown: str, **more: bytes) -> None:
-        await self.rig.says(text, **more)
+    async def says(self, text: str, *shown: str, media: bytes | None = None) -> None:
+        await self.rig.says(text, media=media)
         await self.until_shown(*shown)
 
     async def plays(self) -> None:

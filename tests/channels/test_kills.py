@@ -42,6 +42,9 @@ class KilledHub:
         self.process = HubProcess(make_home(folder / "home", MODELS.format(base_url=base_url) + SETTINGS + text))
         self.said: list[str] = []
 
+    async def prepare(self) -> None:
+        await self.rig.prepare(self.process.home)
+
     async def start(self) -> None:
         await asyncio.to_thread(self.process.start)
         self.rig.hub_at(self.process.url, self.process.home)
@@ -88,6 +91,7 @@ async def killed(rig: Rig, tmp_path: Path, openai_server: OpenAIServer) -> Async
         pytest.skip("its double is in this process")
     openai_server.set_default([{"delay_s": 0.05}, {"echo": True}])
     killed = KilledHub(tmp_path, rig, openai_server.base_url)
+    await killed.prepare()
     await killed.start()
     yield killed
     await asyncio.to_thread(killed.process.stop)

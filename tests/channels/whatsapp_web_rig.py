@@ -5,18 +5,22 @@ The protobuf messages of neonize take most of a second to import, once for each 
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hub.core.clock import Clock
 from hub.messaging.capabilities import CanDelete
 from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels import whatsapp_web
 from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
 from integrations.channels.whatsapp_web.events import split_id
 from tests.channels.kit import ADA, EVE, Can, Named, Rig, Trouble
+from tests.until import until
 
 if TYPE_CHECKING:
     from tests.servers.whatsapp_web_double import WhatsAppWebDouble
+    from tests.servers.whatsapp_web_remote import WhatsAppWebServer
 
 PEOPLE = {ADA: "4915122222222", EVE: "4915166666666"}
 GROUP = "120363000000000001@g.us"
@@ -29,12 +33,26 @@ FAULTS: dict[Trouble, tuple[str, bool]] = {
 }
 
 
+OVER_A_SOCKET = """\
+from functools import partial
+
+
+async def setup(host, config):
+    from hub.messaging.schema import access_policy
+    from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
+    from tests.servers.whatsapp_web_remote import RemoteClient
+
+    for each in config:
+        channel = WhatsAppWebChannel(each["account"], partial(RemoteClient.open, {port}), host.clock)
+        await host.channels.add(channel, access_policy(each))
+"""
+
+
 class WhatsAppWebRig(Rig):
     """Ada writes under her LID in the group, and under her number elsewhere."""
 
     name = "whatsapp_web"
     listed_person = "Ada Lovelace"
-    is_in_process = True
     hears_deletions = True
     can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS, Can.VOICE, Can.GONE})
     troubles = frozenset(FAULTS)
@@ -45,6 +63,7 @@ class WhatsAppWebRig(Rig):
     def __init__(self) -> None:
         self.servers: dict[str, WhatsAppWebDouble] = {}
         self._last: Any = None
+        self._remote: WhatsAppWebServer | None = None
 
     async def start(self) -> None:
         from tests.servers.whatsapp_web_double import SECOND, WhatsAppWebDouble
@@ -52,7 +71,21 @@ class WhatsAppWebRig(Rig):
         self.servers = {"default": WhatsAppWebDouble(), "second": WhatsAppWebDouble(SECOND)}
         self.server = self.servers["default"]
 
-    async def stop(self) -> None: ...
+    async def stop(self) -> None:
+        if self._remote is not None:
+            await self._remote.__aexit__()
+
+    async def prepare(self, home: Path) -> None:
+        """Put an integration in place of ours that differs in its client alone."""
+        from tests.servers.whatsapp_web_remote import WhatsAppWebServer
+
+        self._remote = await WhatsAppWebServer(self.server).__aenter__()
+        folder = home / "custom_integrations" / self.name
+        shutil.copytree(Path(whatsapp_web.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "__init__.py").write_text(OVER_A_SOCKET.format(port=self._remote.port))
+
+    async def until_back(self) -> None:
+        await until(lambda: self.server.client is not None)
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         return WhatsAppWebChannel(account, self.servers[account].open, clock)
@@ -97,7 +130,11 @@ class WhatsAppWebRig(Rig):
         from tests.servers.whatsapp_web_double import e2e
 
         file = e2e.AudioMessage(
-            PTT=True, seconds=3, mimetype="audio/ogg; codecs=opus", mediaKey=self.server.keep(sound)
+            fileLength=len(sound),
+            PTT=True,
+            seconds=3,
+            mimetype="audio/ogg; codecs=opus",
+            mediaKey=self.server.keep(sound),
         )
         file.URL, file.directPath = "https://mmg.whatsapp.net/x", "/x"
         self.server.says(e2e.Message(audioMessage=file), PEOPLE[ADA])

@@ -66,6 +66,7 @@ class WhatsAppWebDouble:
         self.attempts = 0
         self.group_lookups = 0
         self.pairing_error = ""
+        self.unknown_votes: list[bytes] = []
         self._votes: dict[str, list[bytes]] = {}
         self._secrets: dict[str, Any] = {}
         self._queued: list[Any] = []
@@ -118,7 +119,7 @@ class WhatsAppWebDouble:
         vote.pollCreationMessageKey.ID, vote.pollCreationMessageKey.remoteJID = id, chat
         vote.pollCreationMessageKey.fromMe = False
         event_id = self.new_id()
-        self._votes[event_id] = [hashlib.sha256(chosen.encode()).digest()]
+        self._votes[event_id] = [*self.unknown_votes, hashlib.sha256(chosen.encode()).digest()]
         self.says(e2e.Message(pollUpdateMessage=vote), who, id=event_id)
 
     def react(self, emoji: str, who: str = ADA) -> None:

@@ -334,8 +334,9 @@ class WhatsAppWebChannel:
         from neonize.proto.waE2E.WAWebProtobufsE2E_pb2 import Message
 
         message, size = size_of(media.reference, Message())
-        if size > MEDIA_BYTES:
-            raise PlatformError(DeliveryState.PERMANENT, f"WhatsApp: a file of {size} bytes is too large")
+        if not 0 < size <= MEDIA_BYTES:  # the client loads it whole, however long it is
+            text = f"a file of {size} bytes is too large" if size else "the length of a file is not told"
+            raise PlatformError(DeliveryState.PERMANENT, f"WhatsApp: {text}")
         content = await self._connected().download(message)
         for start in range(0, len(content), PIECE_BYTES):
             yield content[start : start + PIECE_BYTES]

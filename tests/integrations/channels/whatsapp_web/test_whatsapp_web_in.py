@@ -18,6 +18,8 @@ from hub.messaging.contract import (
     MediaKind,
     MembershipChanged,
     MessageDeleted,
+    OutboundMessage,
+    OutboundPoll,
     PollAnswered,
     Quote,
     ReactionChanged,
@@ -125,6 +127,58 @@ async def test_messages_to_oneself_are_read_and_everything_else_of_the_own_phone
     assert "3EBFFF" not in {each.message_id.partition(":")[0] for each in taken(rig)}
 
 
+async def test_what_is_deleted_on_the_own_phone_is_told_though_nothing_else_of_it_is(
+    rig: Rig, server: WhatsAppWebDouble, channel: WhatsAppWebChannel
+) -> None:
+    gone = e2e.Message()
+    gone.protocolMessage.type = e2e.ProtocolMessage.REVOKE
+    gone.protocolMessage.key.ID, gone.protocolMessage.key.fromMe = "3EB0AA", True
+    server.says(gone, ME, group=True)
+    server.says(text("written on the phone"), ME, group=True)
+    server.says(text("after"))
+    await rig.until(lambda: "after" in rig.texts())
+
+    deleted = taken(rig)[0]
+    assert isinstance(deleted, MessageDeleted)
+    assert deleted.message_id == f"3EB0AA:{ME}"
+    assert rig.texts() == ["after"]
+
+
+async def test_a_note_to_oneself_is_not_marked_as_read_and_its_answer_is_no_note(
+    rig: Rig, server: WhatsAppWebDouble, channel: WhatsAppWebChannel
+) -> None:
+    sent = await channel.send(OutboundMessage("1", Address("whatsapp_web", ME), "an answer"))
+    server.says(text("an answer"), ME, id=sent.platform_ids[0].partition(":")[0])
+    server.says(text("a note"), ME)
+    event = server.says(text("after"))
+    await rig.until(lambda: server.read == [event.Info.ID])
+
+    assert rig.texts() == ["a note", "after"]
+
+
+async def test_nothing_is_marked_as_read_where_that_is_switched_off(rig: Rig, server: WhatsAppWebDouble) -> None:
+    channel = WhatsAppWebChannel("default", server.open, rig.clock, read_receipts=False)
+    await rig.add(channel)
+    server.says(text("one"))
+    server.says(text("two"))
+    await rig.until(lambda: len(rig.taken) == 2)
+    await channel.stop()
+
+    assert server.read == []
+
+
+async def test_an_option_that_a_poll_does_not_have_is_no_vote(
+    rig: Rig, server: WhatsAppWebDouble, channel: WhatsAppWebChannel
+) -> None:
+    await channel.poll(OutboundPoll("p", Address("whatsapp_web", ADA), "Tea?", ("yes", "no")))
+    server.unknown_votes = [b"0" * 32]
+    server.vote(1)
+    voted = await one(rig)
+
+    assert isinstance(voted, PollAnswered)
+    assert voted.numbers == (1,)
+
+
 @pytest.mark.parametrize("server_name", ["broadcast", "newsletter"])
 def test_stories_and_channels_are_left_out(server_name: str) -> None:
     event = WhatsAppWebDouble().says(text())
@@ -185,20 +239,22 @@ async def test_a_voice_note_is_one_and_an_album_is_one(
 
 
 async def test_a_round_video_can_be_fetched(rig: Rig, server: WhatsAppWebDouble, channel: WhatsAppWebChannel) -> None:
-    message = e2e.Message(ptvMessage=e2e.VideoMessage(mimetype="video/mp4", mediaKey=server.keep(b"round")))
+    video = e2e.VideoMessage(mimetype="video/mp4", mediaKey=server.keep(b"round"), fileLength=5)
+    message = e2e.Message(ptvMessage=video)
     server.says(message)
     found = await one(rig)
 
     assert [piece async for piece in channel.fetch(found.address, found.media[0])] == [b"round"]
 
 
-async def test_a_file_over_the_limit_is_refused_by_its_length(
-    rig: Rig, server: WhatsAppWebDouble, channel: WhatsAppWebChannel
+@pytest.mark.parametrize(("length", "why"), [(100_000_001, "too large"), (0, "not told")])
+async def test_a_file_is_refused_by_its_length_before_it_is_loaded(
+    rig: Rig, server: WhatsAppWebDouble, channel: WhatsAppWebChannel, length: int, why: str
 ) -> None:
-    server.says(e2e.Message(videoMessage=e2e.VideoMessage(mimetype="video/mp4", fileLength=200_000_000)))
+    server.says(e2e.Message(videoMessage=e2e.VideoMessage(mimetype="video/mp4", fileLength=length)))
     found = await one(rig)
 
-    with pytest.raises(PlatformError, match="too large"):
+    with pytest.raises(PlatformError, match=why):
         [piece async for piece in channel.fetch(found.address, found.media[0])]
     assert server.downloads == []
 

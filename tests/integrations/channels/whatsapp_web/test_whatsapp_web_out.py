@@ -19,7 +19,7 @@ from hub.messaging.contract import (
     OutboundPoll,
 )
 from integrations.channels.whatsapp_web.channel import WhatsAppWebChannel
-from integrations.channels.whatsapp_web.client import failure
+from integrations.channels.whatsapp_web.client import RATE_LIMIT_S, failure
 from tests.integrations.channels.rig import Rig
 from tests.integrations.channels.whatsapp_web.conftest import taken
 from tests.servers.whatsapp_web_double import ADA, ADAS_LID, GROUP, ME, WhatsAppWebDouble, e2e, proto
@@ -122,6 +122,7 @@ async def test_people_and_groups_are_found_by_name(channel: WhatsAppWebChannel) 
         ("failed to get device list: info query timed out", DeliveryState.TRANSIENT),
         ("info query returned status 429: rate-overlimit", DeliveryState.TRANSIENT),
         ("info query returned status 403: forbidden", DeliveryState.PERMANENT),
+        ("no signal session established with 4915122222222", DeliveryState.TRANSIENT),
         ("you're not participating in that group", DeliveryState.PERMANENT),
         ("server returned error 479", DeliveryState.PERMANENT),
         ("timed out waiting for message send response", DeliveryState.UNKNOWN),
@@ -129,7 +130,9 @@ async def test_people_and_groups_are_found_by_name(channel: WhatsAppWebChannel) 
     ],
 )
 def test_a_failure_says_whether_a_message_may_have_been_sent(text: str, state: DeliveryState) -> None:
-    assert failure(text).state is state
+    error = failure(text)
+
+    assert (error.state, error.retry_after_s) == (state, RATE_LIMIT_S if "rate" in text else None)
 
 
 async def test_what_is_sent_while_it_is_not_connected_waits(
