@@ -20,6 +20,7 @@ from hub.backup import schema as backup
 from hub.config import hub_section
 from hub.config.checked import Config
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
+from hub.entities.helpers import schema as helpers
 from hub.gateway.access import start_check
 from hub.gateway.calls import schema as gateway
 from hub.integration.catalog import CatalogEntry, declared_kinds, model_apis
@@ -69,7 +70,7 @@ def core_sections(kinds: Kinds = OUR_KINDS) -> list[Section]:
     """
     found: list[Section] = [section for module in _MODULES for section in module.SECTIONS]
     found.insert(1, PEOPLE)
-    return [*found, *automation.sections(kinds), NETWORK]
+    return [*found, *helpers.SECTIONS, *automation.sections(kinds), NETWORK]
 
 
 def cross_checks() -> dict[str, CrossCheck]:

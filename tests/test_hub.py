@@ -26,6 +26,7 @@ PARTS = [
     "secrets of agents",
     "approvals",
     "registries",
+    "helpers",
     "hooks",
     "sessions",
     "search",

@@ -76,6 +76,7 @@ __all__ = [
     "as_list",
     "boolean",
     "describe_error",
+    "duration",
     "each_error",
     "ensure_list",
     "entity_id",
@@ -84,6 +85,7 @@ __all__ = [
     "integer",
     "language_tag",
     "number",
+    "numeric",
     "own_secret",
     "port",
     "positive_seconds",
@@ -104,6 +106,13 @@ _SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 REGISTRY_ID = re.compile(r"[0-9a-f]{32}")
 """Ids that Home Assistant's editor writes for entities and devices."""
 _ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
+DURATION_UNITS_S: Mapping[str, float] = {
+    "days": 86_400.0,
+    "hours": 3_600.0,
+    "minutes": 60.0,
+    "seconds": 1.0,
+    "milliseconds": 0.001,
+}
 _DURATION = re.compile(r"^\s*(?:(\d+)d\s*)?(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?:\.\d+)?)s\s*)?$")
 # Each run of blanks has one place: several that could share it would try every way of sharing.
 _URL = re.compile(r"^https?://[^\s/?#@]+(?:[/?][^\s#]*)?$", re.IGNORECASE)
@@ -208,6 +217,15 @@ def number(value: Any) -> float:
     return +value
 
 
+@_described({"type": ["number", "string"]}, "number")
+def numeric(value: Any) -> float:
+    """Accept a number, also one that is written as text, as templates make it."""
+    try:
+        return float(number(float(value) if isinstance(value, str) else value))
+    except ValueError:
+        raise Invalid(phrase("expected a number, got {value}", value=show(value))) from None
+
+
 @_described({"type": "integer", "minimum": 0, "maximum": 65535}, "port")
 def port(value: Any) -> int:
     """Accept a TCP port; 0 lets the system choose."""
@@ -223,6 +241,49 @@ def positive_seconds(value: Any) -> float:
     if seconds is None or seconds <= 0:
         raise Invalid(phrase("expected a duration such as 90, 10m, 1h 30m or 00:10:00, got {value}", value=show(value)))
     return seconds
+
+
+_DURATION_SCHEMA = {
+    "anyOf": [
+        {"type": ["number", "string"]},
+        {
+            "type": "object",
+            "properties": {key: {"type": ["number", "string"]} for key in DURATION_UNITS_S},
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+@_described(_DURATION_SCHEMA, "duration")
+def duration(value: Any) -> float:
+    """Accept seconds, `HH:MM:SS`, `1h 30m`, or a mapping of days, hours, minutes, seconds, milliseconds.
+
+    Returns:
+        Seconds, 0 or more.
+    """
+    if value == 0 and not isinstance(value, bool):
+        return 0.0
+    if isinstance(value, str) and value.strip().strip("0:.") == "" and value.strip():
+        return 0.0
+    if not isinstance(value, dict):
+        return float(positive_seconds(value))
+    total = 0.0
+    for key, amount in value.items():
+        if key not in DURATION_UNITS_S:
+            raise Invalid(
+                phrase("expected days, hours, minutes, seconds or milliseconds, got {value}", value=show(key)),
+                path=[key],
+            )
+        try:
+            total += float(amount) * DURATION_UNITS_S[key]
+        except (TypeError, ValueError):
+            raise Invalid(
+                phrase("expected a number of {key}, got {value}", key=key, value=show(amount)), path=[key]
+            ) from None
+    if not 0 <= total < float("inf"):
+        raise Invalid(phrase("expected a duration of 0 or more"))
+    return total
 
 
 @_described({"type": "string", "pattern": _SLUG.pattern}, "identifier")

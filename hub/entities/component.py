@@ -10,6 +10,9 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodGroups
 from hub.entities.entities import HomeEntities
+from hub.entities.helpers.home_helpers import FILE as HELPERS_FILE, VERSION as HELPERS_VERSION, HomeHelpers
+from hub.entities.helpers.making import register_groups, register_scenes
+from hub.entities.helpers.table import HELPERS
 from hub.entities.new_devices import watch_new_devices
 from hub.entities.registry import FILE, VERSION, HomeRegistry
 from hub.entities.services import EntityServices
@@ -23,19 +26,33 @@ class EntitiesComponent(Component):
     """The component of entities."""
 
     name = "entities"
+    sections = frozenset(domain for domain, kind in HELPERS.items() if kind.is_section)
+    follows = frozenset({"hub"})
 
     def __init__(self, base: Foundation, *, services: ServiceRegistry, history: HistoryStore) -> None:
         self._base = base
+        self._registry_of_services = services
         self._history = history
         self._file = VersionedFile(base.home.path / FILE, VERSION)
         self.registry = HomeRegistry(self._file, base.bus, base.states, base.tasks)
         self.entities = HomeEntities(self.registry, base.states, base.bus, base.clock.monotonic)
         self.targets = Targets(self.registry, base.states)
+        self._helpers_file = VersionedFile(base.home.path / HELPERS_FILE, HELPERS_VERSION)
+        self._helpers = HomeHelpers(
+            self.entities, services, base.bus, self._helpers_file, base.clock, base.tasks, base.zone
+        )
         self._services = EntityServices(self.entities, self.targets, services)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage of the registries."""
-        return [Stage("registries", self._open, self.registry.close)]
+        """Return the stages of the registries and of the helpers."""
+        return [
+            Stage("registries", self._open, self.registry.close),
+            Stage("helpers", self._open_helpers, self._helpers.close),
+        ]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over the sections of helpers."""
+        self._helpers.apply(self._base.config.current)
 
     def methods(self) -> MethodGroups:
         """Return the methods about entities and places."""
@@ -50,13 +67,14 @@ class EntitiesComponent(Component):
         await self.registry.open()
         self._services.register()
         watch_new_devices(self.registry, self._base.bus, self._base.repairs, self._base.tasks)
-        if self._file.set_aside is not None:
-            self._base.repairs.raise_(
-                "entities",
-                "registry",
-                phrase("The registry of entities was damaged"),
-                phrase(
-                    "Names, areas and labels are lost. What was in the file is kept as {file}.",
-                    file=self._file.set_aside.name,
-                ),
-            )
+        if (aside := self._file.set_aside) is not None:
+            what = phrase("Names, areas and labels are lost. What was in the file is kept as {file}.", file=aside.name)
+            self._base.repairs.raise_("entities", "registry", phrase("The registry of entities was damaged"), what)
+
+    async def _open_helpers(self) -> None:
+        await self._helpers.open(self._base.config.current)
+        register_groups(self._registry_of_services, self._helpers)
+        register_scenes(self._registry_of_services, self._helpers, self._base.states)
+        if (aside := self._helpers_file.set_aside) is not None:
+            what = phrase("They begin anew. What was in the file is kept as {file}.", file=aside.name)
+            self._base.repairs.raise_("entities", "helpers", phrase("What helpers held was damaged"), what)

@@ -24,6 +24,7 @@ from hub.core.schema import (
     show,
     string,
 )
+from hub.entities.helpers.table import HELPERS
 
 TARGET_KEYS = ("entity_id", "device_id", "area_id", "floor_id", "label_id")
 
@@ -133,11 +134,6 @@ DOMAINS: Mapping[str, Services] = {
         "set_humidity": {Required("humidity"): _PERCENT},
         "set_mode": {Required("mode"): _NAME},
     },
-    "input_boolean": _ON_OFF,
-    "input_button": {"press": _NONE},
-    "input_number": {"set_value": {Required("value"): number}, "increment": _NONE, "decrement": _NONE},
-    "input_select": _SELECT,
-    "input_text": {"set_value": {Required("value"): _TEXT}},
     "lawn_mower": {"start_mowing": _NONE, "pause": _NONE, "dock": _NONE},
     "light": {
         "turn_on": _LIGHT,
@@ -166,7 +162,6 @@ DOMAINS: Mapping[str, Services] = {
             Optional("delay_secs"): _SECONDS,
         },
     },
-    "scene": {"turn_on": {Optional("transition"): _SECONDS}},
     "select": _SELECT,
     "siren": {
         "turn_on": {
@@ -202,6 +197,7 @@ DOMAINS: Mapping[str, Services] = {
         "set_operation_mode": {Required("operation_mode"): _NAME},
         "set_away_mode": {Required("away_mode"): boolean},
     },
+    **{kind.domain: {name: each.fields for name, each in kind.services.items()} for kind in HELPERS.values()},
 }
 """Services by domain, with the fields of their data beside the target."""
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from hub.core.context import Authority, Context
 from hub.core.errors import Conflict
 from hub.core.events import Event, EventBus
@@ -23,25 +25,38 @@ Command = Callable[[Mapping[str, Any]], Awaitable[None]]
 """Does a service of the domain for one entity; takes the valid data without the target."""
 
 
+class FirstState(Struct, frozen=True):
+    """What an entity is when it is added; see `EntityHandle.set`."""
+
+    state: str | None = None
+    attributes: Mapping[str, Any] = {}
+    context: Context | None = None
+
+
 class EntityHandle:
-    """An entity as its integration holds it; its state is `unknown` until it is set.
+    """An entity as its integration holds it; its state is `unknown` until it is known.
 
     Args:
         owner: The collection of all entities.
         entry: Its registry entry.
         description, commands: As the integration gave them.
+        first: What it is set to before anybody sees it.
     """
 
     def __init__(
-        self, owner: HomeEntities, entry: EntityEntry, description: EntityDescription, commands: Mapping[str, Command]
+        self,
+        owner: HomeEntities,
+        entry: EntityEntry,
+        description: EntityDescription,
+        commands: Mapping[str, Command],
+        first: FirstState,
     ) -> None:
         self._owner = owner
         self.key = (entry.source, entry.unique_id)
         self.entity_id = entry.entity_id
         self.commands = commands
         self._authority = Authority(f"device:{entry.source}", tainted=True)
-        self._state: str | None = None
-        self._attributes: Mapping[str, Any] = {}
+        self._state, self._attributes, self._said_by = first.state, first.attributes, first.context
         self._is_available = True
         self._is_shown = False
         self._commanded: tuple[Context, float, str | None] | None = None
@@ -54,15 +69,22 @@ class EntityHandle:
         """Whether its device can be reached."""
         return self._is_available
 
-    def set(self, state: str | None, attributes: Mapping[str, Any] | None = None) -> None:
+    @property
+    def cause(self) -> Context | None:
+        """Why a service does something to it just now."""
+        return self._commanded[0] if self._commanded is not None else None
+
+    def set(
+        self, state: str | None, attributes: Mapping[str, Any] | None = None, context: Context | None = None
+    ) -> None:
         """Set the state, None if unknown, and further attributes beside those of its description.
 
-        Words in them count as words from outside.
+        Words in them count as words from outside, unless the context says whose they are.
 
         Raises:
             InvalidRequest: The state is longer than 255 characters.
         """
-        self._state, self._attributes = state, attributes or {}
+        self._state, self._attributes, self._said_by = state, attributes or {}, context
         self._write()
 
     def available(self, is_available: bool) -> None:
@@ -118,7 +140,9 @@ class EntityHandle:
         if not self._is_shown:
             return
         context = Context(self._authority)
-        if self._commanded is not None:
+        if self._said_by is not None:
+            context = Context(self._said_by.authority, self._said_by.id, self._said_by.parent_id)
+        elif self._commanded is not None:
             cause, when, before = self._commanded
             if self._owner.monotonic() - when >= ECHO_S:
                 self._commanded = None
@@ -156,7 +180,12 @@ class HomeEntities:
         bus.listen("device_registry_updated", self._device_changed)
 
     def add(
-        self, description: EntityDescription, commands: Mapping[str, Command] | None = None, *, source: str
+        self,
+        description: EntityDescription,
+        commands: Mapping[str, Command] | None = None,
+        *,
+        source: str,
+        first: FirstState | None = None,
     ) -> EntityHandle:
         """Add an entity.
 
@@ -164,6 +193,7 @@ class HomeEntities:
             description: Its description.
             commands: The services of its domain that it does, by name without the domain.
             source: What its unique id is unique within, such as the integration.
+            first: What it is at once; not known without it.
 
         Raises:
             Conflict: It has been added already.
@@ -174,7 +204,7 @@ class HomeEntities:
         if key in self._handles:
             raise Conflict(f"{source} has added the entity {description.unique_id} already")
         entry = self.registry.entity_for(source, description)
-        handle = self._handles[key] = EntityHandle(self, entry, description, commands or {})
+        handle = self._handles[key] = EntityHandle(self, entry, description, commands or {}, first or FirstState())
         return handle
 
     def remove(self, handle: EntityHandle, *, forget: bool) -> None:

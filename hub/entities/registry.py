@@ -17,6 +17,7 @@ from hub.core.states import ENTITY_ID, ENTITY_LIMIT, StateMachine
 from hub.core.tasks import TaskOwner
 from hub.entities.description import DeviceInfo, EntityDescription, clean
 from hub.entities.entries import AreaEntry, DeviceEntry, EntityEntry, FloorEntry, LabelEntry, RegistryData
+from hub.storage.delayed_file import DelayedFile
 from hub.storage.versioned_file import VersionedFile
 
 Entries: TypeAlias = "dict[str, Any]"
@@ -49,7 +50,7 @@ class HomeRegistry:
     """
 
     def __init__(self, file: VersionedFile, bus: EventBus, states: StateMachine, tasks: TaskOwner) -> None:
-        self._file, self._bus, self._states, self._tasks = file, bus, states, tasks
+        self._file, self._bus, self._states = file, bus, states
         self.floors: dict[str, FloorEntry] = {}
         self.areas: dict[str, AreaEntry] = {}
         self.labels: dict[str, LabelEntry] = {}
@@ -57,8 +58,7 @@ class HomeRegistry:
         self.entities: dict[str, EntityEntry] = {}
         self._by_unique_id: dict[tuple[str, str], str] = {}
         self._by_identifier: dict[tuple[str, str], str] = {}
-        self._saving: asyncio.Task[None] | None = None
-        self._dirty = False
+        self._saved = DelayedFile(file, self._data, tasks, asyncio.sleep, SAVE_AFTER_S)
         self.version = 0
         """Rises with each change."""
 
@@ -85,21 +85,11 @@ class HomeRegistry:
 
     async def close(self) -> None:
         """Write pending changes."""
-        if self._saving is not None:
-            self._saving.cancel()
-            await asyncio.wait({self._saving})
-        await self.flush()
+        await self._saved.close()
 
     async def flush(self) -> None:
         """Write changes now; they are on disk when this returns."""
-        if self._dirty:
-            self._dirty = False
-            found = {name: list(entries.values()) for name, entries in self._tables().values()}
-            try:
-                await asyncio.to_thread(self._write, RegistryData(**found))
-            except BaseException:
-                self._dirty = True
-                raise
+        await self._saved.flush()
 
     def create(self, kind: str, name: str, **fields: Any) -> Any:
         """Add a floor, an area or a label; its id is derived from its name.
@@ -338,18 +328,12 @@ class HomeRegistry:
         data: dict[str, Any] = {"action": action, f"{kind}_id": id, "changes": dict(changes)}
         if "entity_id" in changes:
             data["old_entity_id"] = changes["entity_id"]
-        self._dirty = True
-        if self._saving is None or self._saving.done():
-            self._saving = self._tasks.spawn(self._save(), name="save the registries")
+        self._saved.changed()
         self._bus.fire(UPDATED.format(kind=kind), data)
 
-    async def _save(self) -> None:
-        while self._dirty:
-            await asyncio.sleep(SAVE_AFTER_S)
-            await self.flush()
-
-    def _write(self, data: RegistryData) -> None:
-        self._file.write(msgspec.to_builtins(data))
+    def _data(self) -> Any:
+        found = {name: list(entries.values()) for name, entries in self._tables().values()}
+        return msgspec.to_builtins(RegistryData(**found))
 
     def _tables(self) -> dict[str, tuple[str, Entries]]:
         return {

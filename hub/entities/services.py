@@ -92,7 +92,10 @@ class EntityServices:
 
     def _is_dangerous(self, entity_id: str) -> bool:
         state = self._entities.states.get(entity_id)
-        return is_dangerous(entity_id, state.attributes if state is not None else {})
+        attributes = state.attributes if state is not None else {}
+        if entity_id.startswith("scene."):  # does what it does to its members
+            return any(map(self._is_dangerous, attributes.get("entity_id") or ()))
+        return is_dangerous(entity_id, attributes)
 
     def _handler(self, domain: str) -> Handler:
         async def handle(call: ServiceCall) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.core.errors import InvalidRequest
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import REGISTRY_ID, AnyOf, Optional, as_list, string
 from hub.core.states import StateMachine
 from hub.entities.domains import TARGET_KEYS
@@ -23,6 +24,7 @@ TARGET_FIELDS: Mapping[Any, Any] = {
         None, [string], string
     ),
 }
+_GROUP = "group."
 _KINDS = {"device_id": "device", "area_id": "area", "floor_id": "floor", "label_id": "label"}
 
 
@@ -31,7 +33,8 @@ class TargetEntities(Struct, frozen=True):
 
     Attributes:
         named: Those that were named themselves.
-        meant: Those of devices, areas, floors and labels, without hidden ones and those for settings and diagnosis.
+        meant: Those of groups; and of devices, areas, floors and labels, without hidden ones and those for settings and
+            diagnosis.
     """
 
     named: list[str]
@@ -83,7 +86,7 @@ class Targets:
 
         Raises:
             InvalidRequest: The data names nothing.
-            NotFound: A device, area, floor or label is not there.
+            NotFound: A group, device, area, floor or label is not there.
         """
         ids = {key: _ids(data.get(key)) for key in TARGET_KEYS if data.get(key) is not None}
         if not ids:
@@ -98,7 +101,31 @@ class Targets:
         if "all" in named:
             named = [state.entity_id for state in self._states.all(domain)]
         meant = {entry.entity_id for entry in self._meant(ids) if not (entry.hidden or entry.entity_category)}
+        if groups := [each for each in named if each.startswith(_GROUP)]:
+            named = [each for each in named if each not in groups]
+            meant |= self._in_groups(groups)
         return TargetEntities([each for each in dict.fromkeys(named) if each != "none"], sorted(meant - set(named)))
+
+    def _in_groups(self, groups: list[str]) -> set[str]:
+        """Return the members of groups, and of groups in them.
+
+        Raises:
+            NotFound: There is no such group.
+        """
+        found: set[str] = set()
+        seen: set[str] = set()
+        while groups:
+            group = groups.pop()
+            if group in seen:
+                continue
+            seen.add(group)
+            state = self._states.get(group)
+            if state is None:
+                raise NotFound(phrase("there is no entity {entity}", entity=group))
+            members = [str(each) for each in state.attributes.get("entity_id") or ()]
+            groups += [each for each in members if each.startswith(_GROUP)]
+            found.update(each for each in members if not each.startswith(_GROUP))
+        return found
 
     def _meant(self, ids: Mapping[str, list[str]]) -> Iterable[EntityEntry]:
         registry = self._registry

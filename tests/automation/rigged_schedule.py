@@ -14,7 +14,7 @@ from hub.core.services import ServiceCall
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from integrations.channels.webchat.channel import WebChat
-from integrations.tools.schedule.tool import schedule_tool
+from integrations.tools.reminders.tool import schedule_tool
 from tests.automation.ground import NEW_YEAR
 from tests.hub_fixture import HubFixture
 from tests.messaging.post import Pigeons

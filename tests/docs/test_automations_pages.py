@@ -18,7 +18,6 @@ from hub.automation.definition.kinds import (
     ACTIONS,
     CONDITIONS,
     OUR_KINDS,
-    REFUSED_ACTIONS,
     REFUSED_CONDITIONS,
     REFUSED_TRIGGERS,
     SAME_TRIGGER,
@@ -141,7 +140,7 @@ def test_the_table_of_actions_is_true() -> None:
     rows = section("Actions")
 
     assert here(rows) == ACTIONS.keys()
-    assert refused(rows) == REFUSED_ACTIONS
+    assert refused(rows) == {}
     for key in ("device_id", "area_id", "floor_id", "label_id"):
         found = automation({"actions": [{"action": "light.turn_on", "target": {key: "x"}}]})
         assert found["actions"][0]["target"] == {key: "x"}
@@ -159,13 +158,6 @@ def test_what_the_table_refuses_is_refused_by_name(what: str, table: Mapping[str
             automation({what: [{what.removesuffix("s"): name}], "actions": []})
         assert reason in str(caught.value)
         assert name in str(caught.value)
-
-
-def test_steps_that_the_table_refuses_are_refused_by_name() -> None:
-    for name, reason in REFUSED_ACTIONS.items():
-        with pytest.raises(Invalid) as caught:
-            automation({"actions": [{name: "x"}]})
-        assert reason in str(caught.value)
 
 
 def test_old_words_mean_the_new_ones() -> None:

@@ -138,8 +138,9 @@ def home_assistant(folder: Path) -> Path:
     _stored(folder, "core.area_registry", {"areas": areas})
     _stored(folder, "person", {"items": [{"id": "ada", "name": "Ada", "user_id": "u1"}, {"id": "ben", "name": "Ben"}]})
     _stored(folder, "auth", {"users": [{"id": "u1", "is_owner": True}]})
-    _stored(folder, "zone", {"items": [{"id": "work", "name": "Work"}]})
-    _stored(folder, "input_number", {"items": [{"id": "target", "name": "Target"}]})
+    _stored(folder, "zone", {"items": [{"id": "work", "name": "Work", "latitude": 52.4, "longitude": 13.3}]})
+    target = {"id": "target", "name": "Target", "min": 5.0, "max": 30.0, "step": 0.5, "mode": "box", "initial": None}
+    _stored(folder, "input_number", {"items": [target, {"id": "odd", "name": "Odd"}]})
     _stored(
         folder,
         "core.config_entries",

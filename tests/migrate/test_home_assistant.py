@@ -8,6 +8,7 @@ import pytest
 
 from hub.cli.configured import check_home, sections_of
 from hub.core.errors import HubError
+from hub.entities.helpers.schema import helper_ids
 from hub.migrate.home_assistant.moving import plan_home_assistant
 from hub.migrate.plan import Move, MoveItem, Verdict
 from tests.migrate.homes import home_assistant, new_home
@@ -111,29 +112,42 @@ def test_automations_can_come_switched_off(theirs: Path, home: Path) -> None:
 def test_what_has_no_counterpart_is_named_with_its_place(theirs: Path, home: Path) -> None:
     move = planned(theirs, home)
 
-    assert (item(move, "scene", "Odd").verdict, item(move, "scene", "Odd").line) == (Verdict.LEFT, 13)
-    assert item(move, "helper", "input_boolean.guests").line == 16
-    assert item(move, "helper", "input_number.target").file == ".storage/input_number"
-    assert item(move, "zone", "Work").verdict is Verdict.LEFT
+    assert item(move, "helper", "input_number.odd").verdict is Verdict.REFUSED
     assert item(move, "section", "rest_command").line == 17
     assert "bridge" in item(move, "integration", "hue").reasons[0]
     assert not [each for each in move.items if each.name == "sun"]
 
 
-def test_a_scene_becomes_a_script_that_what_turned_it_on_calls(theirs: Path, home: Path) -> None:
+def test_helpers_and_zones_come_along_from_files_and_from_what_was_made_in_the_browser(
+    theirs: Path, home: Path
+) -> None:
     move = planned(theirs, home)
-    film = item(move, "scene", "Film")
-    assert (film.verdict, film.line, film.to) == (Verdict.WAITS, 8, "script.scene_film"), "its lights are not here"
-    assert any("sensor.odd" in each for each in film.reasons)
+    guests, target = item(move, "helper", "input_boolean.guests"), item(move, "helper", "input_number.target")
+    assert (guests.verdict, guests.line, guests.to) == (Verdict.TAKEN, 16, "input_boolean")
+    assert (target.verdict, target.file) == (Verdict.TAKEN, ".storage/input_number")
+    assert item(move, "zone", "zone.work").verdict is Verdict.TAKEN
     written(move, home)
 
-    config = check_home(home).config
-    steps = config["script"]["scene_film"]["sequence"]
-    assert [each["action"] for each in steps] == ["light.turn_on", "switch.turn_off"]
-    assert steps[0]["data"] == {"brightness": 40, "color_temp_kelvin": 2700}, "the colour that its mode names, alone"
-    (evening,) = [each for each in config["automation"] if each["alias"] == "Evening"]
-    first, second = evening["actions"]
-    assert (first["action"], second["then"][0]["action"]) == ("script.scene_film", "script.scene_film")
+    checked = check_home(home)
+    assert checked.errors == []
+    assert checked.config["input_number"]["target"]["step"] == 0.5
+    assert {"input_boolean.guests", "input_number.target", "zone.work"} < set(helper_ids(checked.config))
+    assert item(planned(theirs, home), "helper", "input_boolean.guests").verdict is Verdict.THERE
+
+
+def test_scenes_come_along_and_what_turns_them_on_stays_as_it_is(theirs: Path, home: Path) -> None:
+    move = planned(theirs, home)
+    film = item(move, "scene", "scene.film")
+    assert (film.verdict, film.line, film.to) == (Verdict.TAKEN, 8, "scene")
+    written(move, home)
+
+    checked = check_home(home)
+    assert checked.errors == []
+    (film_here, _) = checked.config["scene"]
+    assert film_here["entities"]["switch.lamp"] == {"state": "off"}
+    (evening,) = [each for each in checked.config["automation"] if each["alias"] == "Evening"]
+    assert evening["actions"][0]["action"] == "scene.turn_on"
+    assert evening["actions"][0]["target"] == {"entity_id": ["scene.film"]}
 
 
 def test_rooms_keep_their_floor_and_their_labels(theirs: Path, home: Path) -> None:

@@ -19,6 +19,7 @@ ALLOWED = {
     "hub/messaging/outbox/chunking.py": "one of our own, handed to a function",
     "hub/models/thinking.py": "our own levels",
     "hub/skills/scan_rules.py": "our own, in a table",
+    "hub/entities/helpers/inputs.py": "looks whether it is a pattern; the browser of its owner runs it",
     "hub/template/searching.py": "looks whether it is a pattern; the package `regex` runs it",
     "integrations/channels/imessage/events.py": "names of the configuration, escaped; the edges are ours",
     "integrations/channels/irc/protocol.py": "a name, escaped; the edge is ours",

@@ -11,6 +11,7 @@ from hub.core.events import Event
 from hub.core.services import AgentRule
 from hub.core.surfaces import ADMIN, READ, WRITE
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS
+from hub.entities.helpers.table import RELOADED
 from tests.security_review.automating import Seen, add, ended
 from tests.security_review.besieged import SESSION, Besieged, remember_annas
 from tests.security_review.test_laundering import last_result, tool_call
@@ -77,7 +78,7 @@ SCOPES = {
     ),
 }
 """What each method may be called with: reading, setting off what the owner wrote, or changing what that is."""
-OF_ADMINISTRATORS = {"automation.reload", "script.reload"}
+OF_ADMINISTRATORS = {"automation.reload", "script.reload", *(f"{domain}.reload" for domain in RELOADED)}
 FOR_AGENTS = {"phone.notify": AgentRule.ASK, "web.fetch": AgentRule.ASK}
 
 

@@ -11,6 +11,7 @@ import pytest
 from hub.core.context import SYSTEM, Context
 from hub.core.surfaces import ADMIN, WRITE
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS, GENERIC
+from hub.entities.helpers.table import RELOADED
 from hub.messaging.contract import Address, Button, ButtonPressed, InboundEvent
 from hub.messaging.outbox.outbox_rows import NewMessage, RowSource
 from hub.sessions.entry import Provenance, TranscriptEntry
@@ -367,7 +368,9 @@ NOT_INTO_CONVERSATIONS = {
         *("memory.forget", "memory.index", "memory.tidy", "persistent_notification.create"),
         *("node.invoke", "node.notify", "mobile_app.notify"),
         *("backup.create", "persistent_notification.dismiss", "persistent_notification.dismiss_all", "script.reload"),
-        *("script.toggle", "script.turn_off", "phone.notify"),
+        *("script.toggle", "script.turn_off", "phone.notify", "group.remove", "group.set", "scene.apply"),
+        *("scene.create", "scene.delete"),
+        *(f"{domain}.reload" for domain in RELOADED),
         *(f"{domain}.{name}" for domain, services in ENTITY_DOMAINS.items() for name in services),
         *(f"homeassistant.{name}" for name in GENERIC),
     },

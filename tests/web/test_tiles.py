@@ -8,9 +8,10 @@ import pytest
 
 from hub.core.errors import InvalidRequest
 from web.core.i18n import catalogue
-from web.entities.tiles import Tile, choices_of, command, tile_of
+from web.entities.tiles import Tile, choices_of, command, entry_of, tile_of
 
 GETTEXT = catalogue("en").gettext
+DAY = {"has_date": True}
 LIGHT = ["toggle", "turn_off", "turn_on"]
 
 
@@ -91,3 +92,49 @@ def test_what_can_be_picked_is_in_words_with_what_is_now() -> None:
         [("off", "Off"), ("heat", "Heating")],
         "heat",
     )
+
+
+@pytest.mark.parametrize(
+    ("id", "state", "attributes", "widget", "shown", "typed", "data"),
+    [
+        ("input_text.note", "unknown", {"mode": "text"}, "text", "", "milk", {"value": "milk"}),
+        ("input_text.pin", "4821", {"mode": "password"}, "secret", "", "1234", {"value": "1234"}),
+        ("input_datetime.a", "07:30:00", {"has_time": True}, "time", "07:30", "06:15", {"time": "06:15"}),
+        (
+            "input_datetime.a",
+            "2026-03-02",
+            {"has_date": True},
+            "date",
+            "2026-03-02",
+            "2026-04-01",
+            {"date": "2026-04-01"},
+        ),
+        (
+            "input_datetime.a",
+            "2026-03-02 07:30:00",
+            {"has_date": True, "has_time": True},
+            "datetime",
+            "2026-03-02T07:30",
+            "2026-04-01T06:15",
+            {"datetime": "2026-04-01T06:15"},
+        ),
+    ],
+)
+def test_texts_dates_and_times_are_typed(
+    id: str, state: str, attributes: dict[str, Any], widget: str, shown: str, typed: str, data: dict[str, Any]
+) -> None:
+    it = entity(id, state, ["set_value" if "text" in id else "set_datetime"])
+
+    entry = entry_of(it, attributes)
+
+    assert entry is not None
+    assert (entry.widget, entry.value) == (widget, shown)
+    assert command(it, entry.service, typed) == (entry.service, data)
+
+
+def test_a_number_is_set_with_a_slider_on_its_page() -> None:
+    number = entity("input_number.target", "21.0", ["set_value", "increment", "decrement"])
+
+    tile = tile_of(number, {"min": 5.0, "max": 30.0, "step": 0.5}, GETTEXT)
+
+    assert (tile.kind, tile.value, tile.min, tile.max, tile.step) == ("value", 21, 5, 30, 0.5)

@@ -21,7 +21,7 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 from web.entities.chart import LINES_LIMIT, PastOf, number_of, past_chart
 from web.entities.home_tiles import ONE_PATH, HomeTiles
 from web.entities.state_texts import DOMAINS, SLIDER_TEXTS
-from web.entities.tiles import ICONS, choices_of, command, value_text
+from web.entities.tiles import ICONS, choices_of, command, entry_of, value_text
 
 PATH = ONE_PATH
 SHOWN_LIMIT = 200
@@ -41,6 +41,10 @@ BUTTONS: Mapping[str, str] = {
     "press": "Press",
     "start": "Start",
     "pause": "Pause",
+    "cancel": "Cancel",
+    "increment": "Step up",
+    "decrement": "Step down",
+    "reset": "Start over",
     "return_to_base": "Send home",
     "media_play_pause": "Play or pause",
     "media_previous_track": "Previous",
@@ -216,6 +220,7 @@ class EntitiesPage:
             "entity": {**entity, "domain_text": DOMAINS.get(entity["domain"], entity["domain"])},
             "tile": tile,
             "buttons": [(name, text) for name, text in BUTTONS.items() if name in entity["commands"]],
+            "entry": entry_of(entity, attributes),
             "choices": [asdict(each) for each in choices_of(entity, attributes, gettext)],
             "attributes": [(key, value) for key, value in attributes.items() if not isinstance(value, (dict, list))],
             "slider_text": SLIDER_TEXTS.get(entity["domain"], "Value"),

@@ -19,22 +19,33 @@ DOMAIN_ICONS: Mapping[str, str] = {
     "button": "play",
     "camera": "camera",
     "climate": "thermometer",
+    "counter": "gauge",
     "cover": "blinds",
     "fan": "fan",
+    "group": "layout-grid",
     "humidifier": "droplets",
+    "input_boolean": "power",
+    "input_button": "play",
+    "input_datetime": "clock",
+    "input_number": "gauge",
+    "input_select": "list-checks",
+    "input_text": "pencil",
     "light": "lightbulb",
     "lock": "lock",
     "media_player": "volume-2",
     "person": "user",
     "remote": "tv",
     "scene": "moon",
+    "schedule": "calendar",
     "script": "scroll-text",
     "sensor": "gauge",
     "sun": "sun",
     "switch": "plug",
+    "timer": "clock",
     "vacuum": "bot",
     "water_heater": "thermometer",
     "weather": "cloud-sun",
+    "zone": "map-pin",
 }
 CLASS_ICONS: Mapping[str, str] = {
     "temperature": "thermometer",
@@ -186,6 +197,8 @@ def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: C
         return Tile("thermostat", icon, said, on, value=slider.value, min=slider.min, max=slider.max, step=slider.step)
     if domain == "cover":
         return Tile("cover", icon, said, on, value=None if slider is None else slider.value)
+    if slider is not None and not can & {"turn_on", "turn_off", "toggle"}:
+        return Tile("value", icon, said, on, False, slider.value, slider.min, slider.max, slider.step, slider.unit)
     if not can & {"turn_on", "turn_off", "toggle"}:
         return Tile("action" if _RUN.get(domain) in can else "value", icon, said, on)
     if domain in _RUN:
@@ -237,6 +250,33 @@ def choices_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext
     return found
 
 
+class Entry(Struct, frozen=True):
+    """What is typed: the service that sets it, the widget, the value now, and the pattern it has to fit."""
+
+    service: str
+    label: str
+    widget: str
+    value: str
+    pattern: str = ""
+
+
+def entry_of(entity: Mapping[str, Any], attributes: Mapping[str, Any]) -> Entry | None:
+    """Return what can be typed for an entity: a text, a date, a time; None if nothing."""
+    domain, now = entity["domain"], entity["state"]
+    known = "" if now in (None, "unknown", UNREACHABLE) else str(now)
+    if domain in ("text", "input_text") and "set_value" in entity["commands"]:
+        pattern = str(attributes.get("pattern") or "")
+        is_hidden = attributes.get("mode") == "password"
+        return Entry("set_value", "Text", "secret" if is_hidden else "text", "" if is_hidden else known, pattern)
+    if "set_datetime" not in entity["commands"]:
+        return None
+    if attributes.get("has_date") and attributes.get("has_time"):
+        return Entry("set_datetime", "Date and time", "datetime", known.replace(" ", "T")[:16])
+    if attributes.get("has_date"):
+        return Entry("set_datetime", "Date", "date", known)
+    return Entry("set_datetime", "Time", "time", known[:5])
+
+
 def command(entity: Mapping[str, Any], do: str, value: str) -> tuple[str, dict[str, Any]]:
     """Return the service, without its domain, and its data for the touched control.
 
@@ -265,6 +305,10 @@ def command(entity: Mapping[str, Any], do: str, value: str) -> tuple[str, dict[s
         return slider.service, {slider.field: plain(number)}
     if do not in can:
         raise InvalidRequest(f"{entity['shown_name']} cannot {do.replace('_', ' ')}")
+    if do == "set_datetime":
+        return do, {"datetime" if "T" in value else "time" if ":" in value else "date": value}
+    if do == "set_value":
+        return do, {"value": value}
     field = next((field for field, (service, _, _) in ATTRIBUTE_VALUES.items() if service == do), None)
     return do, {field: value} if field else {}
 

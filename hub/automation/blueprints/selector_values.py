@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from hub.automation.definition.values import duration, template, time_of_day
+from hub.automation.definition.values import template, time_of_day
 from hub.automation.services.addresses import TARGET
 from hub.core.phrases import phrase
-from hub.core.schema import Invalid, as_list, boolean, entity_id, number, show, slug, string
+from hub.core.schema import Invalid, as_list, boolean, duration, entity_id, number, show, slug, string
 from hub.entities.domains import TARGET_KEYS
 
 Options = Mapping[str, Any]

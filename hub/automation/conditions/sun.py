@@ -8,11 +8,12 @@ from typing import Any
 
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.phrases import SUN_EVENTS, all_of, any_of
-from hub.automation.schedule.sun import GeoPosition, SunCondition, SunEvent, sun_position
+from hub.automation.schedule.sun import SunCondition
 from hub.automation.triggers.scheduled import explain_offset, offset
 from hub.core.errors import Unavailable
 from hub.core.phrases import phrase
 from hub.core.schema import In, Invalid, Optional
+from hub.entities.sun import GeoPosition, SunEvent, sun_position
 
 _EVENTS = [event.value for event in SunEvent]
 

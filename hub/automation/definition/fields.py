@@ -11,7 +11,6 @@ from typing import Any
 
 from hub.automation.definition.kinds import SAME_TRIGGER, SORTS, AnyKind, kinds_in_use, sort_of
 from hub.automation.definition.values import (
-    duration,
     dynamic,
     dynamic_duration,
     dynamic_entity_ids,
@@ -44,6 +43,7 @@ from hub.core.schema import (
     SchemaError,
     as_list,
     boolean,
+    duration,
     each_error,
     show,
     string,
@@ -241,10 +241,10 @@ def _step(value: Any) -> dict[str, Any]:
         return _old_step(value, old)
     if key is None and value.keys() & {"and", "or", "not"}:
         return _step_condition(value)
+    if key is None and isinstance(value.get("scene"), str):
+        rest = {name: each for name, each in value.items() if name not in ("scene", "metadata")}
+        return _step({**rest, "action": "scene.turn_on", "target": {"entity_id": value["scene"]}})
     if key is None:
-        refused = next((name for name in value if name == "scene"), None)
-        if refused is not None:
-            _named("action", refused, refused)
         raise _without_kind(value, "action", kinds.names("action"))
     if key == "condition":
         return _step_condition(value)

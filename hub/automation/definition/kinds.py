@@ -62,23 +62,20 @@ SAME_TRIGGER: Mapping[str, str] = {"homeassistant": "hub"}
 """Words of Home Assistant that mean one of ours."""
 
 REFUSED_TRIGGERS: Mapping[str, str] = {
-    "zone": phrase("there are no zones here; use a state trigger on person.<id>"),
+    "zone": phrase("there is no trigger of zones here; use a state trigger on person.<id>"),
     "geo_location": phrase("there are no geolocation entities here"),
     "calendar": phrase("there are no calendars here; use cron, time or at"),
     "tag": phrase("there are no tags here; use an event trigger"),
     "persistent_notification": phrase("there are no notification events here; listen to the event repairs_changed"),
 }
 REFUSED_CONDITIONS: Mapping[str, str] = {
-    "zone": phrase("there are no zones here; use the condition presence, or state on person.<id>"),
-}
-REFUSED_ACTIONS: Mapping[str, str] = {
-    "scene": phrase("there are no scenes here; write a script"),
+    "zone": phrase("there is no condition of zones here; use the condition presence, or state on person.<id>"),
 }
 _OWN: Mapping[str, Mapping[str, str]] = {"trigger": TRIGGERS, "condition": CONDITIONS, "action": ACTIONS}
 _REFUSED: Mapping[str, Mapping[str, str]] = {
     "trigger": REFUSED_TRIGGERS,
     "condition": REFUSED_CONDITIONS,
-    "action": REFUSED_ACTIONS,
+    "action": {},
 }
 SORTS: Mapping[str, str] = {"trigger": phrase("trigger"), "condition": phrase("condition"), "action": phrase("action")}
 

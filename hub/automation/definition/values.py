@@ -14,6 +14,7 @@ from typing import Any
 
 from hub.core.phrases import phrase
 from hub.core.schema import (
+    DURATION_UNITS_S,
     REGISTRY_ID,
     Described,
     Invalid,
@@ -21,35 +22,18 @@ from hub.core.schema import (
     Schema,
     as_list,
     boolean,
+    duration,
     each_error,
     entity_id,
     entity_or_registry_id,
-    positive_seconds,
     show,
     string,
 )
 from hub.core.secret import Secret
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DURATION_KEYS: Mapping[str, float] = {
-    "days": 86_400.0,
-    "hours": 3_600.0,
-    "minutes": 60.0,
-    "seconds": 1.0,
-    "milliseconds": 0.001,
-}
 ALL_OR_NONE = ("all", "none")
 _TIME = re.compile(r"^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$")
-_DURATION_SCHEMA = {
-    "anyOf": [
-        {"type": ["number", "string"]},
-        {
-            "type": "object",
-            "properties": {key: {"type": ["number", "string"]} for key in _DURATION_KEYS},
-            "additionalProperties": False,
-        },
-    ]
-}
 _literal: ContextVar[bool] = ContextVar("literal", default=False)
 
 
@@ -141,45 +125,14 @@ def variables(value: Any) -> dict[str, Any]:
     return checked
 
 
-@_described(_DURATION_SCHEMA, "duration")
-def duration(value: Any) -> float:
-    """Accept seconds, `HH:MM:SS`, `1h 30m`, or a mapping of days, hours, minutes, seconds, milliseconds.
-
-    Returns:
-        Seconds, 0 or more.
-    """
-    if value == 0 and not isinstance(value, bool):
-        return 0.0
-    if isinstance(value, str) and value.strip().strip("0:.") == "" and value.strip():
-        return 0.0
-    if not isinstance(value, dict):
-        return float(positive_seconds(value))
-    total = 0.0
-    for key, amount in value.items():
-        if key not in _DURATION_KEYS:
-            raise Invalid(
-                phrase("expected days, hours, minutes, seconds or milliseconds, got {value}", value=show(key)),
-                path=[key],
-            )
-        try:
-            total += float(amount) * _DURATION_KEYS[key]
-        except (TypeError, ValueError):
-            raise Invalid(
-                phrase("expected a number of {key}, got {value}", key=key, value=show(amount)), path=[key]
-            ) from None
-    if not 0 <= total < float("inf"):
-        raise Invalid(phrase("expected a duration of 0 or more"))
-    return total
-
-
-@_described(_DURATION_SCHEMA, "duration or template")
+@_described(duration.json_schema, "duration or template")
 def dynamic_duration(value: Any) -> Any:
     """Accept a duration (returned in seconds), a template of one, or a mapping with templates (returned as it is)."""
     if is_template(value):
         return checked_template(value)
     if isinstance(value, dict) and any(is_template(each) for each in value.values()):
         for key in value:
-            if key not in _DURATION_KEYS:
+            if key not in DURATION_UNITS_S:
                 raise Invalid(
                     phrase("expected days, hours, minutes, seconds or milliseconds, got {value}", value=show(key)),
                     path=[key],

@@ -25,6 +25,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 from hub.core.slugs import object_id
 from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
+from hub.entities.helpers.table import RELOADED
 from hub.messaging.places import DEFAULT_ACCOUNT, account_in, chat_or_last
 from hub.models.schema import doubts_of
 
@@ -48,6 +49,8 @@ _HUB_SERVICES = {
         "automation.turn_off": "entity_id stop_actions",
         "automation.turn_on": "entity_id",
         "backup.create": "",
+        "group.remove": "object_id",
+        "group.set": "add_entities all entities icon name object_id remove_entities",
         "hub.check": "",
         "hub.reload": "",
         "hub.restart": "",
@@ -68,6 +71,9 @@ _HUB_SERVICES = {
         "persistent_notification.create": "message notification_id title",
         "persistent_notification.dismiss": "notification_id",
         "persistent_notification.dismiss_all": "",
+        "scene.apply": "entities transition",
+        "scene.create": "entities scene_id snapshot_entities",
+        "scene.delete": "entity_id",
         "script.reload": "",
         "script.toggle": "entity_id variables",
         "script.turn_off": "entity_id",
@@ -76,6 +82,7 @@ _HUB_SERVICES = {
         "web.fetch": "body headers length method remember url",
     }.items()
 }
+_HUB_SERVICES |= {f"{domain}.reload": frozenset() for domain in RELOADED}
 _ASK_A_MODEL = frozenset({"agent.run", "agent.heartbeat"})
 _ENTITY_SERVICES = {
     f"{domain}.{name}": frozenset({*TARGET_KEYS, *map(str, fields)})
@@ -97,7 +104,6 @@ FOREIGN_EVENTS: Mapping[str, str] = {
     "homeassistant_stop": "hub_stopping",
     "telegram_text": "message_received",
     "telegram_command": "message_received",
-    **dict.fromkeys(("timer.started", "timer.finished", "timer.cancelled", "timer.paused", "timer.restarted"), ""),
     **dict.fromkeys(("zha_event", "deconz_event", "hue_event", "knx_event", "shelly.click"), ""),
     **dict.fromkeys(("zwave_js_value_notification", "zwave_js_notification", "lutron_caseta_button_event"), ""),
     **dict.fromkeys(("mobile_app_notification_action", "ios.action_fired", "telegram_callback", "imap_content"), ""),

@@ -20,6 +20,7 @@ from hub.core.schema import REGISTRY_ID, as_list
 from hub.core.slugs import object_id
 from hub.entities.domains import DOMAINS, TARGET_KEYS
 from hub.entities.entries import RegistryData
+from hub.entities.helpers.schema import helper_ids
 from hub.entities.registry import FILE
 
 Keys = tuple[str | int, ...]
@@ -70,6 +71,7 @@ class HomeNames:
         scripts: Mapping[str, Any] = config.get("script") or {}
         self._entities = {each.entity_id for each in registries.entities}
         self._entities |= {f"script.{key}" for key in scripts}
+        self._entities |= set(helper_ids(config))
         self._entities |= {f"person.{object_id(each['id'])}" for each in config.get("people") or ()}
         self._entity_ids = {each.unique_id for each in registries.entities}
         self._places = {key: {each.id for each in getattr(registries, name)} for key, name in _REGISTRIES.items()}

@@ -88,6 +88,12 @@ TRIED_EVENTS = frozenset(
         "poll_answered",
         "tag_scanned",
         "tool_finished",
+        "timer.cancelled",
+        "timer.changed",
+        "timer.finished",
+        "timer.paused",
+        "timer.restarted",
+        "timer.started",
         "tool_started",
         "webhook_received",
     }

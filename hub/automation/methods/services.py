@@ -10,13 +10,14 @@ from hub.core.json_schema import to_json_schema
 from hub.core.schema import All, AnyOf, Match, Optional, Required, Schema, boolean, string
 from hub.core.services import ResponseMode, Service, ServiceRegistry
 from hub.core.surfaces import ADMIN, READ, WRITE, Method, MethodCall
+from hub.entities.helpers.table import RELOADED
 from hub.gateway.calls.acting import call_context
 from hub.gateway.calls.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"
 ADMIN_DOMAINS = frozenset({"backup", "hub"})
-ADMIN_SERVICES = frozenset({"automation.reload", "script.reload"})
+ADMIN_SERVICES = frozenset({"automation.reload", "script.reload", *(f"{domain}.reload" for domain in RELOADED)})
 """Services that are about the hub itself, not about what happens in the home."""
 
 _NAME = All(

@@ -13,6 +13,7 @@ from hub.core.phrases import phrase
 from hub.core.repairs import RepairFix, Repairs, Severity
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.entities.helpers.table import RELOADED
 
 SOURCE = "persistent_notification"
 NOTICES_LIMIT = 100
@@ -51,12 +52,13 @@ def register_hub(services: ServiceRegistry, control: HubControl) -> Unsubscribe:
     async def stop(call: ServiceCall) -> None:
         control.stop()
 
-    optional = ResponseMode.OPTIONAL
+    optional, told = ResponseMode.OPTIONAL, "Reload the configuration"
     removers = [
         services.register("hub", "check", check, None, optional, description="Check the configuration files"),
         services.register("hub", "reload", reload, None, optional, description="Reload the configuration"),
         services.register("hub", "restart", restart, description="Restart the hub"),
         services.register("hub", "stop", stop, description="Stop the hub"),
+        *(services.register(domain, "reload", reload, None, optional, description=told) for domain in RELOADED),
     ]
     return _all(removers)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import SUN_EVENTS
-from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
 from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.scheduled import explain_offset, offset, watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Optional, Required
+from hub.entities.sun import GeoPosition, Sun, SunEvent
 
 NO_LOCATION = phrase("the home’s place is not known; set latitude and longitude in the settings")
 

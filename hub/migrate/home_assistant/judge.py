@@ -112,6 +112,31 @@ class Judge:
         """Count scripts as there."""
         self._scripts.update(dict.fromkeys(names, _STUB))
 
+    def know_helpers(self, domain: str, values: Mapping[str, Any], *, listed: bool) -> None:
+        """Count helpers as there, beside those of the home."""
+        present = self._base.get(domain)
+        if listed:
+            whole = ConfigList(self._start)
+            for each in [*(present if isinstance(present, list) else ()), *values.values()]:
+                whole.put(each, self._start)
+            self._base.put(domain, whole, self._start, self._start)
+            return
+        mapping = ConfigMapping(self._start)
+        for key, each in {**(present if isinstance(present, Mapping) else {}), **values}.items():
+            mapping.put(key, each, self._start, self._start)
+        self._base.put(domain, mapping, self._start, self._start)
+
+    def helper(self, domain: str, key: str, value: Any, mark: Mark, *, listed: bool) -> Judgement:
+        """Judge a helper."""
+        data, one = ConfigMapping(self._start), ConfigMapping(self._start)
+        one.put(key, value, mark, mark)
+        many = ConfigList(mark)
+        many.put(value, mark)
+        data.put(domain, many if listed else one, mark, mark)
+        loaded = Loaded(data, [], [], {}, set(), [], readable=True, start=self._start)
+        found = check_loaded(loaded, self._sections, self._cache, self.path)
+        return Judgement(tuple(found.errors), ())
+
     def blueprint(self, name: str, data: bytes) -> None:
         """Put a blueprint beside those of the home."""
         Root(self.path).write_bytes(name, data, parents=True)

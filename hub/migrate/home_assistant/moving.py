@@ -17,19 +17,16 @@ from hub.core.phrases import Phrase, phrase
 from hub.core.schema import REGISTRY_ID
 from hub.core.secret import Secret
 from hub.core.slugs import slugify
+from hub.entities.helpers.table import HELPERS
 from hub.migrate.draft import Draft
 from hub.migrate.home_assistant.judge import Judge, Judgement
 from hub.migrate.home_assistant.outside import (
-    HELPERS,
-    NO_HELPER,
-    NO_SCENE,
-    NO_ZONE,
     PARTS_OF_THEIRS,
     section_way,
     way_of,
 )
-from hub.migrate.home_assistant.scenes import script_of, with_scripts
 from hub.migrate.home_assistant.their_files import TheirHome
+from hub.migrate.home_assistant.their_helpers import their_helpers
 from hub.migrate.plan import Move, MoveItem, NewPlace, Verdict, said
 from hub.security.people import IMPLICIT_OWNER_ID
 
@@ -70,7 +67,6 @@ class _Moving:
         self._off = switched_off
         self._asked: dict[str, bool] = {}
         self._new_places: list[NewPlace] = []
-        self._scene_scripts: dict[str, str] = {}
         self._names = {
             str(each.get("id")): str(each.get("entity_id"))
             for each in theirs.stored_items("core.entity_registry", "entities")
@@ -83,10 +79,9 @@ class _Moving:
         self._labels_floors_areas()
         self._blueprints()
         self._templates()
-        self._scenes()
+        self._helpers()
         self._scripts()
         self._automations()
-        self._helpers_zones()
         self._mqtt()
         self._others()
         self._unreadable()
@@ -273,41 +268,6 @@ class _Moving:
 
     # -- automations and scripts ---------------------------------------------------------------------------------------
 
-    def _scenes(self) -> None:
-        """Bring scenes as scripts, and note which script stands for which scene."""
-        named = {
-            str(each.get("unique_id")): str(each.get("entity_id"))
-            for each in self._theirs.stored_items("core.entity_registry", "entities")
-            if each.get("platform") == "homeassistant" and str(each.get("entity_id")).startswith("scene.")
-        }
-        present = self._draft.raw.get("script") or {}
-        for each, mark in _listed(self._theirs.data.get("scene")):
-            file, line, _ = place(mark)
-            name = " ".join(str(each.get("name") or each.get("id") or each.get("platform") or "?").split())[:100]
-            entities = plain(each.get("entities"))
-            made, left = script_of(name, entities if isinstance(entities, dict) else {})
-            if made is None:
-                self.move.add(MoveItem("scene", name, Verdict.LEFT, (NO_SCENE,), file, line))
-                continue
-            key = f"scene_{slugify(name) or 'more'}"
-            self._scene_scripts[named.get(str(each.get("id"))) or f"scene.{slugify(name)}"] = key
-            if key in present:
-                self.move.add(MoveItem("scene", name, Verdict.THERE, file=file, line=line))
-                continue
-            self._judge.know_scripts([key])
-            judged = self._judge.script(key, made, mark)
-            why = _few(
-                [
-                    *(self._named(warning) for warning in judged.warnings),
-                    *(_told(error) for error in judged.errors),
-                    *(phrase("no service here brings {entity} into that state", entity=entity) for entity in left),
-                ]
-            )
-            verdict = Verdict.REFUSED if judged.errors else Verdict.WAITS if judged.warnings else Verdict.TAKEN
-            self.move.add(MoveItem("scene", name, verdict, why, file, line, f"script.{key}"))
-            if not judged.errors:
-                self._draft.section("script").entry(key, made)
-
     def _scripts(self) -> None:
         found = self._theirs.data.get("script")
         if not isinstance(found, ConfigMapping):
@@ -322,7 +282,7 @@ class _Moving:
                 continue
             body = found.value_marks[key]
             text, _, last = self._theirs.text_at(body, is_item=False)
-            text, value = self._without_scenes(text, given)
+            value = given
             judged = self._judge.script(str(key), value, mark)
             if self._taken("script", name, value, mark, last, judged, f"script.{key}"):
                 self._draft.section("script").entry(str(key), _written(value), text)
@@ -348,7 +308,7 @@ class _Moving:
                 continue
             known.add(id)
             text, above, last = self._theirs.text_at(mark, is_item=True)
-            text, value = self._without_scenes(text, given)
+            value = given
             judged = self._judge.automation(value, mark)
             if self._taken("automation", name, value, mark, last, judged, f"automation.{slugify(name)}"):
                 written = _written(value)
@@ -358,11 +318,6 @@ class _Moving:
                     has_state = "initial_state" in value
                     text = None if has_state or text is None else f"{text}initial_state: false\n"
                 self._draft.section("automation").item(written, text, above)
-
-    def _without_scenes(self, text: str | None, value: Any) -> tuple[str | None, Any]:
-        """Return what calls scripts in place of scenes; as it was written where it turns on none."""
-        fresh = with_scripts(value, self._scene_scripts)
-        return (text if fresh is value else None), fresh
 
     def _taken(self, kind: str, name: str, value: Any, mark: Mark, last: int, judged: Judgement, to: str) -> bool:
         """Add the item of an automation or a script; return whether it comes along."""
@@ -404,23 +359,36 @@ class _Moving:
     def _unread(self, file: str, first: int, last: int) -> tuple[Phrase, ...]:
         return tuple(_told(each) for each in self._theirs.errors_in(file, first, last))
 
-    # -- what does not exist here --------------------------------------------------------------------------------------
+    # -- helpers, and what does not exist here -----------------------------------------------------------------------
 
-    def _helpers_zones(self) -> None:
-        data = self._theirs.data
-        for domain in HELPERS:
-            written = data.get(domain)
-            for key, mark in written.key_marks.items() if isinstance(written, ConfigMapping) else ():
-                file, line, _ = place(mark)
-                self.move.add(MoveItem("helper", f"{domain}.{key}", Verdict.LEFT, (NO_HELPER,), file, line))
-            for each in self._theirs.stored_items(domain):
-                name = f"{domain}.{each.get('id') or slugify(str(each.get('name')))}"
-                self.move.add(MoveItem("helper", name, Verdict.LEFT, (NO_HELPER,), f".storage/{domain}"))
-        for each, mark in _listed(data.get("zone")):
-            file, line, _ = place(mark)
-            self.move.add(MoveItem("zone", str(each.get("name") or "?"), Verdict.LEFT, (NO_ZONE,), file, line))
-        for each in self._theirs.stored_items("zone"):
-            self.move.add(MoveItem("zone", str(each.get("name") or "?"), Verdict.LEFT, (NO_ZONE,), ".storage/zone"))
+    def _helpers(self) -> None:
+        taken: dict[str, dict[str, Any]] = {}
+        for each in their_helpers(self._theirs):
+            listed = HELPERS[each.domain].is_listed
+            kind = each.domain if each.domain in ("scene", "zone") else "helper"
+            present = self._draft.raw.get(each.domain) or ()
+            ours = {slugify(str(one.get("name") or "")) for one in present} if listed else set(present)
+            mine = taken.setdefault(each.domain, {})
+            if each.key in ours or each.key in mine:
+                self.move.add(MoveItem(kind, each.id, Verdict.THERE, file=each.file, line=each.line))
+                continue
+            judged = self._judge.helper(each.domain, each.key, each.value, each.mark, listed=listed)
+            if each.file.startswith(".storage/"):
+                why = _few(said(error.message) for error in judged.errors)
+                verdict = Verdict.REFUSED if judged.errors else Verdict.TAKEN
+                self.move.add(MoveItem(kind, each.id, verdict, why, each.file, to=each.domain))
+                if judged.errors:
+                    continue
+            elif not self._taken(kind, each.id, each.value, each.mark, each.last, judged, each.domain):
+                continue
+            mine[each.key] = each.value
+            section, value = self._draft.section(each.domain), plain(each.value)
+            if listed:
+                section.item(value, each.text)
+            else:
+                section.entry(each.key, value, each.text)
+        for domain, values in taken.items():
+            self._judge.know_helpers(domain, values, listed=HELPERS[domain].is_listed)
 
     def _mqtt(self) -> None:
         for each in self._theirs.stored_items("core.config_entries", "entries"):
@@ -486,7 +454,7 @@ class _Moving:
 
 
 _COMING = (Verdict.TAKEN, Verdict.WAITS)
-_READ = frozenset({"", "automation", "script", "scene", "person", "zone", "packages"})
+_READ = frozenset({"", "automation", "script", "scene", "person", "packages", *HELPERS})
 
 
 def _section_of(error: ConfigError) -> str:

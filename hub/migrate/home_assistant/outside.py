@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hub.core.phrases import Phrase, phrase
+from hub.entities.helpers.table import HELPERS
 
 _BRIDGE = phrase(
     "its devices come by the bridge while Home Assistant runs: home_assistant: with its address and a token"
@@ -25,22 +26,14 @@ _MORE: Mapping[str, Phrase] = {
     "mcp": phrase("tool servers come by mcp: here"),
 }
 
-HELPERS = (
-    *("input_boolean", "input_button", "input_datetime", "input_number", "input_select", "input_text"),
-    *("counter", "timer", "schedule"),
-)
-NO_HELPER = phrase("there are no helpers here; what reads or sets it cannot work")
-NO_SCENE = phrase("no service here brings its entities into their states; write it as a script")
-NO_ZONE = phrase("there are no zones here; presence is the state of person.<id>, home or not_home")
-
 PARTS_OF_THEIRS = frozenset(
     {
-        *("homeassistant", "default_config", "automation", "script", "scene", "zone", "person", "blueprint"),
-        *("frontend", "logger", "recorder", "history", "logbook", "config", "system_health", "sun", "map", "my"),
+        *("homeassistant", "default_config", "automation", "script", "person", "blueprint"),
+        *("frontend", "logger", "recorder", "history", "logbook", "config", "system_health", "map", "my"),
         *("ssdp", "zeroconf", "usb", "energy", "bluetooth", "discovery", "lovelace", "cloud", "api", "websocket_api"),
         *("http", "panel_custom", "panel_iframe", "updater", "introduction", "stream", "media_source", "image_upload"),
         *("dhcp", "network", "application_credentials", "assist_pipeline", "hardware", "repairs", "search", "tag"),
-        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "counter", *HELPERS),
+        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", *HELPERS),
     }
 )
 """Sections and entries that are no device or service of their own."""
@@ -55,7 +48,7 @@ def section_way(domain: str) -> Phrase:
     """Return how what a section of their YAML configures comes here."""
     if domain == "mqtt":
         return _MQTT
-    if domain in ("template", "sensor", "binary_sensor", "group", "light", "switch", "cover", "fan", "climate"):
+    if domain in ("template", "sensor", "binary_sensor", "light", "switch", "cover", "fan", "climate"):
         return phrase("entities of YAML do not exist here; they come by the bridge while Home Assistant runs")
     if domain in ("shell_command", "command_line", "rest_command", "python_script", "pyscript"):
         return phrase("an automation here calls a tool, or fetches a page, by itself")

@@ -173,7 +173,7 @@ def test_zones_are_refused_by_name(shelf: Shelf) -> None:
         shelf.expand({"person_entity": "person.anna", "zone_entity": "zone.work"})
 
     assert "blueprints/automation/me/test.yaml:8:" in caught.value.msg
-    assert "the trigger zone does not exist here: there are no zones here" in caught.value.msg
+    assert "the trigger zone does not exist here: there is no trigger of zones here" in caught.value.msg
 
 
 @pytest.mark.parametrize("selector", ["addon", "config_entry"])

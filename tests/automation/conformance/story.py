@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from hub.automation.definition.values import duration
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
+from hub.core.schema import duration
 from hub.gateway.webhooks.webhooks import WebhookRequest
 from hub.integration.mqtt_topics import EVENT_MESSAGE, message_data
 from tests.automation.conformance.house import ConformanceHouse, local_time

@@ -62,7 +62,7 @@ def test_a_name_in_a_step_that_nothing_knows_is_a_warning(tmp_path: Path, step: 
         ("telegram_text", ["1: nothing here fires the event telegram_text (did you mean message_received?)"]),
         ("call_service", []),
         ("zha_event", ["1: nothing here fires the event zha_event ()"]),
-        ("[mine, timer.finished]", ["1: nothing here fires the event timer.finished ()"]),
+        ("[mine, zha_event]", ["1: nothing here fires the event zha_event ()"]),
         ("stat_changed", ["1: nothing here is known to fire the event stat_changed (did you mean state_changed?)"]),
         ("state_changed", []),
         ("my_button", []),

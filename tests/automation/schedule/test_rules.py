@@ -15,8 +15,8 @@ from hub.automation.schedule.daily import Daily
 from hub.automation.schedule.every import Every
 from hub.automation.schedule.fixed import At
 from hub.automation.schedule.pattern import parse_time_pattern
-from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
 from hub.core.errors import InvalidRequest
+from hub.entities.sun import GeoPosition, Sun, SunEvent
 from tests.lengths import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hub.automation.schedule.contract import due_between
-from hub.automation.schedule.sun import GeoPosition, Sun, SunCondition, SunEvent, sun_position
+from hub.automation.schedule.sun import SunCondition
 from hub.core.errors import InvalidRequest
+from hub.entities.sun import GeoPosition, Sun, SunEvent, sun_position
 
 BERLIN = ZoneInfo("Europe/Berlin")
 AT_BERLIN = GeoPosition(52.52, 13.405)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from integrations.tools.schedule.tool import schedule_tool
+from integrations.tools.reminders.tool import schedule_tool
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost

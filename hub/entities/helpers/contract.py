@@ -1,0 +1,124 @@
+"""A kind of helper: its keys, services and attributes, and what it holds, as plain data and pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from hub.core.states import EntityState
+
+Settings: TypeAlias = Mapping[str, Any]
+"""What the configuration says of one helper, validated."""
+
+
+class HeldEvent(Struct, frozen=True):
+    """An event that a helper fires; its entity id is added to the data."""
+
+    type: str
+    data: Mapping[str, Any] = {}
+
+
+class HeldCall(Struct, frozen=True):
+    """A service that a helper calls, for whoever did something to it."""
+
+    domain: str
+    service: str
+    data: Mapping[str, Any]
+
+
+class Held(Struct, frozen=True, omit_defaults=True):
+    """What a helper holds. It is kept over a restart, without the events and calls.
+
+    Attributes:
+        state: Its state; None while it is not known.
+        attributes: Beside those that its settings give.
+        due: When it is looked at again; seconds since the epoch.
+        events: What happened to it just now.
+        calls: What it does because of that.
+    """
+
+    state: str | None = None
+    attributes: Mapping[str, Any] = {}
+    due: float | None = None
+    events: tuple[HeldEvent, ...] = ()
+    calls: tuple[HeldCall, ...] = ()
+
+
+class HelperHome(Struct, frozen=True):
+    """The surroundings of a helper at a moment.
+
+    Attributes:
+        now: Seconds since the epoch.
+        state: Returns the state of an entity.
+        states: Returns those of a domain.
+        starting: Whether the hub starts, or the helper is new; otherwise its settings have changed.
+    """
+
+    now: float
+    zone: tzinfo
+    state: Callable[[str], EntityState | None]
+    states: Callable[[str], list[EntityState]]
+    starting: bool = False
+
+    @property
+    def local(self) -> datetime:
+        """The time on the clocks of the home."""
+        return datetime.fromtimestamp(self.now, UTC).astimezone(self.zone)
+
+
+Serve: TypeAlias = Callable[[Settings, Held, Mapping[str, Any], HelperHome], Held]
+"""What a service makes of what is held; raises `InvalidRequest` for what cannot be."""
+
+
+class HelperService(Struct, frozen=True):
+    """A service of a kind, and the fields of its data."""
+
+    serve: Serve
+    fields: Mapping[Any, Any] = {}
+
+
+def _plain_name(key: str) -> str:
+    return key.replace("_", " ")
+
+
+class HelperKind(Struct, frozen=True):
+    """A kind of helper.
+
+    Attributes:
+        domain: The domain of their entities, and the section that names them.
+        description: What they are, for the reference.
+        fields: The keys of one, beside `name` and `icon`.
+        begin: Returns what one holds at a start or with other settings, after what it held, if that is known.
+        services: Its services by name.
+        rule: Checks and completes the settings of one.
+        shown: The attributes that its settings give.
+        wake: Returns what one holds once its time is due, or what it follows has changed.
+        follows: The entities that it follows, and domains, as `person.`.
+        built_in: Those that there are without being named, by key; from the section `hub`.
+        short: Returns the settings of one that is written in a shorter way.
+        name_of: The name of one that has none.
+        is_section: Whether there is a section that names them.
+        is_listed: Whether its section is a list of named ones, rather than a mapping by key.
+        is_kept: Whether what one holds is kept over a restart; the state of others is known again by itself.
+        has_editable: Whether it says that it cannot be edited where Home Assistant would.
+    """
+
+    domain: str
+    description: str
+    fields: Mapping[Any, Any]
+    begin: Callable[[Settings, Held | None, HelperHome], Held]
+    services: Mapping[str, HelperService]
+    rule: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    shown: Callable[[Settings], Mapping[str, Any]] = lambda settings: {}
+    wake: Callable[[Settings, Held, HelperHome], Held] | None = None
+    follows: Callable[[Settings], Iterable[str]] = lambda settings: ()
+    built_in: Callable[[Mapping[str, Any]], Mapping[str, Settings]] = lambda hub: {}
+    short: Callable[[Any], Any] = lambda value: {} if value is None else value
+    name_of: Callable[[str], str] = _plain_name
+    is_section: bool = True
+    is_listed: bool = False
+    is_kept: bool = True
+    has_editable: bool = True

@@ -1,0 +1,316 @@
+"""The helpers of a home: made from the configuration, changed by services and by time, kept over a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.config.checked import Config
+from hub.core.clock import Clock
+from hub.core.context import SYSTEM, Context
+from hub.core.errors import Conflict, NotFound
+from hub.core.events import Event, EventBus
+from hub.core.phrases import phrase
+from hub.core.services import ServiceRegistry
+from hub.core.states import EVENT_STATE_CHANGED
+from hub.core.tasks import TaskOwner
+from hub.entities.description import EntityDescription
+from hub.entities.entities import Command, EntityHandle, FirstState, HomeEntities
+from hub.entities.helpers.contract import Held, HelperHome, HelperKind, HelperService, Settings
+from hub.entities.helpers.schema import entries
+from hub.entities.helpers.table import HELPERS
+from hub.storage.delayed_file import DelayedFile
+from hub.storage.versioned_file import VersionedFile
+
+FILE = ".storage/helpers.json"
+VERSION = 1
+SAVE_AFTER_S = 1.0
+"""Changes within this time are written together."""
+
+
+class Kept(Struct, frozen=True, omit_defaults=True):
+    """What is stored of a helper.
+
+    Attributes:
+        tainted: Whether words from outside are in what it holds.
+    """
+
+    held: Held
+    tainted: bool = False
+
+
+class Helper:
+    """A helper with what it holds now.
+
+    Attributes:
+        waiting: Waits for its time.
+    """
+
+    def __init__(self, kind: HelperKind, key: str, settings: Settings, kept: Kept) -> None:
+        self.kind, self.key, self.settings, self.kept = kind, key, settings, kept
+        self.handle: EntityHandle | None = None
+        self.waiting: asyncio.Task[None] | None = None
+
+    @property
+    def id(self) -> str:
+        """What it is called in the file."""
+        return f"{self.kind.domain}.{self.key}"
+
+    @property
+    def description(self) -> EntityDescription:
+        """Its description as an entity."""
+        return EntityDescription(
+            self.kind.domain,
+            self.key,
+            self.settings.get("name") or self.kind.name_of(self.key),
+            object_id=self.key,
+            unit=self.settings.get("unit_of_measurement"),
+            icon=self.settings.get("icon"),
+            attributes={
+                **({"editable": self.settings.get("editable", False)} if self.kind.has_editable else {}),
+                **self.kind.shown(self.settings),
+            },
+        )
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        if self.waiting is not None:
+            self.waiting.cancel()
+            self.waiting = None
+
+
+class HomeHelpers:
+    """All helpers.
+
+    Args:
+        entities: Shows them.
+        services: What they call.
+        bus: Gets their events.
+        file: Keeps what they hold.
+        tasks: Owns the writing and the waiting.
+        zone: Returns the home's time zone.
+    """
+
+    def __init__(
+        self,
+        entities: HomeEntities,
+        services: ServiceRegistry,
+        bus: EventBus,
+        file: VersionedFile,
+        clock: Clock,
+        tasks: TaskOwner,
+        zone: Callable[[], tzinfo],
+    ) -> None:
+        self._entities, self._services, self._bus, self._file = entities, services, bus, file
+        self._clock, self._tasks, self._zone = clock, tasks, zone
+        self._helpers: dict[str, Helper] = {}
+        self._kept: dict[str, Kept] = {}
+        self._followers: dict[str, dict[str, Helper]] = {}
+        self._heard: set[str] = set()
+        self._saved = DelayedFile(file, lambda: msgspec.to_builtins(self._kept), tasks, clock.sleep, SAVE_AFTER_S)
+
+    async def open(self, config: Config) -> None:
+        """Begin with what was held at the last end.
+
+        Raises:
+            StorageError: It was written by a newer program, or could not be read.
+        """
+        stored = await asyncio.to_thread(self._file.read)
+        self._kept = msgspec.convert(stored or {}, dict[str, Kept])
+        self._bus.listen(EVENT_STATE_CHANGED, self._appeared, {"old_state": None})
+        self.apply(config)
+        self._forget_gone(config)
+
+    async def close(self) -> None:
+        """Wait no longer, and write what is held."""
+        for helper in self._helpers.values():
+            helper.stop()
+        await self._saved.close()
+
+    def apply(self, config: Config) -> None:
+        """Put the sections into force; only what changed is touched, and a section that is broken keeps what it had."""
+        for kind in HELPERS.values():
+            if kind.is_section and kind.domain not in config:
+                continue
+            wanted = entries(kind, config)
+            for helper in [each for each in self._helpers.values() if each.kind is kind]:
+                if (
+                    helper.key not in wanted
+                    and "made" not in helper.settings
+                    and not self._is_broken(kind, helper.key, config)
+                ):
+                    self._remove(helper)
+            for key, settings in wanted.items():
+                known = self._helpers.get(f"{kind.domain}.{key}")
+                if known is None:
+                    self._add(kind, key, settings)
+                elif known.settings != settings:
+                    self._change(known, settings)
+
+    def get(self, domain: str, key: str) -> Helper | None:
+        """Return a helper, or None."""
+        return self._helpers.get(f"{domain}.{key}")
+
+    def count(self, kind: HelperKind) -> int:
+        """Return how many there are of a kind."""
+        return sum(helper.kind is kind for helper in self._helpers.values())
+
+    def make(self, kind: HelperKind, key: str, settings: Settings) -> None:
+        """Add a helper that is in no file, or change it; it ends with the hub.
+
+        Raises:
+            Conflict: A file names one of that key.
+        """
+        known = self.get(kind.domain, key)
+        if known is not None and "made" not in known.settings:
+            raise Conflict(phrase("{entity} is written in a file; change it there", entity=known.id))
+        settings = {**settings, "made": True}
+        if known is None:
+            self._add(kind, key, settings)
+        else:
+            self._change(known, settings)
+
+    def unmake(self, kind: HelperKind, key: str) -> None:
+        """Remove a helper that was made.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: A file names it.
+        """
+        known = self.get(kind.domain, key)
+        if known is None:
+            raise NotFound(phrase("there is no entity {entity}", entity=f"{kind.domain}.{key}"))
+        if "made" not in known.settings:
+            raise Conflict(phrase("{entity} is written in a file; change it there", entity=known.id))
+        self._remove(known)
+
+    # --- inside ---
+
+    def _home(self, *, starting: bool = False) -> HelperHome:
+        states = self._entities.states
+        return HelperHome(self._clock.time(), self._zone(), states.get, states.all, starting)
+
+    @staticmethod
+    def _is_broken(kind: HelperKind, key: str, config: Config) -> bool:
+        """Whether one may be what is broken in its section; in a list it is not known which."""
+        broken = config.broken_items.get(kind.domain, {})
+        return bool(broken) if kind.is_listed else key in broken
+
+    def _add(self, kind: HelperKind, key: str, settings: Settings) -> None:
+        kept = self._kept.get(f"{kind.domain}.{key}")
+        held = kind.begin(settings, kept.held if kept is not None else None, self._home(starting=True))
+        helper = self._helpers[f"{kind.domain}.{key}"] = Helper(kind, key, settings, Kept(held))
+        is_tainted = kept is not None and kept.tainted and kept.held.state == held.state
+        context = Context(SYSTEM.narrow(tainted=is_tainted))
+        helper.handle = self._entities.add(
+            helper.description,
+            {name: self._command(helper, service) for name, service in kind.services.items()},
+            source=kind.domain,
+            first=FirstState(held.state, held.attributes, context),
+        )
+        self._follow(helper)
+        self._hold(helper, held, context)
+
+    def _change(self, helper: Helper, settings: Settings) -> None:
+        """Take over other settings; what is held stays as far as it fits them."""
+        self._follow(helper, end=True)
+        helper.settings = settings
+        self._follow(helper)
+        held = helper.kind.begin(settings, helper.kept.held, self._home())
+        if helper.handle is not None:
+            helper.handle.update(helper.description, helper.handle.commands)
+        self._hold(helper, held, Context(SYSTEM.narrow(tainted=helper.kept.tainted)))
+
+    def _remove(self, helper: Helper) -> None:
+        helper.stop()
+        self._follow(helper, end=True)
+        del self._helpers[helper.id]
+        self._kept.pop(helper.id, None)
+        self._saved.changed()
+        if helper.handle is not None:
+            helper.handle.remove(forget=True)
+
+    def _forget_gone(self, config: Config) -> None:
+        """Forget helpers that went while the hub was not running."""
+        for entry in list(self._entities.registry.entities.values()):
+            kind = HELPERS.get(entry.domain)
+            if kind is None or entry.source != entry.domain or (kind.is_section and entry.domain not in config):
+                continue
+            id = f"{entry.domain}.{entry.unique_id}"
+            if id not in self._helpers and not self._is_broken(kind, entry.unique_id, config):
+                self._entities.registry.remove("entity", entry.entity_id)
+                self._kept.pop(id, None)
+
+    def _command(self, helper: Helper, service: HelperService) -> Command:
+        async def command(data: Mapping[str, Any]) -> None:
+            held = service.serve(helper.settings, helper.kept.held, data, self._home())
+            cause = helper.handle.cause if helper.handle is not None else None
+            cause = cause or Context(SYSTEM)
+            self._hold(helper, held, cause)
+            for each in held.calls:
+                await self._services.call(each.domain, each.service, each.data, context=cause)
+
+        return command
+
+    def _hold(self, helper: Helper, held: Held, context: Context) -> None:
+        """Take over what a helper holds from now on: show it, tell what happened, keep it, and wait for its time."""
+        events, held = held.events, replace(held, events=(), calls=())
+        helper.kept = Kept(held, context.authority.tainted)
+        handle = helper.handle
+        if handle is None:
+            return
+        handle.set(held.state, held.attributes, context)
+        for event in events:
+            self._bus.fire(event.type, {"entity_id": handle.entity_id, **event.data}, context)
+        helper.stop()
+        if held.due is not None:
+            helper.waiting = self._tasks.spawn(self._wait(helper, held.due), name=f"wait for {helper.id}")
+        if helper.kind.is_kept:
+            self._kept[helper.id] = helper.kept
+            self._saved.changed()
+
+    async def _wait(self, helper: Helper, due: float) -> None:
+        await self._clock.sleep_until(due)
+        helper.waiting = None
+        self._wake(helper, Context(SYSTEM.narrow(tainted=helper.kept.tainted)))
+
+    def _wake(self, helper: Helper, context: Context) -> None:
+        if helper.kind.wake is not None:
+            self._hold(helper, helper.kind.wake(helper.settings, helper.kept.held, self._home()), context)
+
+    def _follow(self, helper: Helper, *, end: bool = False) -> None:
+        for name in helper.kind.follows(helper.settings):
+            among = self._followers.setdefault(name, {})
+            if end:
+                among.pop(helper.id, None)
+                continue
+            among[helper.id] = helper
+            known = self._entities.states.all(name[:-1]) if name.endswith(".") else ()
+            for id in [each.entity_id for each in known] if name.endswith(".") else [name]:
+                self._listen(id)
+
+    def _listen(self, entity_id: str) -> None:
+        """Listen to one entity that is followed: the index of the bus finds it, and others cost nothing."""
+        if entity_id not in self._heard:
+            self._heard.add(entity_id)
+            self._bus.listen(EVENT_STATE_CHANGED, self._changed, {"entity_id": entity_id})
+
+    def _appeared(self, event: Event) -> None:
+        """Follow a new entity of a domain that is followed."""
+        entity_id: str = event.data["entity_id"]
+        if self._followers.get(f"{entity_id.partition('.')[0]}.") and entity_id not in self._heard:
+            self._listen(entity_id)
+            self._changed(event)
+
+    def _changed(self, event: Event) -> None:
+        """Wake those that follow an entity; what they become is because of it, and holds none of its words."""
+        entity_id: str = event.data["entity_id"]
+        for name in (entity_id, f"{entity_id.partition('.')[0]}."):
+            for helper in list(self._followers.get(name, {}).values()):
+                self._wake(helper, Context(SYSTEM, event.context.id, event.context.parent_id))

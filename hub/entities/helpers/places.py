@@ -1,0 +1,111 @@
+"""`sun` and `zone`: what follows from where the home is, and who is where.
+
+Source: the documentation of these integrations of Home Assistant, and the answers of its core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hub.core.schema import All, Optional, Range, Required, boolean, numeric
+from hub.entities.helpers.contract import Held, HelperHome, HelperKind, Settings
+from hub.entities.sun import GeoPosition, next_times, sun_position
+
+LOOK_EVERY_S = 240.0
+"""The sun takes so long for a degree."""
+RADIUS_M = 100.0
+HOME = "home"
+_NOWHERE = ("not_home", "unknown", "unavailable")
+
+
+# --- sun ---
+
+
+def _sun(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
+    place = GeoPosition(settings["latitude"], settings["longitude"], settings["elevation"])
+    position, times = sun_position(place, home.now), next_times(place, home.now)
+    told = {f"next_{name}": _iso(at) for name, at in times.items()}
+    told |= {"next_rising": _iso(position.next_rising), "next_setting": _iso(position.next_setting)}
+    known = [at for at in (*times.values(), position.next_rising, position.next_setting) if at is not None]
+    noon, midnight = times["noon"], times["midnight"]
+    return Held(
+        "above_horizon" if position.is_up else "below_horizon",
+        {
+            **told,
+            "elevation": round(position.elevation, 2),
+            "azimuth": round(position.azimuth, 2),
+            "rising": noon is not None and midnight is not None and noon < midnight,
+        },
+        min([home.now + LOOK_EVERY_S, *(at + 1 for at in known)]),
+    )
+
+
+def _iso(seconds: float | None) -> str | None:
+    return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds is not None else None
+
+
+def _the_sun(hub: Mapping[str, Any]) -> dict[str, Settings]:
+    """Return the sun of a home that says where it is."""
+    if "latitude" not in hub:
+        return {}
+    return {"sun": {"name": "Sun", **{key: hub[key] for key in ("latitude", "longitude", "elevation")}}}
+
+
+SUN = HelperKind(
+    "sun",
+    "",
+    {},
+    _sun,
+    {},
+    wake=_sun,
+    built_in=_the_sun,
+    is_section=False,
+    is_kept=False,
+    has_editable=False,
+)
+
+
+# --- zone ---
+
+
+def _zone(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
+    name = str(settings["name"]).casefold()
+    is_home = settings.get("is_home", False)
+    inside = [
+        state.entity_id
+        for state in home.states("person")
+        if state.state not in _NOWHERE and (state.state.casefold() == name or (is_home and state.state == HOME))
+    ]
+    return Held(str(len(inside)), {"persons": sorted(inside)})
+
+
+def _the_home(hub: Mapping[str, Any]) -> dict[str, Settings]:
+    """Return the zone of a home that says where it is."""
+    if "latitude" not in hub:
+        return {}
+    place = {"latitude": hub["latitude"], "longitude": hub["longitude"], "radius": RADIUS_M, "passive": False}
+    return {HOME: {"name": hub["name"], "icon": "mdi:home", "is_home": True, "editable": True, **place}}
+
+
+ZONE = HelperKind(
+    "zone",
+    "Places that people are at, beside home",
+    {
+        Required("latitude", description="Degrees north"): All(numeric, Range(min=-90, max=90)),
+        Required("longitude", description="Degrees east"): All(numeric, Range(min=-180, max=180)),
+        Optional("radius", default=RADIUS_M, description="Metres around it that belong to it"): All(
+            numeric, Range(min=0)
+        ),
+        Optional("passive", default=False, description="Whether nobody is said to be there"): boolean,
+    },
+    _zone,
+    {},
+    shown=lambda settings: {key: settings[key] for key in ("latitude", "longitude", "radius", "passive")},
+    wake=_zone,
+    follows=lambda settings: ("person.",),
+    built_in=_the_home,
+    is_listed=True,
+    is_kept=False,
+)
