@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.inbound import Quote
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.queue.queue_policy import QueueMode
 from tests.agent.house import CHANGING
-from tests.messaging.post import Post
+from tests.messaging.conftest import OPEN
+from tests.messaging.post import ONE_BY_ONE, Post
 from tests.messaging.test_queue import asked, waits
+from tests.messaging.test_quotes import ANNA, ROSES, asks, tainted
 from tests.servers.openai_server import OpenAIServer
 from tests.until import LIMIT_S
 
@@ -54,4 +57,30 @@ async def test_what_was_to_steer_a_run_that_was_interrupted_before_gets_a_run_of
     assert "and this" in asked(openai_server, 0)
     assert await after.rows("SELECT DISTINCT state FROM inbox") == [("done",)]
     assert await after.rows("SELECT state FROM runs ORDER BY position") == [("interrupted",), ("answered",)]
+    await after.close()
+
+
+async def test_what_a_waiting_message_quotes_is_told_after_a_restart(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    settings = MessagingSettings(queue=ONE_BY_ONE)
+    before = Post(tmp_path / "home", openai_server.base_url, settings=settings, access=OPEN)
+    await before.open()
+    id = await asks(before, openai_server)
+    openai_server.queue([{"hold": "never"}])
+    await before.said("and then?", **ANNA)
+    await openai_server.until_arrived(2)
+    await before.said("please do", **ANNA, quoted=Quote(ROSES), reply_to=id)
+    await before.said("who says so?", **ANNA, quoted=Quote("the boiler leaks", "test:user:9"))
+    await before.close()
+    openai_server.reset()
+
+    after = Post(tmp_path / "home", openai_server.base_url, before.pigeons, settings=settings, access=OPEN)
+    await after.open()
+    await after.all_answered()
+    told = "\n".join(asked(openai_server, at) for at in range(len(openai_server.requests())))
+
+    assert f'[in reply to you: "{ROSES}"]\nplease do' in told
+    assert "somebody: the boiler leaks\n>>>outside" in told
+    assert tainted(after)
     await after.close()

@@ -26,7 +26,7 @@ FIT = """() => {
   const wide = [document.documentElement, document.querySelector('main')]
     .some((element) => element.scrollWidth > element.clientWidth);
   const least = matchMedia('(pointer: coarse), (max-width: 720px)').matches ? 43.5 : 35.5;
-  const whole = (element) => element.closest('.segments, hm-pick .box') ?? element;
+  const whole = (element) => element.closest('.segments, .choices label, hm-pick .box') ?? element;
   const small = [...document.querySelectorAll('button, select, input, nav a, summary')]
     .filter((element) => !element.matches('[type=checkbox], [type=hidden]'))
     .filter((element) => element.checkVisibility() && whole(element).getBoundingClientRect().height < least);

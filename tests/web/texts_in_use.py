@@ -33,7 +33,7 @@ from web.automations.form_texts import (
 from web.automations.kind_tiles import TILE_GROUPS, TILE_TEXTS
 from web.automations.reminders_page import DAYS, REPEATS, SNOOZES
 from web.automations.trigger_texts import SENSED_TEXTS, TRIGGER_TEXTS, TURNED_TEXTS
-from web.channels.guides import ACCOUNT_LABELS, GUIDES
+from web.channels.guides import ACCOUNT_LABELS, CHOICE_LABELS, GUIDES
 from web.core import texts
 from web.core.navigation import ADDED, GROUPS, IN_RECOVERY, Tab
 from web.core.preferences import THEMES
@@ -107,6 +107,7 @@ def texts_of_modules() -> Iterator[str]:
     yield from texts.SKILL_NAMES
     yield texts.MODEL_PROVIDERS["my_server"]  # the others are names
     yield from ACCOUNT_LABELS.values()
+    yield from CHOICE_LABELS.values()
     for guide in GUIDES.values():
         yield from filter(None, (guide.line, *guide.steps))
     for table in (

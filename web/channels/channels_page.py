@@ -14,7 +14,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.surfaces import HttpCall
 from hub.gateway.access.hosts import is_loopback_host
-from web.channels.guides import ACCOUNT_LABELS, GUIDES, guide_of
+from web.channels.guides import ACCOUNT_LABELS, CHOICE_LABELS, GUIDES, guide_of
 from web.channels.identity_names import IdentityNames
 from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists, wrong_fields
@@ -148,7 +148,10 @@ class ChannelsPage:
         return see_other(local_path(back) if back else _account_path(channel, answer["account"]["accountId"]))
 
     async def link(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /channels/link?channel=…&account=…`: the code to scan with a phone, until that is done."""
+        """`GET /channels/link?channel=…&account=…[&paste=1]`: the code to scan, or the page to sign in on, until done.
+
+        With `paste` it stays as it is, so that the address can be typed at which a sign-in ended.
+        """
         query = call.request.query
         asked = {"channel": query.get("channel", ""), "account": query.get("account") or "default"}
         step = await self._client.ask(call, "channels.link", {**asked, "begin": False})
@@ -159,9 +162,13 @@ class ChannelsPage:
             import segno
 
             code = segno.make(code, error="l").svg_data_uri(scale=5, border=3, light="#fff")
-        page = RenderedPage("channel_link", "Channels", {**asked, **step, "qr": code}, PATH, secret=True)
+        accounts = (await self._client.ask(call, "channels.status"))["channelAccounts"][asked["channel"]]
+        of = next(each for each in accounts if each["accountId"] == asked["account"])
+        paste = bool(query.get("paste"))
+        told = {"label": of["label"], "signs_in": of["signsIn"], "paste": paste}
+        page = RenderedPage("channel_link", "Channels", {**asked, **step, "qr": code, **told}, PATH, secret=True)
         response = await self._renderer.respond(call, page)
-        if not step["error"]:
+        if not step["error"] and not paste:
             response.headers["Refresh"] = str(LOOK_S)
         return response
 
@@ -381,6 +388,12 @@ def _account_path(channel: str, account: str) -> str:
     return f"{ACCOUNT}?{urlencode({'channel': channel, 'account': account})}"
 
 
+def _is_needed(field: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether something stands in a field: its way needs it, or one of its choices is always taken."""
+    own = [name for way in ways for name in (*way["needs"], *(way["may"] if field["choices"] else ()))]
+    return field["name"] in own or bool(field["choices"] and field["default"] is not None)
+
+
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form for a further account: the fields that set-up asks for, by their way, and a name.
 
@@ -390,10 +403,13 @@ def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     fields = [
         {
             **field,
-            "needed": field["required"] or any(field["name"] in way["needs"] for way in kind["ways"]),
+            "needed": field["required"] or _is_needed(field, kind["ways"]),
             "label": ACCOUNT_LABELS.get(field["name"]) or title_of(field["name"]),
             "value": given.get(field["name"], ""),
-            "options": [(each, each) for each in field["choices"] or ()],
+            "options": [
+                ("" if each == field["default"] else each, CHOICE_LABELS.get(each, each))
+                for each in field["choices"] or ()
+            ],
         }
         for field in kind["fields"]
         if field["asked"]

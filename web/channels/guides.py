@@ -288,6 +288,17 @@ ACCOUNT_LABELS: Mapping[str, str] = {
 }
 """Labels of fields whose keys alone read badly."""
 
+CHOICE_LABELS: Mapping[str, str] = {
+    "feishu": "Feishu",
+    "google": "Google",
+    "lark": "Lark",
+    "microsoft": "Microsoft",
+    "none": "None",
+    "starttls": "STARTTLS",
+    "tls": "TLS",
+}
+"""Labels of what can be chosen in a field."""
+
 
 def guide_of(channel: str) -> ChannelGuide:
     """Return the guide of a chat app; of an unknown one, a plain icon."""

@@ -66,9 +66,7 @@ def _endpoints(oauth: dict[str, Any]) -> dict[str, Any]:
 
 
 _OAUTH = {
-    Optional("provider", description="google or microsoft, whose addresses are known.", asked=True): In(
-        tuple(SIGN_INS)
-    ),
+    Optional("provider", description="The company that the mailbox is with.", asked=True): In(tuple(SIGN_INS)),
     Optional("token_url", description="The token endpoint of another provider."): url,
     Required("client_id", description="Of the application that was registered with the provider."): string,
     Optional("client_secret", description="Of that application, when it has one."): secret,
@@ -98,7 +96,7 @@ CONFIG_SCHEMA = Schema(
                 Required("smtp_host", description="Where mail is sent, such as smtp.example.org."): string,
                 Required(
                     "authserv_id",
-                    description="First word of Authentication-Results in the source of a mail there: mx.google.com.",
+                    description="First word of Authentication-Results in a mail's source, such as mx.google.com.",
                 ): string,
                 Optional("username", description="The address, unless the server wants another."): string,
                 Optional("imap_port", default=993, description="Port of IMAP."): _PORT,
