@@ -160,6 +160,8 @@ async def begin_device_sign_in(endpoint: OAuthEndpoint, now: float) -> DeviceSig
     code, device_code = answer.get("user_code"), answer.get("device_code")
     if not all(isinstance(each, str) and each.isprintable() for each in (page, code, device_code)):
         raise Overloaded(f"{_host(endpoint)} gave no code to sign in with.")
+    if urlsplit(str(page)).scheme not in ("https", "http"):  # a person opens it
+        raise Overloaded(f"{_host(endpoint)} gave no page to type the code on.")
     pause_s, life_s = (_seconds(answer.get(name), usual) for name, usual in (("interval", 5.0), ("expires_in", 900.0)))
     return DeviceSignIn(str(page), str(code), Secret(str(device_code)), pause_s, now + life_s)
 

@@ -39,6 +39,7 @@ class VoiceCallRig(DoubleRig[TwilioServer]):
         second.token = "d4" * 16
         super().__init__(TwilioServer(), second)
         self.channels: dict[str, VoiceCallChannel] = {}
+        self.fired: list[tuple[Any, ...]] = []
         self.host = WebhookHost(lambda: [route for each in self.channels.values() for route in routes(each)])
 
     async def start(self) -> None:
@@ -80,7 +81,9 @@ class VoiceCallRig(DoubleRig[TwilioServer]):
             outgoing,
             pairing,
         )
-        channel = VoiceCallChannel(config, voice or Voice(lambda: transcribe, speak), clock)
+        channel = VoiceCallChannel(
+            config, voice or Voice(lambda: transcribe, speak), clock, lambda *event: self.fired.append(event)
+        )
         self.channels[account] = channel
         return channel
 

@@ -28,6 +28,8 @@ class OAuthServer:
         self.access_of: Callable[[int], str] = "access-{}-not-a-secret".format
         self.given = 0
         self.code_life_s = 900
+        self.page = ""
+        """Where the code is typed, if that is another page."""
         self.typed = False
         """Whether the person has typed the code of another device."""
         self.pauses: list[str] = []
@@ -54,7 +56,7 @@ class OAuthServer:
         form = await request.post()
         if form["client_id"] != "homarus-test":
             return web.json_response({"error": "invalid_client"}, status=401)
-        page = f"{self.base_url}/type-it"
+        page = self.page or f"{self.base_url}/type-it"
         codes = {"device_code": "device-not-a-secret", "user_code": "WDJB-MJHT", "verification_uri": page}
         return web.json_response({**codes, "expires_in": self.code_life_s, "interval": 0.02})
 

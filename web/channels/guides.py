@@ -251,6 +251,7 @@ GUIDES: Mapping[str, ChannelGuide] = {
 
 ACCOUNT_LABELS: Mapping[str, str] = {
     "accept_risk": "I accept the risk",
+    "address": "E-mail address",
     "url": "Server address",
     "public_url": "Public address of the hub",
     "webhook_url": "Hub address for the webhook",

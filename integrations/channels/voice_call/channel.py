@@ -118,23 +118,23 @@ class _Expected(Struct, frozen=True, eq=False):
 
 
 class VoiceCallChannel(ApiChannel):
-    """One number, and the calls on it."""
+    """One number, and the calls on it.
+
+    Args:
+        fire: Tells the hub of the end of a call, and of its price.
+    """
 
     name = NAME
     _api: TwilioApi
     limits = ChannelLimits(text=TEXT_LENGTH, weak_identity=True)
 
     def __init__(
-        self,
-        config: VoiceAccount,
-        voice: Voice,
-        clock: Clock,
-        tell: Callable[[str, dict[str, Any]], object] = lambda type, data: None,
+        self, config: VoiceAccount, voice: Voice, clock: Clock, fire: Callable[[str, dict[str, Any]], object]
     ) -> None:
         super().__init__(config.account, clock)
         self.config = config
         self._voice = voice
-        self.tell = tell
+        self._fire = fire
         self._opened = asyncio.Event()
         self._calls: dict[str, PhoneCall] = {}
         self._expected: dict[bytes, _Expected] = {}
@@ -336,7 +336,7 @@ class VoiceCallChannel(ApiChannel):
         """Tell the audit of a call that ended, and ask Twilio later what it cost."""
         per_minute = self.config.limits.price_per_minute
         estimate = {} if per_minute is None else {"estimate": round(per_minute * -(-call.seconds // 60), 4)}
-        self.tell(EVENT_CALL_ENDED, {**self._about(call.sid), **estimate})
+        self._fire(EVENT_CALL_ENDED, {**self._about(call.sid), **estimate})
         self._ask_prices([call.sid])
 
     def _ask_prices(self, sids: Iterable[str]) -> None:
@@ -358,7 +358,7 @@ class VoiceCallChannel(ApiChannel):
                     _log.info("voice_call: what the call %s cost is not known yet: %s", sid, error)
                     continue
                 unknown.discard(sid)
-                self.tell(EVENT_CALL_PRICED, {**self._about(sid), "price": f"{amount:.4f} {currency}"})
+                self._fire(EVENT_CALL_PRICED, {**self._about(sid), "price": f"{amount:.4f} {currency}"})
             if not unknown:
                 return
 

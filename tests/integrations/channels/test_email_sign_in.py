@@ -16,7 +16,7 @@ from hub.core.clock import Clock, ManualClock
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.messaging.capabilities import CanLink, CanSignIn, LinkStep
-from hub.models.contract import AuthError
+from hub.models.contract import AuthError, Overloaded
 from hub.models.oauth import SLOWER_S, begin_device_sign_in, device_tokens
 from integrations.channels.email.login import REDIRECT_URL, MailOAuth
 from integrations.channels.email.sign_in import SignInEmail
@@ -198,6 +198,13 @@ async def test_a_code_is_asked_about_as_slowly_as_the_provider_wants_until_it_en
     with pytest.raises(AuthError, match="Nobody typed the code in time"):
         await waiting
     assert len(provider.asked) <= 60 / SLOWER_S + 1
+
+
+async def test_a_page_for_the_code_that_no_browser_should_open_is_refused(provider: OAuthServer) -> None:
+    provider.page = "javascript:alert(1)"
+
+    with pytest.raises(Overloaded, match="gave no page"):
+        await begin_device_sign_in(by_code(provider).endpoint, 0.0)
 
 
 async def test_a_mailbox_is_added_in_the_terminal_by_signing_in(

@@ -418,20 +418,18 @@ async def test_a_probe_tells_what_is_missing(channel: VoiceCallChannel, server: 
 async def test_a_call_is_told_of_when_it_ends_and_its_price_when_twilio_knows_it(
     platform: VoiceCallRig, server: TwilioServer, ada: Telephone, heard: Heard, clock: HurriedClock
 ) -> None:
-    told: list[tuple[str, dict[str, Any]]] = []
     channel = platform.made(clock, limits=CallLimits(15, 60, price_per_minute=0.1))
-    channel.tell = lambda type, data: told.append((type, data))
     server.prices = [None, "-0.01700"]
     await connected(channel, heard)
     await ada.dial()
     await ada.hear(SILENCE * FRAMES_PER_S * 61)
 
     await ada.hang_up()
-    await until(lambda: len(told) == 2)
+    await until(lambda: len(platform.fired) == 2)
     found = await channel.probe()
     await channel.stop()
 
-    (ended, about), (priced, price) = told
+    (ended, about), (priced, price) = platform.fired
     assert (ended, priced) == ("call_ended", "call_priced")
     assert (about["from"], about["to"], about["seconds"], about["estimate"]) == (ADAS, server.number, 61, 0.2)
     assert (price["id"], price["price"]) == (ada.sid, "0.0170 USD")
