@@ -121,8 +121,7 @@ def test_who_wrote_is_listed_and_reached_by_name(hub: HubProcess, ask: Terminal)
     assert ask("message", "send", "--to", "ferry:Anna", "Dinner").out == "Sent to ferry:pier-7: 6-0\n"
     assert ask("message", "send", "--to", "Ben", "Dinner").out == "Sent to ferry:pier-9: 6-0\n"  # last heard there
     assert ask("message", "send", "--to", "The Quay", "Dinner").out == "Sent to ferry:quay: 6-0\n"
-    offered = ask("message", "send", "--to", "Annabel", "Dinner")
-    assert (offered.code, "give the address if you mean Annabel (ferry:pier-70)" in offered.err) == (2, True)
+    assert ask("message", "send", "--to", "Annabel", "Dinner").out == "Sent to ferry:pier-70: 6-0\n"
     assert ask("message", "send", "--to", "pier-8", "Dinner").out == "Sent to ferry:pier-8: 6-0\n"
 
 

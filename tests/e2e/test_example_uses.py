@@ -21,7 +21,7 @@ from tests.channels.email_rig import mail
 from tests.channels.test_initiative import ForwardClock
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.test_calendar import PASSWORD as CALENDAR_PASSWORD, CalDav
-from tests.servers.discord_server import BOT, DM, ROOM, THREAD, DiscordServer
+from tests.servers.discord_server import BOT, ROOM, DiscordServer
 from tests.servers.forked import run
 from tests.servers.mail_server import PASSWORD
 from tests.servers.openai_server import OpenAIServer
@@ -210,7 +210,7 @@ async def test_a_morning_briefing_and_a_meeting_twenty_minutes_ahead_come_to_the
     models.rule("what matters today", "Dentist at four. Rain from noon.")
     models.rule("Meeting with Kim at 10:00", "In 20 minutes you meet Kim; take the contract along.")
     models.rule("hello", "Hello Ada.")
-    await household.start("schedule")
+    await household.start("reminders")
     household.telegram.chats.says("hello")
     await household.until_shown("Hello Ada.")
     briefing = ("--cron", "30 7 * * *", "--message", "Tell me what matters today", "--name", "Briefing")
@@ -319,9 +319,10 @@ async def test_a_monitor_has_a_thread_on_discord_that_answers_until_unfocus_and_
             await until(lambda: said(thread)[known:] == [answer])
 
         async with hub():
+            rooms = set(discord.channels)
             await until(lambda: discord.connected)
             await discord.say("<@900> 启动性能监控", mentions=[BOT])
-            thread = await until(lambda: next((id for id in discord.channels if id not in (ROOM, THREAD, DM)), ""))
+            thread = await until(lambda: next((id for id in discord.channels if id not in rooms), ""))
             await until(lambda: said(thread)[1:] == ["监控已开始：负载 0.4。"])
             await ask("状态如何？", "负载现在是 0.5。")
         async with hub():

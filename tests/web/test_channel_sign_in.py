@@ -68,7 +68,7 @@ async def fill(page: Page, rig: EmailRig, **sign_in: str) -> None:
     """Choose e-mail, and fill in the form for a mailbox to which one signs in."""
     section = rig.section()
     await page.get_by_role("link", name="E-mail").click()
-    await page.get_by_role("textbox", name="Address", exact=True).fill(section["address"])
+    await page.get_by_role("textbox", name="E-mail address", exact=True).fill(section["address"])
     await page.get_by_label("IMAP server").fill(section["imap_host"])
     await page.get_by_label("SMTP server").fill(section["smtp_host"])
     await page.get_by_label("Server that checks senders").fill(section["authserv_id"])

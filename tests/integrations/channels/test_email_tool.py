@@ -73,7 +73,7 @@ async def test_mails_are_found_and_read_as_words_from_outside(letters: Correspon
     assert "\n2: " in by_words.output
     assert "\n1: " in umlaut.output
     assert "There are no such mails." in none.output
-    assert "Subject: Heizung prüfen\nAttached: a.txt\n\nThe boiler\nis fine." in read.output
+    assert "Subject: Heizung prüfen\nAttached: a.png\n\nThe boiler\nis fine." in read.output
     assert [each.trusted for each in (everything, read)] == [False, False]
     assert gone.is_error
     assert letters.asks == []

@@ -171,7 +171,7 @@ async def test_a_file_is_fetched_with_the_token_and_one_of_drive_is_not(
         ({"service_account": "{}"}, "client_email"),
         ({"service_account": "key.json"}, "client_email"),
         ({"audience": "x"}, "project number"),
-        ({"subscription": SUBSCRIPTION}, "not both"),
+        ({"subscription": SUBSCRIPTION}, "only one of them"),
         ({"account": "A/b"}, "lower-case"),
     ],
 )

@@ -101,12 +101,14 @@ async def test_nothing_is_sent_before_it_is_known_which_replies_were_tried(
 ) -> None:
     class Slow(Heard):
         async def cursor(self, name: str = "position") -> str | None:
+            reading.set()
             await asyncio.Event().wait()
             return None
 
-    channel, heard = platform.channel(tmp_path, clock), Slow()
-    await channel.start(heard)
-    await until(lambda: heard.account_id is not None)
+    reading = asyncio.Event()
+    channel = platform.channel(tmp_path, clock)
+    await channel.start(Slow())
+    await reading.wait()
 
     early = await channel.send(out())
     await channel.stop()

@@ -339,9 +339,7 @@ async def test_who_was_put_out_of_a_room_stays_out(channel: XmppChannel, rig: Xm
     asked = rig.proxy.pings()
     await until(lambda: rig.proxy.pings() > asked + 2)  # it has looked for rooms to enter since
 
-    assert (await channel.probe())["missing"] == [
-        f"{rig.address(group=True).peer} was not joined: it was put out of it"
-    ]
+    assert (await channel.probe())["missing"] == [f"{rig.address(group=True).peer} was not joined: it was removed"]
 
 
 async def test_a_server_that_does_not_encrypt_is_refused(heard: Heard) -> None:
