@@ -38,6 +38,7 @@ function fields(command) {
 /** Ask the hub what the draft is with what was typed, and how its cards stand; the fields stay as they are. */
 async function look() {
   if (!form()) return;
+  const since = typed;
   typed = false;
   const answer = await fetch(form().action, { method: "POST", body: fields("state"), headers: { Accept: "application/json" } }).catch(() => null);
   const found = answer?.ok && answer.headers.get("Content-Type").includes("json") ? await answer.json() : null;
@@ -57,7 +58,7 @@ async function look() {
   step(found.text);
   changes = found.changes;
   const state = document.getElementById("edit-state");
-  if (!state.matches(".danger, .good") || changes) {
+  if (since || !state.matches(".danger, .good")) { // what a button answered stays until something is typed
     state.className = "grow small";
     state.textContent = !changes ? t("No changes.") : changes === 1 ? t("1 change") : t("{count} changes", { count: changes });
   }

@@ -191,6 +191,11 @@ async def test_a_change_made_meanwhile_is_not_overwritten(
     await page.get_by_role("button", name="Save", exact=True).click()
 
     await expect(page.locator("#edit-state")).to_contain_text("It was changed meanwhile")
+    async with page.expect_response(lambda answer: "do=state" in (answer.request.post_data or "")) as looked:
+        await page.dispatch_event("#automation-edit", "change")
+    await (await looked.value).finished()
+    await page.evaluate("new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)))")
+    await expect(page.locator("#edit-state")).to_contain_text("It was changed meanwhile")
     await expect(page.get_by_role("textbox", name="The script as YAML")).to_contain_text("alias: Mine")
     assert file.read_text() == theirs
     await page.get_by_role("button", name="Overwrite with mine").click()
