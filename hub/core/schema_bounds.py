@@ -21,6 +21,7 @@ from voluptuous import (
     Optional as _BaseOptional,
     Remove,
     Required as _BaseRequired,
+    RequiredFieldInvalid,
     Schema as _BaseSchema,
 )
 from voluptuous.schema_builder import default_factory
@@ -63,6 +64,7 @@ class Schema(_BaseSchema):
         try:
             return self._compiled([], data)
         except MultipleInvalid as error:
+            _put_in_order(error.errors)
             del error.errors[ERRORS_LIMIT:]
             raise
         except Invalid as error:
@@ -232,6 +234,14 @@ def _likelihood(error: Invalid) -> tuple[bool, int, int]:
     nearest = min(len(each.path) for each in singles)
     contradicted = any(each.msg == "not a valid value" and len(each.path) == nearest for each in singles)
     return not contradicted, max(len(each.path) for each in singles), -len(singles)
+
+
+def _put_in_order(errors: list[Invalid]) -> None:
+    """Put the keys that are missing in one order: the library keeps them in a set, and tells them in any."""
+    places = [place for place, error in enumerate(errors) if isinstance(error, RequiredFieldInvalid)]
+    ordered = sorted((errors[place] for place in places), key=lambda error: [str(key) for key in error.path])
+    for place, error in zip(places, ordered, strict=True):
+        errors[place] = error
 
 
 def each_error(error: Invalid) -> Iterable[Invalid]:

@@ -11,6 +11,7 @@ from hub.core.schema import (
     REMOVE_EXTRA,
     AnyOf,
     Invalid,
+    MultipleInvalid,
     Required,
     Schema,
     SchemaError,
@@ -208,3 +209,12 @@ def test_a_schema_is_compiled_once_and_not_before_it_judges() -> None:
 def test_a_schema_keeps_what_it_was_told_of_keys_that_are_not_in_it() -> None:
     assert Schema({"a": integer}, extra=ALLOW_EXTRA)({"b": 1}) == {"b": 1}
     assert Schema({"a": integer}, required=True).extend({"b": integer}).required
+
+
+def test_keys_that_are_missing_are_told_in_one_order() -> None:
+    wanted = Schema({Required(key): string for key in "qwertyuiop"})
+
+    with pytest.raises(MultipleInvalid) as refused:
+        wanted({"q": "a", "x": 1})
+
+    assert [error.path for error in refused.value.errors] == [["x"], *([key] for key in "eioprtuwy")]
