@@ -12,10 +12,15 @@ import pytest
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import HubError
-from tests.entities.helpers.questions import PLACE, SCENES, START
+from tests.entities.helpers.questions import SUBJECTS
+from tests.entities.helpers.questions.steps import PLACE, START
 from tests.hub_fixture import HubFixture
 
-ANSWERS = {each["name"]: each for each in json.loads((Path(__file__).parent / "answers.json").read_text())}
+ANSWERS = {
+    each["name"]: each
+    for path in (Path(__file__).parent / "answers").glob("*.json")
+    for each in json.loads(path.read_text())
+}
 SUN_S = 15.0
 """Its almanac is that of another version."""
 ONLY = ("storage", "registries", "helpers")
@@ -28,6 +33,7 @@ class Asked:
         self.folder, self.scene, self.config = folder, scene, scene["config"]
         self.clock = ManualClock(START)
         self.events: list[Any] = []
+        self.response: Any = None
 
     async def start(self) -> None:
         sections = {"hub": PLACE, **self.config}
@@ -43,10 +49,10 @@ class Asked:
         match step:
             case ["start"]:
                 await self.start()
-            case ["call", service, data]:
+            case ["call" | "ask", service, data]:
                 domain, _, name = service.partition(".")
                 try:
-                    await self.hub.services.call(domain, name, data, context=Context(SYSTEM))
+                    self.response = await self.hub.services.call(domain, name, data, context=Context(SYSTEM))
                 except HubError:
                     return True
             case ["advance", seconds]:
@@ -90,7 +96,7 @@ def _alike(key: str, ours: Any, theirs: Any, *, made: bool) -> bool:
     return bool(ours == theirs)
 
 
-@pytest.mark.parametrize("name", [each["name"] for each in SCENES])
+@pytest.mark.parametrize("name", [each["name"] for scenes in SUBJECTS.values() for each in scenes])
 async def test_helpers_answer_as_home_assistant_does(name: str, tmp_path: Path) -> None:
     scene = ANSWERS[name]
     asked = Asked(tmp_path, scene)
@@ -99,12 +105,15 @@ async def test_helpers_answer_as_home_assistant_does(name: str, tmp_path: Path) 
 
     for number, told in enumerate(scene["asked"]):
         asked.events.clear()
+        asked.response = None
         refused = await asked.do(told["step"])
         place = f"{number} {told['step']}"
         if (told["refused"] and not refused) or asked.events != told["events"]:
             wrong.append(
                 f"{place}: refused {refused}, theirs {told['refused']}; {asked.events}, theirs {told['events']}"
             )
+        if "response" in told and json.loads(json.dumps(asked.response)) != told["response"]:
+            wrong.append(f"{place}: answered {asked.response}, theirs {told['response']}")
         known |= told["answers"]
         for entity_id, ours in asked.answers(known).items():
             if not same(ours, known[entity_id]):

@@ -13,7 +13,7 @@ from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.entities.helpers.home_helpers import SAVE_AFTER_S
 from hub.sections import core_sections
-from tests.entities.helpers.questions import PLACE, START
+from tests.entities.helpers.questions.steps import PLACE, START
 from tests.hub_fixture import HubFixture
 from tests.until import until
 
