@@ -63,14 +63,16 @@ class ChannelReceiver:
 
     def identified(self, account_id: str | None, name: str | None = None) -> None:
         """Note whose account it is; see `Receiver`."""
-        self._become(self._as(account_id, name))
+        known = self.status
+        self._become(replace(known, account_id=account_id or known.account_id, account_name=name or known.account_name))
 
-    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
+    def connected(self) -> None:
         """Note that the platform was reached; see `Receiver`."""
         now = self._clock.time()
         since = self.status.connected_at if self.status.state is ChannelState.CONNECTED else now
-        known = self._as(account_id, name)
-        self._become(replace(known, state=ChannelState.CONNECTED, connected_at=since, last_progress_at=now, error=None))
+        self._become(
+            replace(self.status, state=ChannelState.CONNECTED, connected_at=since, last_progress_at=now, error=None)
+        )
 
     def progress(self) -> None:
         """Record activity of the platform."""
@@ -89,17 +91,13 @@ class ChannelReceiver:
         """Keep a position of the account."""
         await self._cursors.keep(self._channel.name, self._known_account(), name, value)
 
-    def _as(self, account_id: str | None, name: str | None) -> ChannelStatus:
-        known = self.status
-        return replace(known, account_id=account_id or known.account_id, account_name=name or known.account_name)
-
     def _as_ours(self, inbound: Inbound) -> tuple[Inbound, Context]:
         address = replace(inbound.address, account_id=self.status.account_id)
         return replace(inbound, address=address), Context(Authority(f"peer:{inbound.sender or 'unknown'}"))
 
     def _known_account(self) -> str:
         if self.status.account_id is None:
-            raise Unavailable(f"{self._channel.name}: a position needs an account; call connected(account_id) first")
+            raise Unavailable(f"{self._channel.name}: a position needs an account; call identified(account_id) first")
         return self.status.account_id
 
     def _become(self, status: ChannelStatus) -> None:

@@ -95,8 +95,8 @@ class Receiver(Protocol):
         """
         ...
 
-    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
-        """Report that messages are taken and sent from now on; as whom, if that was not said by `identified`."""
+    def connected(self) -> None:
+        """Report that messages are taken and sent from now on."""
         ...
 
     def progress(self) -> None:

@@ -384,8 +384,8 @@ class Heard:
     def identified(self, account_id: str | None, name: str | None = None) -> None:
         self._identity = account_id
 
-    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
-        self.account_id = account_id or self._identity or self.account_id or "unknown"
+    def connected(self) -> None:
+        self.account_id = self._identity or self.account_id or "unknown"
 
     def progress(self) -> None: ...
 

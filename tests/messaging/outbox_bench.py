@@ -68,7 +68,8 @@ class Connected(Platform):
 
     async def start(self, receive: Receiver) -> None:
         self.receive = receive
-        receive.connected("4242")
+        receive.identified("4242")
+        receive.connected()
 
 
 class Fast(Clock):

@@ -52,7 +52,8 @@ class Pigeons:
 
     async def start(self, receive: Receiver) -> None:
         self.receive = receive
-        receive.connected(f"id of {self.account}")
+        receive.identified(f"id of {self.account}")
+        receive.connected()
 
     async def stop(self) -> None:
         self.receive = None

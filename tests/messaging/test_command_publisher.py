@@ -33,7 +33,8 @@ class Listing(Pigeons):
     def connect(self) -> None:
         assert self.receive is not None
         self.receive.disconnected("gone")
-        self.receive.connected("1", "bot")
+        self.receive.identified("1", "bot")
+        self.receive.connected()
 
 
 async def _wave(call: CommandCall) -> str:

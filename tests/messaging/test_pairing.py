@@ -114,12 +114,14 @@ async def test_who_is_paired_stays_paired_after_a_restart_and_until_that_is_revo
 
 async def test_pairing_belongs_to_the_account_that_the_platform_knows(post: Post) -> None:
     assert post.pigeons.receive is not None
-    post.pigeons.receive.connected("bot-1")
+    post.pigeons.receive.identified("bot-1")
+    post.pigeons.receive.connected()
     await post.said("hello", who="666")
     await post.pairings.approve("test", await code_of(post, "666"), BY_OWNER)
 
     same = await post.said("hello", who="666")
-    post.pigeons.receive.connected("bot-2")
+    post.pigeons.receive.identified("bot-2")
+    post.pigeons.receive.connected()
     other = await post.said("hello", who="666")
 
     assert (same.accepted, other.accepted) == (True, False)

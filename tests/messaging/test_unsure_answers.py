@@ -69,7 +69,8 @@ async def start(tmp_path: Path, openai_server: OpenAIServer, clock: HurriedClock
         started.append(Post(tmp_path / "home", openai_server.base_url, platform, clock=clock))
         await started[-1].open()
         assert platform.receive is not None
-        platform.receive.connected("id")
+        platform.receive.identified("id")
+        platform.receive.connected()
         # What the connection makes it tell is read before anything else happens.
         await until(lambda: "tell of unsure answers" not in {task.get_name() for task in asyncio.all_tasks()})
         return started[-1]
@@ -122,7 +123,8 @@ async def test_a_notice_of_which_nobody_knows_is_said_three_times(start: Start, 
     for _ in range(3):
         assert platform.receive is not None
         platform.receive.disconnected("gone")
-        platform.receive.connected("id")
+        platform.receive.identified("id")
+        platform.receive.connected()
     await post.until_counts(unknown=2)
 
     assert platform.texts() == ["one", TOLD, TOLD, TOLD]

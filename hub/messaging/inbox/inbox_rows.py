@@ -13,6 +13,7 @@ from msgspec import Struct
 from hub.core.context import Authority, Context
 from hub.core.sql import SqlConnection
 from hub.messaging.contract import (
+    Address,
     ButtonPressed,
     ClientMessage,
     Inbound,
@@ -33,6 +34,7 @@ REJECTED_KEPT = 5_000
 _AnyEvent = MessageEdited | MessageDeleted | ReactionChanged | ButtonPressed | PollAnswered | MembershipChanged
 
 _message = msgspec.json.Decoder(ClientMessage)
+_author = msgspec.json.Decoder(dict[str, Any])
 _event: msgspec.json.Decoder[InboundEvent] = msgspec.json.Decoder(_AnyEvent)
 
 
@@ -250,6 +252,20 @@ def _text(value: Any) -> str:
 def load_message(stored: str) -> InboundMessage:
     """Read a message that `dump_inbound` wrote."""
     return _message.decode(stored)
+
+
+def author_of(
+    connection: SqlConnection, address: Address, message_id: str | None
+) -> tuple[str, str, str | None] | None:
+    """Return name, identity and person of whoever wrote a received message; None when it is not known."""
+    found = connection.execute(
+        "SELECT message, person FROM inbox WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
+        (address.channel, address.account, address.peer, message_id),
+    ).fetchone()
+    if found is None or not found[0]:
+        return None
+    said = _author.decode(found[0])
+    return said.get("sender_name") or "", said.get("sender") or "", found[1]
 
 
 def load_event(stored: str) -> InboundEvent:

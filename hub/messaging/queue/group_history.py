@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hub.agent.conversation.conversation import harmless_name
 from hub.core.sql import SqlConnection
-from hub.messaging.contract import InboundEvent, InboundMessage, MessageDeleted, MessageEdited
+from hub.messaging.contract import Address, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
 from hub.tools.quoting import quote_untrusted
 
 HISTORY_LIMIT = 50
@@ -93,6 +93,18 @@ def pass_on(connection: SqlConnection, run_id: str, other: str | None) -> None:
 def forget(connection: SqlConnection, run_id: str) -> None:
     """Delete the overheard messages of an ended run: its transcript has them."""
     connection.execute("DELETE FROM group_history WHERE run_id = ?", (run_id,))
+
+
+def author_of(
+    connection: SqlConnection, address: Address, message_id: str | None
+) -> tuple[str, str, str | None] | None:
+    """Return name, identity and person of whoever wrote an overheard message; None when it is not known."""
+    found: tuple[str, str, str | None] | None = connection.execute(
+        "SELECT name, sender, person FROM group_history"
+        " WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
+        (address.channel, address.account, address.peer, message_id),
+    ).fetchone()
+    return found
 
 
 def revise_overheard(connection: SqlConnection, event: InboundEvent) -> None:

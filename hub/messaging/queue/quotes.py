@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
 from hub.agent.conversation.conversation import harmless_name
 from hub.core.sql import SqlConnection
 from hub.messaging.contract import ChatType, InboundMessage
+from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.outbox.outbox_rows import NewMessage, find_sent
+from hub.messaging.queue import group_history
 from hub.messaging.queue.group_history import OverheardLine, is_outside
 from hub.tools.quoting import quote_untrusted
 
@@ -69,18 +69,13 @@ def quote_text(line: OverheardLine, channel: str, person: str | None) -> str:
 
 def _author(connection: SqlConnection, message: InboundMessage) -> tuple[str, str | None]:
     """Return the name of a quoted message's author, and the person they are, from when it was received."""
-    address = message.address
-    place = (address.channel, address.account, address.peer, message.reply_to)
-    where = "channel = ? AND account = ? AND peer = ? AND message_id = ?"
-    row = connection.execute(f"SELECT name, sender, person FROM group_history WHERE {where}", place).fetchone()  # noqa: S608  a constant
-    if row is None:
-        found = connection.execute(f"SELECT message, person FROM inbox WHERE {where}", place).fetchone()  # noqa: S608  a constant
-        said = msgspec.json.decode(found[0]) if found is not None and found[0] else None
-        if not isinstance(said, dict):
-            return "", None
-        row = (harmless_name(said.get("sender_name")), said.get("sender"), found[1])
-    name, sender, person = row
-    return name or "", person if message.quoted is not None and sender == message.quoted.sender else None
+    address, id = message.address, message.reply_to
+    found = group_history.author_of(connection, address, id) or inbox_rows.author_of(connection, address, id)
+    if found is None:
+        return "", None
+    name, sender, person = found
+    known = harmless_name(name) or ""
+    return known, person if message.quoted is not None and sender == message.quoted.sender else None
 
 
 def _one_line(text: str) -> str:

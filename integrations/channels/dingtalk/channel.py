@@ -98,7 +98,8 @@ class DingTalkChannel(ApiChannel):
         self._keep_connected(stream.connect, receive)
 
     async def _greet(self) -> None:
-        self._receive.connected(self._config.client_id)
+        self._receive.identified(self._config.client_id)
+        self._receive.connected()
 
     async def _who(self) -> dict[str, Any]:
         await self._api.check_login()

@@ -73,7 +73,8 @@ class DiscordIntake:
         if event == "READY":
             await self._ready(data)
         elif event == "RESUMED" and self.me is not None:
-            self._receive.connected(self.me.id, self.me.name)
+            self._receive.identified(self.me.id, self.me.name)
+            self._receive.connected()
         elif self.me is not None:
             await self._take(event, data, event_id, self.me)
 

@@ -257,7 +257,8 @@ class IMessageChannel(MacChannel):
             newest = await self._query({"limit": 1, "sort": "DESC"})
             await self._register()
             self._open = True
-            self._receive.connected(_id_of(self._info), _id_of(self._info))
+            self._receive.identified(_id_of(self._info), _id_of(self._info))
+            self._receive.connected()
             await self._poll(newest[0]["originalROWID"] if newest else 0)
         except PlatformError as error:
             if error.status in (401, 403):

@@ -127,7 +127,8 @@ class NodeIMessageChannel(MacChannel):
 
     async def _connect(self) -> str:
         newest = int((await self._api.call(READ, after=2**53, limit=1))["newest"])
-        self._receive.connected(*self._api.identity())
+        self._receive.identified(*self._api.identity())
+        self._receive.connected()
         await self._poll(newest)
         return "unreachable"  # pragma: no cover
 

@@ -151,7 +151,8 @@ class IrcLink(Reconnector):
             for each in self._account.channels:
                 connection.write(f"JOIN {each}")
             self.connection, self.is_up = connection, True
-            self._receive.connected(f"{self._account.nick}@{self._account.host}", connection.nick)
+            self._receive.identified(f"{self._account.nick}@{self._account.host}", connection.nick)
+            self._receive.connected()
             async for line in connection.lines():
                 self._receive.progress()
                 await self._take(line, connection)

@@ -66,7 +66,8 @@ class MattermostIntake:
         self.me = MattermostSelf(said["id"], said["username"], bool(said.get("is_bot")))
         if self._read_ms < 0:  # what is written from here on is for the bot, also if it was never here before
             self._read_ms = _newest(await self._asked("users/me/channels"))
-        self._receive.connected(self.me.id, f"@{self.me.name}")
+        self._receive.identified(self.me.id, f"@{self.me.name}")
+        self._receive.connected()
         return self.me
 
     async def catch_up(self) -> None:

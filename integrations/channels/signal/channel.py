@@ -109,7 +109,8 @@ class SignalChannel(ApiChannel):
 
     def _streams(self) -> None:
         ids = self._me - {self._number}
-        self._receive.connected(min(ids, default=self._number), self._number)
+        self._receive.identified(min(ids, default=self._number), self._number)
+        self._receive.connected()
 
     async def _take(self, text: str) -> None:
         said: list[Inbound] = []

@@ -90,7 +90,8 @@ class WebhookChannel:
         """Be ready: the gateway receives the requests."""
         self._receive = receive
         self._http = HttpApi(self._url, self._url, limit_s=TIMEOUT_S)
-        receive.connected(self.account)
+        receive.identified(self.account)
+        receive.connected()
 
     async def stop(self) -> None:
         """Take no more requests."""

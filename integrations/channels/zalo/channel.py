@@ -108,7 +108,8 @@ class ZaloChannel(ApiChannel):
         try:
             me = await self._api.call("getMe")
             self._bot_name = _name_of(me)
-            self._receive.connected(str(me["id"]), self._bot_name)
+            self._receive.identified(str(me["id"]), self._bot_name)
+            self._receive.connected()
             if self._config.webhook_secret is None:
                 await self._poll()
             await self._be_delivered_to(self._config.webhook_secret)

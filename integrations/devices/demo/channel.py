@@ -35,7 +35,8 @@ class DemoChat:
 
     async def start(self, receive: Receiver) -> None:
         """Be connected at once."""
-        receive.connected("7000000001", self._bot)
+        receive.identified("7000000001", self._bot)
+        receive.connected()
 
     async def stop(self) -> None:
         """Do nothing: there is no connection."""

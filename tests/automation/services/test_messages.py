@@ -120,7 +120,8 @@ async def test_an_account_with_another_name_keeps_its_conversations_and_what_wai
 
     await desk.post.channels.add(renamed)
     assert renamed.receive is not None
-    renamed.receive.connected("id of default")
+    renamed.receive.identified("id of default")
+    renamed.receive.connected()
     await desk.post.until(lambda: [sent.text for sent in renamed.sent] == ["it waited"])
     await desk.call("notify.anna", {"message": "news"})
 

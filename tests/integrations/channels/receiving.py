@@ -52,8 +52,7 @@ class Collected:
     def identified(self, account_id: str | None, name: str | None = None) -> None:
         self.account_id = account_id or self.account_id
 
-    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
-        self.identified(account_id, name)
+    def connected(self) -> None:
         self.states.append("connected")
 
     def progress(self) -> None:

@@ -47,7 +47,8 @@ class Buoy:
         self._looks += 1
         if self._looks == 2 and self._step.error is None:
             self._step = LinkStep(linked=True)
-            self._receive.connected("buoy-7", "The buoy")
+            self._receive.identified("buoy-7", "The buoy")
+            self._receive.connected()
         return self._step
 
 

@@ -32,7 +32,8 @@ class Door:
 
     async def start(self, receive: Receiver) -> None:
         self._receive = receive
-        receive.connected("bell-1")
+        receive.identified("bell-1")
+        receive.connected()
 
     async def stop(self) -> None:
         self._receive = None

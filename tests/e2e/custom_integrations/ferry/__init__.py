@@ -41,7 +41,8 @@ class Ferry:
     async def start(self, receive: Receiver) -> None:
         self._receive = receive
         if self._token.startswith("good"):
-            receive.connected(f"bot-{self._token}", "The ferry")
+            receive.identified(f"bot-{self._token}", "The ferry")
+            receive.connected()
         else:
             receive.disconnected("the token was refused", permanent=True)
 

@@ -67,7 +67,8 @@ class Numbers:
         return {"ok": True}
 
     async def _listen(self, reader: asyncio.StreamReader, receive: Receiver) -> None:
-        receive.connected(self.account)
+        receive.identified(self.account)
+        receive.connected()
         while line := await reader.readline():
             told = json.loads(line)
             if "sent" in told:
