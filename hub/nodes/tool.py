@@ -135,8 +135,9 @@ class NodesTool:
             item = await self._nodes.queue(record.id, command, params)
             told = f"{record.title} will be asked for {command} when it connects ({item.id})."
             return ToolResult(told, trusted=is_plain(record.title))
+        limit_s = min(arguments["timeout_s"] + _length_s(params), TIMEOUT_LIMIT_S)
         answer = await self._nodes.invoke(
-            record.id, command, params, timeout_s=arguments["timeout_s"], key=call.id, on_progress=call.update
+            record.id, command, params, timeout_s=limit_s, key=call.id, on_progress=call.update
         )
         return await self._result(call, record, answer)
 
@@ -193,6 +194,12 @@ def _command(call: ToolCall) -> str:
     if command.startswith(("system.run", "system.execApprovals")):
         raise InvalidRequest("command: run programs of a node with exec and host: node")
     return str(command)
+
+
+def _length_s(params: Mapping[str, Any]) -> float:
+    """Return how long a film is to be: it takes that time beside what its answer takes."""
+    length_ms = params.get("durationMs")
+    return max(0.0, length_ms / 1_000) if isinstance(length_ms, int | float) else 0.0
 
 
 def _decoded(encoded: str) -> bytes:

@@ -37,11 +37,13 @@ class ScriptedNode:
         self.commands = frozenset(answers)
         self.permissions = dict[str, bool]()
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.limits_s: list[float] = []
 
     async def invoke(
         self, command: str, params: Mapping[str, Any], *, timeout_s: float, idempotency_key: str
     ) -> Mapping[str, Any]:
         self.asked.append((command, params))
+        self.limits_s.append(timeout_s)
         answer: Mapping[str, Any] = self.answers[command]
         if isinstance(answer, Exception):
             raise answer

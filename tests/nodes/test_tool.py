@@ -94,6 +94,13 @@ async def test_a_place_needs_a_yes(bench: Bench) -> None:
     assert "52.5" in result.output
 
 
+@pytest.mark.parametrize(("length_ms", "limit_s"), [(45_000, 105), ("long", 60), (900_000, 300)])
+async def test_a_film_has_its_length_beside_the_time_to_answer(bench: Bench, length_ms: Any, limit_s: float) -> None:
+    await bench.ask("device_status", params={"durationMs": length_ms})
+
+    assert bench.phone.limits_s == [limit_s]
+
+
 async def test_what_is_configured_needs_none_unless_words_from_outside_are_there(bench: Bench) -> None:
     status = await bench.ask("device_status")
     asked = asyncio.ensure_future(bench.ask("device_status", tainted=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 ALLOWED = """\
 messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}}}
-nodes: {{commands: {{allow: [camera.snap, camera.clip], unasked: [camera.snap, location.get]}}}}
+nodes: {{commands: {{allow: [camera.snap, camera.clip, screen.record], unasked: [camera.snap, location.get]}}}}
 network: {{allow_private: ["127.0.0.1:{push}"]}}
 """
 PHONE = {
@@ -76,7 +77,7 @@ def hub(
         yield process
 
 
-async def pair(chromium: Chromium, signed_in: BrowserContext, push: PushService) -> Page:
+async def pair(chromium: Chromium, signed_in: BrowserContext, push: PushService, **device: Any) -> Page:
     """Make a code on the dashboard, and open what its QR says on a phone."""
     dashboard = await signed_in.new_page()
     await dashboard.goto("/pair-phone")
@@ -87,7 +88,7 @@ async def pair(chromium: Chromium, signed_in: BrowserContext, push: PushService)
     shown = await dashboard.get_by_alt_text("Setup code as a QR code").get_attribute("src")
     assert unquote(shown or "") == unquote(segno.make(url, error="l").svg_data_uri(scale=4, border=3, light="#fff"))
     await dashboard.close()
-    context = await chromium.context(**PHONE)
+    context = await chromium.context(**(device or PHONE))
     await context.add_init_script(SUBSCRIBE.replace("SUBSCRIPTION", json.dumps(push.subscription())))
     phone = await context.new_page()
     await phone.goto(url)
@@ -151,6 +152,29 @@ async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
     assert headers["authorization"].startswith("vapid t=")
     assert push.opened(body) == {"title": "The washing machine", "body": "is done"}
     assert await faults(phone) == []
+
+
+async def test_a_screen_is_filmed_when_its_person_chooses_what_to_show(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, push: PushService
+) -> None:
+    page = await pair(chromium, signed_in, push, viewport={"width": 412, "height": 839}, permissions=["notifications"])
+    node = await until(
+        lambda: next((each for each in hub.rpc("node.list")["nodes"] if each["platform"] == "linux"), None)
+    )
+    asked = {"nodeId": node["nodeId"], "command": "screen.record", "params": {"durationMs": 300, "fps": 5}}
+
+    async def answered(press: str) -> Any:
+        film = asyncio.ensure_future(asyncio.to_thread(hub.rpc, "node.invoke", asked))
+        await page.get_by_role("button", name=press).click()
+        return await film
+
+    film = (await answered("Choose what to show"))["payload"]
+    with pytest.raises(AssertionError, match="its person said no"):
+        await answered("No")
+
+    assert (film["fps"], film["hasAudio"]) == (5, False)
+    assert b"ftyp" in base64.b64decode(film["base64"])[:64] or film["format"] == "webm"
+    await expect(page.get_by_role("heading", name="May the assistant see a screen?")).to_be_hidden()
 
 
 async def test_over_plain_http_the_page_says_what_is_missing(chromium: Chromium, hub: HubProcess) -> None:

@@ -1,6 +1,8 @@
 // What this phone does when it is asked: each command as the protocol names it, only while its switch is on.
 const PICTURE_CHARS = 5_000_000;
 const CLIP_LIMIT_MS = 60_000;
+const FILM_BYTES = 12 * 1024 * 1024;
+const SCREEN_ANSWER_MS = 45_000;
 const CLIP_TYPES = {"video/mp4": "mp4", "video/webm": "webm"};
 
 export class CommandFailed extends Error {
@@ -13,8 +15,9 @@ export class CommandFailed extends Error {
 const number = (value, otherwise, low, high) => Math.min(Math.max(Number.isFinite(value) ? value : otherwise, low), high);
 const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-// `allowed(name)` says whether a switch is on, `show(url)` puts an address on the page, `registration()` is the worker's.
-export function commandsOf({allowed, show, registration}) {
+// `allowed(name)` says whether a switch is on, `show(url)` puts an address on the page, `registration()` is the worker's,
+// `tapped(limit)` waits until the person agrees to show a screen, which a browser permits after a press alone.
+export function commandsOf({allowed, show, registration, tapped}) {
   async function stream(params, audio) {
     if (!allowed("camera") || (audio && !allowed("microphone"))) {
       throw new CommandFailed(audio ? "MICROPHONE_PERMISSION_REQUIRED" : "CAMERA_PERMISSION_REQUIRED", "it is switched off on the phone");
@@ -63,18 +66,47 @@ export function commandsOf({allowed, show, registration}) {
   async function clip(params) {
     const audio = params.includeAudio !== false;
     const durationMs = number(params.durationMs, 3_000, 200, CLIP_LIMIT_MS);
-    const type = Object.keys(CLIP_TYPES).find(each => MediaRecorder.isTypeSupported(each));
     const source = await stream({maxWidth: 640, ...params}, audio);
+    return {...(await film(source, durationMs)), hasAudio: audio};
+  }
+
+  async function screen(params) {
+    if (document.visibilityState !== "visible") {
+      throw new CommandFailed("NODE_BACKGROUND_UNAVAILABLE", "the page is not open");
+    }
+    const fps = number(params.fps, 10, 1, 60);
+    await tapped(SCREEN_ANSWER_MS);
+    let source;
     try {
+      source = await navigator.mediaDevices.getDisplayMedia({video: {frameRate: {max: fps}}, audio: false});
+    } catch (error) {
+      throw new CommandFailed("SCREEN_RECORDING_PERMISSION_REQUIRED", error.message || error.name);
+    }
+    const taken = await film(source, number(params.durationMs, 10_000, 250, CLIP_LIMIT_MS));
+    return {...taken, fps, screenIndex: 0, hasAudio: false};
+  }
+
+  // The person may end it earlier, by the browser's own button.
+  async function film(source, durationMs) {
+    try {
+      const type = Object.keys(CLIP_TYPES).find(each => MediaRecorder.isTypeSupported(each));
       const recorder = new MediaRecorder(source, {mimeType: type});
       const parts = [];
       recorder.ondataavailable = event => parts.push(event.data);
       const ended = new Promise(resolve => recorder.addEventListener("stop", resolve));
+      const begun = performance.now();
       recorder.start();
-      await wait(durationMs);
-      recorder.stop();
+      await Promise.race([wait(durationMs), ended]);
+      const lasted = Math.min(durationMs, Math.round(performance.now() - begun));
+      if (recorder.state !== "inactive") {
+        recorder.stop();
+      }
       await ended;
-      return {format: CLIP_TYPES[type], base64: await encoded(new Blob(parts)), durationMs, hasAudio: audio};
+      const whole = new Blob(parts);
+      if (whole.size > FILM_BYTES) {
+        throw new CommandFailed("PAYLOAD_TOO_LARGE", `the film has ${whole.size} bytes; ask for a shorter durationMs`);
+      }
+      return {format: CLIP_TYPES[type], base64: await encoded(whole), durationMs: lasted};
     } finally {
       source.getTracks().forEach(track => track.stop());
     }
@@ -137,6 +169,7 @@ export function commandsOf({allowed, show, registration}) {
     },
     "camera.snap": snap,
     "camera.clip": clip,
+    ...(navigator.mediaDevices?.getDisplayMedia ? {"screen.record": screen} : {}),  // browsers of computers alone
     "location.get": async params => place(params),
     "system.notify": notify,
     "device.info": async () => ({

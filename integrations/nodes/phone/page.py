@@ -30,7 +30,7 @@ _FILES = {
 }
 _PAGE = StandalonePage(Path(__file__).parent, "phone.html", _FILES)
 _HEADERS = {
-    "Permissions-Policy": "camera=(self), geolocation=(self), microphone=(self)",
+    "Permissions-Policy": "camera=(self), display-capture=(self), geolocation=(self), microphone=(self)",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }

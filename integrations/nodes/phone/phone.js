@@ -27,6 +27,7 @@ if (code || location.search) {
 const commands = commandsOf({
   allowed: name => switches[name] === true,
   show: address,
+  tapped,
   registration: async () => (await registering) || Promise.reject(new CommandFailed("UNAVAILABLE", "this browser has no service worker")),
 });
 
@@ -265,6 +266,20 @@ function write(text, kind) {
 
 function note(text) {
   write(text, "note");
+}
+
+// A screen is shown after a press alone: one question at a time, and none is a no.
+function tapped(limitMs) {
+  if (!at("screen").hidden) {
+    throw new CommandFailed("BUSY", "another question about the screen is on the page");
+  }
+  at("screen").hidden = false;
+  return new Promise((resolve, reject) => {
+    const no = why => () => reject(new CommandFailed("SCREEN_RECORDING_PERMISSION_REQUIRED", why));
+    at("screen-yes").onclick = resolve;
+    at("screen-no").onclick = no("its person said no");
+    setTimeout(no("nobody answered on the page"), limitMs);
+  }).finally(() => (at("screen").hidden = true));
 }
 
 // An address is offered as a link: nothing of it is loaded until its reader opens it.
