@@ -25,6 +25,7 @@ from hub.gateway.access import start_check
 from hub.gateway.calls import schema as gateway
 from hub.integration.catalog import CatalogEntry, declared_kinds, model_apis
 from hub.integration.in_use import in_use
+from hub.integration.manifest import LAN
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory import schema as memory
 from hub.messaging import schema as messaging
@@ -143,7 +144,7 @@ def all_sections(integrations: IntegrationSections | None = None) -> Sections:
 def needed_domains(
     config: Mapping[str, Any], catalog: Mapping[str, CatalogEntry], environment: Mapping[str, str] | None = None
 ) -> set[str]:
-    """Return the integrations that sections need implicitly: for the APIs of model providers, and for the memory.
+    """Return the integrations that sections need implicitly: for the APIs of model providers, the memory, and the LAN.
 
     Args:
         config: The checked configuration.
@@ -158,4 +159,6 @@ def needed_domains(
     if isinstance(section := config.get("memory"), Mapping):
         engines = {name for name, found in catalog.items() if found.manifest is not None and found.manifest.engine}
         needed |= engines.intersection(memory.engine_names(section).values())
+    if gateway.serves_network(config.get("http")):
+        needed |= {name for name, found in catalog.items() if found.manifest and found.manifest.default == LAN}
     return {domain for domain in needed if domain is not None}

@@ -123,7 +123,7 @@ class IntegrationControl:
         """Find an integration that was put into the home, set it up where it is in use, and return its status."""
         async with self._changing:
             manifest = (await self._find())[domain].manifest
-        by_itself = manifest is not None and manifest.default
+        by_itself = manifest is not None and manifest.default is True
         if self._manager.status(domain) is None and domain not in self._config.current.raw and not by_itself:
             return self.get(domain)
         return await self.reload(domain)

@@ -23,7 +23,7 @@ def in_use(config: Config, catalog: Mapping[str, CatalogEntry], needed: Iterable
     defaults = {
         domain
         for domain, found in catalog.items()
-        if (manifest := found.manifest) and (manifest.default or any(map(os.environ.get, manifest.environment)))
+        if (manifest := found.manifest) and (manifest.default is True or any(map(os.environ.get, manifest.environment)))
     }
     off = disabled_domains(config)
     chosen = (defaults | (config.present & catalog.keys()) | set(needed)) - off

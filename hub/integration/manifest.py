@@ -35,6 +35,7 @@ SIZE_LIMIT_BYTES = 65_536
 TEXT_LIMIT = 500
 KEPT = 256
 """Manifests that are kept as they were checked: each look at the catalogue reads them all."""
+LAN = "lan"
 ENGINES = ("keywords", "vectors", "embeddings")
 
 _text = All(string, Length(min=1, max=TEXT_LIMIT))
@@ -64,7 +65,11 @@ MANIFEST_SCHEMA = Schema(
         Optional("dependencies", default=list, description="Domains that must be set up before"): [slug],
         Optional("after_dependencies", default=list, description="Domains to wait for, if they are used"): [slug],
         Optional("requirements", default=list, description="Python packages it needs"): [_text],
-        Optional("default", default=False, description="Whether it is set up without being configured"): boolean,
+        Optional(
+            "default",
+            default=False,
+            description="Whether it is set up without being configured; lan: where the hub serves its network",
+        ): AnyOf(boolean, In([LAN])),
         Optional("triggers", default=list, description="Kinds of triggers in its trigger.py"): [slug],
         Optional("conditions", default=list, description="Kinds of conditions in its condition.py"): [slug],
         Optional("actions", default=list, description="Kinds of actions in its action.py"): [slug],
@@ -107,7 +112,7 @@ class Manifest(Struct, frozen=True):
     dependencies: tuple[str, ...] = ()
     after_dependencies: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
-    default: bool = False
+    default: bool | str = False
     triggers: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()

@@ -158,9 +158,7 @@ async def test_a_screen_is_filmed_when_its_person_chooses_what_to_show(
     chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, push: PushService
 ) -> None:
     page = await pair(chromium, signed_in, push, viewport={"width": 412, "height": 839}, permissions=["notifications"])
-    node = await until(
-        lambda: next((each for each in hub.rpc("node.list")["nodes"] if each["platform"] == "linux"), None)
-    )
+    (node,) = await until(lambda: [each for each in hub.rpc("node.list")["nodes"] if each["platform"] == "linux"])
     asked = {"nodeId": node["nodeId"], "command": "screen.record", "params": {"durationMs": 300, "fps": 5}}
 
     async def answered(press: str) -> Any:

@@ -6,7 +6,7 @@ A field accepts what its section's schema accepts, the one that checks the files
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hub.config.spans import Tagged
 from hub.core.phrases import phrase
+from hub.gateway.calls.schema import serves_network
 from web.core.form_fields import MISSING, Control, control_of, parse_text
 from web.core.i18n import LANGUAGES, Catalogue
 
@@ -30,7 +31,7 @@ class SettingField(Struct, frozen=True):
         widget: Overrides the one of its schema.
         options: The labels of its values, in this order.
         placeholder: The effective value without it, where the schema has no default, or none for people.
-        absent: The effective value while the files do not have its section, if that is another one.
+        absent: Returns the effective value while the files do not have its section, if that is another one.
         secret: The name in `secrets.yaml` that a typed value gets; such a value is never shown.
     """
 
@@ -40,7 +41,7 @@ class SettingField(Struct, frozen=True):
     widget: str = ""
     options: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
-    absent: str = ""
+    absent: Callable[[Mapping[str, Any]], str] = lambda raw: ""
     unit: str = ""
     secret: str = ""
 
@@ -144,7 +145,7 @@ NETWORK = (
                     ("minimal", phrase("By this computer’s name")),
                     ("full", phrase("By the home’s name")),
                 ),
-                absent="off",
+                absent=lambda raw: "minimal" if serves_network(raw.get("http")) else "off",
             ),
         ),
     ),
@@ -408,7 +409,7 @@ def read_field(field: SettingField, schema: Mapping[str, Any], raw: Mapping[str,
     control = control_of(field.name, field.path[-1], inner, MISSING if isinstance(value, list) else value)
     text = "\n".join(str(each) for each in value) if isinstance(value, list) else control.shown
     if not text and (control.kind == "choice" or field.widget in ("zone", "select", "time")):
-        text = (field.absent if field.path[0] not in raw else "") or field.placeholder or control.default
+        text = (field.absent(raw) if field.path[0] not in raw else "") or field.placeholder or control.default
     return ShownField(field, control, text, text, restarts=restarts, stated=stated)
 
 

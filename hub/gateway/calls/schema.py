@@ -54,6 +54,14 @@ def bind_address(value: Any) -> str:
         ) from None
 
 
+def serves_network(section: Any) -> bool:
+    """Whether an `http` section, checked or as written, serves the network: not this machine alone, nor a tailnet."""
+    try:
+        return not ipaddress.ip_address(bind_address(section["host"])).is_loopback
+    except (LookupError, TypeError, ValueError, Invalid):
+        return False
+
+
 def host_name(value: Any) -> str:
     """Accept a host name or IP address as in an address bar, without scheme and port."""
     if isinstance(value, str):

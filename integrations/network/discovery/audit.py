@@ -15,7 +15,21 @@ def _full(context: AuditContext) -> Iterator[Spot]:
         yield Spot(phrase("The network can see the name of your home"), keys, edits={keys: "minimal"})
 
 
+def _announced(context: AuditContext) -> Iterator[Spot]:
+    if context.section("discovery").get("mdns", "minimal") == "minimal" and not context.http.loopback:
+        keys = ("discovery", "mdns")
+        yield Spot(phrase("The network can see that a hub is here, and on which port"), keys, edits={keys: "off"})
+
+
 AUDIT = (
+    AuditCheck(
+        "discovery.announced",
+        AuditSeverity.NOTE,
+        phrase("The hub announces itself to the network"),
+        phrase("A guest in your network learns that the hub is there, without trying every port."),
+        phrase("Apps and `homarus discover` find it by that; switch it off (mdns: off) where you share the network."),
+        _announced,
+    ),
     AuditCheck(
         "discovery.full",
         AuditSeverity.NOTE,

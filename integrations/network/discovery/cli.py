@@ -77,7 +77,10 @@ def _show_hubs(*, as_json: bool) -> None:
         print_json({"hubs": [{**asdict(each), "url": each.url} for each in found]})
         return
     if not found:
-        click.echo("No hub announces itself in this network. A hub does when `discovery:` is in its configuration.")
+        click.echo(
+            "No hub announces itself in this network. A hub does when it serves its network."
+            " (http.host: lan), unless `discovery: {mdns: off}` says otherwise."
+        )
         return
     print_table([(each.name, each.url) for each in found], ("hub", "dashboard"))
     safe = next((each for each in found if each.tls), None)

@@ -13,7 +13,7 @@ CONFIG_SCHEMA = Schema(
             default="minimal",
             description=(
                 "minimal: announce the hub by the name of its machine, and find others; full: also by the home's name; "
-                "off: neither"
+                "off: neither. A hub that serves its network does so without this section"
             ),
         ): In(MODES)
     }

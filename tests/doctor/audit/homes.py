@@ -369,6 +369,7 @@ CASES: dict[str, Case] = {
     "email.open_with_tool": Case(f"{MAIL}{OPEN}    tool: true\n", f"{MAIL}    tool: true\n"),
     "irc.nicks": Case(IRC.format(more="trust_nicks: true"), IRC.format(more="trust_nicks: false")),
     "irc.plain": Case(IRC.format(more="tls: false"), IRC.format(more="tls: true")),
+    "discovery.announced": Case("http: {host: 0.0.0.0}\n", "http: {host: 0.0.0.0}\ndiscovery: {mdns: off}\n"),
     "discovery.full": Case("discovery: {mdns: full}\n", "discovery: {mdns: minimal}\n"),
 }
 

@@ -22,6 +22,7 @@ from hub.cli.client import HubClient
 from hub.cli.configured import check_home
 from hub.cli.exits import CommandFailed
 from hub.doctor.check_context import CheckContext
+from hub.gateway.calls.settings import HttpSettings
 from hub.integration.catalog import find
 from hub.integration.errors import ManifestError
 from hub.integration.manifest import ServiceMatcher, read_manifest
@@ -29,6 +30,7 @@ from hub.sections import needed_domains
 from hub.storage.homedir import Home
 from integrations.network.discovery.doctor import CHECKS
 from integrations.network.discovery.found import matchers, read_service
+from integrations.network.discovery.lan import txt_record
 from tests.e2e.talk import until
 from tests.integrations.network.namespaces import HUBS, OTHERS, Cable, running_in
 
@@ -36,8 +38,8 @@ HOME = """\
 hub: {name: Our place}
 http: {host: 0.0.0.0, port: 18789}
 memory: {embeddings: {provider: none}}
-discovery: {mdns: full}
 """
+MACHINE = socket.gethostname().partition(".")[0]
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +111,7 @@ class Neighbour:
         return await zeroconf.async_register_service(info)
 
     def _changed(self, zeroconf: Any, service_type: str, name: str, state_change: ServiceStateChange) -> None:
-        if "Our place" in name and "<b>" not in name:
+        if name.startswith(f"{MACHINE}."):
             self.heard[name] = AsyncServiceInfo(service_type, name)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,11 +143,14 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         refused = discover(cable.second, hub.parent / "none", "--ignore", chosen["id"])
 
     assert json.loads(laptop) == {
-        "hubs": [
-            {"name": "<b>Our place</b>", "address": OTHERS, "port": neighbour.port, "tls": True}
-            | {"url": f"https://{OTHERS}:{neighbour.port}"},
-            {"name": "Our place", "address": HUBS, "port": 18789, "tls": False, "url": f"http://{HUBS}:18789"},
-        ]
+        "hubs": sorted(
+            [
+                {"name": "<b>Our place</b>", "address": OTHERS, "port": neighbour.port, "tls": True}
+                | {"url": f"https://{OTHERS}:{neighbour.port}"},
+                {"name": MACHINE, "address": HUBS, "port": 18789, "tls": False, "url": f"http://{HUBS}:18789"},
+            ],
+            key=lambda each: str(each["name"]),
+        )
     }
     assert f"homarus --url wss://{OTHERS}:{neighbour.port} --token TOKEN status" in shown
     assert "docs/remote.md" in shown
@@ -167,12 +172,29 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         name: {k.decode(): v and v.decode() for k, v in info.properties.items()}
         for name, info in neighbour.heard.items()
     }
-    machine = socket.gethostname().partition(".")[0]
-    text = {"role": "gateway", "transport": "gateway", "gatewayPort": "18789", "lanHost": f"{machine}.local"}
-    assert told == {
-        f"Our place.{each}._tcp.local.": {**text, "displayName": "Our place"} for each in ("_homarus", "_openclaw-gw")
-    }
+    text = {"role": "gateway", "transport": "gateway", "gatewayPort": "18789", "lanHost": f"{MACHINE}.local"}
+    assert told == {f"{MACHINE}.{each}._tcp.local.": text for each in ("_homarus", "_openclaw-gw")}
     assert all(info.parsed_addresses() == [HUBS] for info in neighbour.heard.values())
+
+
+@pytest.mark.parametrize(
+    ("http", "used"),
+    [
+        *[({"host": each}, True) for each in ("lan", "0.0.0.0", "192.168.1.5", "::")],
+        *[({"host": each}, False) for each in ("loopback", "127.0.0.1", "::1", "tailnet", "auto", "nonsense")],
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_hub_that_serves_its_network_announces_itself_and_looks_without_being_told(http: Any, used: bool) -> None:
+    assert ("discovery" in needed_domains({"http": http}, find(None), {})) is used
+
+
+def test_the_home_is_named_only_where_that_was_asked_for() -> None:
+    named, unnamed = (txt_record(HttpSettings(), 80, each, "box") for each in ("Our place", None))
+
+    assert (named[0], named[1]["displayName"]) == ("Our place", "Our place")
+    assert unnamed == ("box", {each: text for each, text in named[1].items() if each != "displayName"})
 
 
 @pytest.mark.parametrize(
@@ -236,7 +258,7 @@ def discover(namespace: str, home: Path, *options: str) -> subprocess.CompletedP
 
 def with_both(said: str) -> str:
     """Return what was said if it names two hubs."""
-    return said if said.count("Our place") == 2 else ""
+    return said if "<b>Our place</b>" in said and MACHINE in said else ""
 
 
 def answers(home: Path) -> bool:
