@@ -19,6 +19,7 @@ from hub.automation.editing.unknown_names import check_names
 from hub.backup import schema as backup
 from hub.config import hub_section
 from hub.config.checked import Config
+from hub.config.labels import PLATFORM_SECTIONS
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
 from hub.entities.helpers import schema as helpers
 from hub.gateway.access import start_check
@@ -63,15 +64,17 @@ _MODULES: tuple[ModuleType, ...] = (
 )
 
 
-def core_sections(kinds: Kinds = OUR_KINDS) -> list[Section]:
+def core_sections(kinds: Kinds = OUR_KINDS, integrations: IntegrationSections | None = None) -> list[Section]:
     """Return the sections of the hub's own parts, in the order of the documentation.
 
     Args:
         kinds: The kinds of triggers, conditions and actions that automations may use.
+        integrations: Those that items of `sensor`, `light` and the like may name as their platform.
     """
     found: list[Section] = [section for module in _MODULES for section in module.SECTIONS]
     found.insert(1, PEOPLE)
-    return [*found, *helpers.SECTIONS, *automation.sections(kinds), NETWORK]
+    ours = [*helpers.SECTIONS, *helpers.platform_sections(integrations)]
+    return [*found, *ours, *automation.sections(kinds), NETWORK]
 
 
 def cross_checks() -> dict[str, CrossCheck]:
@@ -138,13 +141,15 @@ def all_sections(integrations: IntegrationSections | None = None) -> Sections:
     if not isinstance(integrations, IntegrationSchemas):
         return Sections(core_sections(), integrations, cross_checks())
     kinds = Kinds(integrations.kinds)
-    return Sections(core_sections(kinds), integrations, {**cross_checks(), **_checks_with(integrations, kinds)})
+    return Sections(
+        core_sections(kinds, integrations), integrations, {**cross_checks(), **_checks_with(integrations, kinds)}
+    )
 
 
 def needed_domains(
     config: Mapping[str, Any], catalog: Mapping[str, CatalogEntry], environment: Mapping[str, str] | None = None
 ) -> set[str]:
-    """Return the integrations that sections need implicitly: for the APIs of model providers, the memory, and the LAN.
+    """Return the integrations that sections need implicitly: for model providers, the memory, the LAN, as platforms.
 
     Args:
         config: The checked configuration.
@@ -161,4 +166,5 @@ def needed_domains(
         needed |= engines.intersection(memory.engine_names(section).values())
     if gateway.serves_network(config.get("http")):
         needed |= {name for name, found in catalog.items() if found.manifest and found.manifest.default == LAN}
-    return {domain for domain in needed if domain is not None}
+    named = {str(item["platform"]) for section in PLATFORM_SECTIONS for item in config.get(section) or ()}
+    return {domain for domain in needed if domain is not None} | (named & catalog.keys())

@@ -18,6 +18,7 @@ OTHER_MEANINGS = frozenset(
         ("cli/openclaw_names.py", "canvas"),  # a command of OpenClaw's
         ("core/weak_secrets.py", "demo"),  # a password that everybody guesses
         ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
+        ("entities/domains.py", "calendar"),  # a domain of entities
         ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
         ("models/vendors.py", "litellm"),  # the name of an API
         ("models/vendors.py", "offline"),  # the name of an API and of the provider that speaks it

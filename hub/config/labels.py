@@ -10,7 +10,14 @@ from hub.config.join import merge_values
 from hub.config.marks import ConfigList, ConfigMapping
 from hub.config.paths import KeyPath
 
-LISTS = ("automation",)
+PLATFORM_SECTIONS = (
+    *("alarm_control_panel", "binary_sensor", "button", "camera", "climate", "cover", "date", "datetime"),
+    *("device_tracker", "event", "fan", "humidifier", "image", "lawn_mower", "light", "lock", "media_player"),
+    *("notify", "number", "remote", "select", "sensor", "siren", "switch", "text", "time", "todo", "update"),
+    *("vacuum", "valve", "water_heater", "weather"),
+)
+"""Sections that are lists of entities, each made by the platform that it names; `calendar` is an integration's own."""
+LISTS = ("automation", *PLATFORM_SECTIONS)
 """Sections that are lists, of which a single item may be written without a dash."""
 _LABELLED = re.compile(r"^([a-z][a-z0-9_]*) +\S.*$")
 

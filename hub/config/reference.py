@@ -49,6 +49,8 @@ def _section(sections: Sections, name: str) -> str:
         return f"{title}\n{problem.message}\n"
     if section is None:
         return title
+    if section.described_with:
+        return f"{title}\nAs [{section.described_with}](#{section.described_with}).\n"
     told = [title]
     if section.description:
         told.append(f"{section.description.rstrip('.')}.\n")

@@ -31,6 +31,7 @@ class Section(Struct, frozen=True):
         shows_broken: Whether the part itself shows an item that broke as unavailable, so that a running hub takes the
             rest of a new configuration, instead of keeping the whole last good one.
         restart_keys: Keys of a mapping whose changes need a restart, while the others are applied live.
+        described_with: The section that the reference describes it with, of several that are alike.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Section(Struct, frozen=True):
     entries: str = ""
     shows_broken: bool = False
     restart_keys: frozenset[str] = frozenset()
+    described_with: str = ""
 
     @property
     def validate(self) -> Callable[[Any], Any]:
@@ -92,6 +94,18 @@ class IntegrationSections(Protocol):
         """
         ...
 
+    def platforms(self, section: str) -> Iterable[str]:
+        """Return the integrations that items of a section may name as their platform."""
+        ...
+
+    def platform(self, section: str, domain: str) -> Schema | None:
+        """Return the schema of the items of a section that name an integration; None if it makes none of them.
+
+        Raises:
+            SchemaProblem: Its schema is broken.
+        """
+        ...
+
 
 class NoIntegrations:
     """No integrations at all."""
@@ -103,6 +117,12 @@ class NoIntegrations:
 
     def section(self, domain: str) -> Section:
         raise SchemaProblem(f"there is no integration {domain}")
+
+    def platforms(self, section: str) -> Iterable[str]:
+        return ()
+
+    def platform(self, section: str, domain: str) -> Schema | None:
+        return None
 
 
 class Sections:

@@ -12,7 +12,7 @@ from hub.core.surfaces import Method, MethodGroups
 from hub.entities.entities import HomeEntities
 from hub.entities.helpers.home_helpers import FILE as HELPERS_FILE, VERSION as HELPERS_VERSION, HomeHelpers
 from hub.entities.helpers.making import register_groups, register_scenes
-from hub.entities.helpers.table import HELPERS
+from hub.entities.helpers.schema import SECTION_NAMES
 from hub.entities.new_devices import watch_new_devices
 from hub.entities.registry import FILE, VERSION, HomeRegistry
 from hub.entities.services import EntityServices
@@ -26,7 +26,7 @@ class EntitiesComponent(Component):
     """The component of entities."""
 
     name = "entities"
-    sections = frozenset(domain for domain, kind in HELPERS.items() if kind.is_section)
+    sections = SECTION_NAMES
     follows = frozenset({"hub"})
 
     def __init__(self, base: Foundation, *, services: ServiceRegistry, history: HistoryStore) -> None:

@@ -201,6 +201,11 @@ DOMAINS: Mapping[str, Services] = {
 }
 """Services by domain, with the fields of their data beside the target."""
 
+ANSWERING = frozenset(
+    {("calendar", "get_events"), ("schedule", "get_schedule"), ("todo", "get_items"), ("weather", "get_forecasts")}
+)
+"""Services that only return data: that of each entity, by its id."""
+
 GENERIC = ("turn_on", "turn_off", "toggle")
 """Services of `homeassistant`, which do what the domain of each entity has under that name."""
 

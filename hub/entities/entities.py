@@ -21,8 +21,9 @@ UNKNOWN = "unknown"
 ECHO_S = 5.0
 """What a device says so soon after a command is because of that command."""
 
-Command = Callable[[Mapping[str, Any]], Awaitable[None]]
-"""Does a service of the domain for one entity; takes the valid data without the target."""
+Command = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+"""Does a service of the domain for one entity; takes the valid data without the target, and returns data where the
+service does (`ANSWERING` in `domains.py`)."""
 
 
 class FirstState(Struct, frozen=True):

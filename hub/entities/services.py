@@ -11,9 +11,9 @@ from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unava
 from hub.core.events import Unsubscribe
 from hub.core.phrases import in_series, phrase
 from hub.core.schema import Optional, Schema
-from hub.core.services import AgentRule, Handler, ServiceCall, ServiceRegistry
+from hub.core.services import AgentRule, Handler, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.states import EntityState
-from hub.entities.domains import DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN, is_dangerous
+from hub.entities.domains import ANSWERING, DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN, is_dangerous
 from hub.entities.entities import UNAVAILABLE, EntityHandle, HomeEntities
 from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
 
@@ -65,6 +65,7 @@ class EntityServices:
             name,
             handler,
             schema,
+            ResponseMode.ONLY if (domain, name) in ANSWERING else ResponseMode.NONE,
             agent=AgentRule.ALLOW,
             prepare=lambda data: self._prepare(domain, name, data),
         )
@@ -98,8 +99,8 @@ class EntityServices:
         return is_dangerous(entity_id, attributes)
 
     def _handler(self, domain: str) -> Handler:
-        async def handle(call: ServiceCall) -> None:
-            await self._run(call, domain, self._meant(f"{domain}.{call.service}", call.data, domain))
+        async def handle(call: ServiceCall) -> Mapping[str, Any] | None:
+            return await self._run(call, domain, self._meant(f"{domain}.{call.service}", call.data, domain))
 
         return handle
 
@@ -137,8 +138,11 @@ class EntityServices:
             )
         return TargetEntities(found.named, [each for each in found.meant if each.startswith(f"{domain}.")])
 
-    async def _run(self, call: ServiceCall, domain: str, target: TargetEntities) -> None:
+    async def _run(self, call: ServiceCall, domain: str, target: TargetEntities) -> Mapping[str, Any] | None:
         """Command each reachable entity; then report the unreachable ones.
+
+        Returns:
+            What they return, by entity id; words in it count as words from outside where those of the state do.
 
         Raises:
             NotFound: A named entity does not exist, or the target has no entities.
@@ -173,12 +177,17 @@ class EntityServices:
                 )
             )
         gate = asyncio.Semaphore(AT_ONCE)
+        answers: dict[str, Any] = {}
 
         async def one(handle: EntityHandle, state: EntityState) -> None:
             async with gate:
                 command, fitting = _command(handle, call.service, state, data)
                 handle.commanded(call.context)
-                await handle.commands[command](fitting)
+                answer = await handle.commands[command](fitting)
+                if answer is not None:
+                    answers[handle.entity_id] = answer
+                    if state.context.authority.tainted:
+                        call.taint()
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_caught(handle.entity_id, one(handle, state))) for handle, state in ready]
@@ -187,6 +196,7 @@ class EntityServices:
             told = in_series([each.message for each in errors])
             outside = any(each.outside for each in errors)
             raise errors[0] if len(errors) == 1 else type(errors[0])(told, outside=outside)
+        return answers if (domain, call.service) in ANSWERING else None
 
 
 def _absent(entity_id: str, state: EntityState | None) -> HubError:

@@ -51,6 +51,7 @@ from hub.host.registrars import (
     HostStates,
     HostTools,
 )
+from hub.integration.in_use import platform_items
 from hub.integration.json_storage import JsonStorage
 from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
@@ -175,6 +176,10 @@ class IntegrationHost:
     def config(self) -> Config:
         """The checked configuration that is in force, of all sections."""
         return self._hub.config.current
+
+    def platform_items(self, section: str) -> list[Mapping[str, Any]]:
+        """Return the valid items of `sensor`, `light` or the like that name this integration as their platform."""
+        return platform_items(self.config, self.domain).get(section, [])
 
     @property
     def people(self) -> People:

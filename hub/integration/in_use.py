@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from hub.config.checked import Config
+from hub.config.labels import PLATFORM_SECTIONS
 from hub.integration.catalog import CatalogEntry
 from hub.integration.order import with_dependencies
 
@@ -28,6 +30,16 @@ def in_use(config: Config, catalog: Mapping[str, CatalogEntry], needed: Iterable
     off = disabled_domains(config)
     chosen = (defaults | (config.present & catalog.keys()) | set(needed)) - off
     return with_dependencies(chosen, catalog) - off
+
+
+def platform_items(config: Mapping[str, Any], domain: str) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the items of `sensor`, `light` and the like that name an integration as their platform, by section."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for section in PLATFORM_SECTIONS:
+        for item in config.get(section) or ():
+            if item["platform"] == domain:
+                found.setdefault(section, []).append(item)
+    return found
 
 
 def disabled_domains(config: Config) -> set[str]:

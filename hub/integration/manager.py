@@ -21,7 +21,7 @@ from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
 from hub.integration.importing import failure_text, forget, import_integration
-from hub.integration.in_use import disabled_domains, in_use, install_mode
+from hub.integration.in_use import disabled_domains, in_use, install_mode, platform_items
 from hub.integration.installing import Installer, InstallFailed
 from hub.integration.order import before, dependents, in_order
 from hub.integration.registrations import Registrations
@@ -158,7 +158,7 @@ class IntegrationManager:
             needed: Domains that other sections need now; as before without it.
         """
         async with self._changing:
-            self._config = config if config is not None else self._config
+            before, self._config = self._config, config if config is not None else self._config
             self._needed = set(needed) if needed is not None else self._needed
             wanted = self._wanted()
             running = {
@@ -170,7 +170,8 @@ class IntegrationManager:
                 self._repairs.clear(SOURCE, domain)
                 del self._statuses[domain]
             self._note_disabled()
-            await self._again(set(changed) & running & wanted, wanted - running)
+            told = {each for each in running if platform_items(before, each) != platform_items(self._config, each)}
+            await self._again((set(changed) | told) & running & wanted, wanted - running)
 
     def statuses(self) -> list[dict[str, Any]]:
         """Return the status of every integration in use, by domain."""

@@ -24,14 +24,16 @@ CONFIG_SCHEMA = "CONFIG_SCHEMA"
 EACH_ITEM = "EACH_ITEM"
 RESTART = "RESTART"
 CROSS_CHECKS = "CROSS_CHECKS"
+PLATFORMS = "PLATFORMS"
 
 
 class IntegrationSchemas:
     """The sections of all integrations in a catalog, each loaded on request.
 
     A `schema.py` has `CONFIG_SCHEMA`, and if it likes `EACH_ITEM` (a broken item of its list is left out alone),
-    `RESTART` (a change needs a restart) and `CROSS_CHECKS` (second checks by name). One without a `schema.py` takes
-    any configuration.
+    `RESTART` (a change needs a restart), `CROSS_CHECKS` (second checks by name) and `PLATFORMS` (by section, the schema
+    of the items of `sensor`, `light` and the like that name it as their platform). One without a `schema.py` takes any
+    configuration.
     """
 
     def __init__(self, catalog: Mapping[str, CatalogEntry]) -> None:
@@ -40,6 +42,7 @@ class IntegrationSchemas:
         self._cross_checks: dict[str, CrossCheck] = {}
         self._kinds: dict[str, Mapping[str, Callable[[], Any]]] = {}
         self._modules: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._platforms: dict[str, Mapping[str, Schema]] = {}
 
     @property
     def catalog(self) -> Mapping[str, CatalogEntry]:
@@ -65,6 +68,33 @@ class IntegrationSchemas:
             self._sections[domain] = self._load(domain)
         return self._sections[domain]
 
+    def platforms(self, section: str) -> list[str]:
+        """Return the integrations that items of a section may name; one whose schema is broken is left out."""
+        found = []
+        for domain in self._catalog:
+            try:
+                if self.platform(section, domain) is not None:
+                    found.append(domain)
+            except SchemaProblem:
+                continue
+        return found
+
+    def platform(self, section: str, domain: str) -> Schema | None:
+        """Return the schema of the items of a section that name an integration; None if it makes none of them.
+
+        Raises:
+            SchemaProblem: Its schema is broken.
+        """
+        found = self._catalog.get(domain)
+        if found is None or not (path := found.path / SCHEMA_FILE).is_file():
+            return None
+        if domain not in self._platforms:
+            # Run only where it says so: a misspelt name asks all of them.
+            has_some = PLATFORMS in path.read_text(encoding="utf-8", errors="replace")
+            given = getattr(read_module(domain, path), PLATFORMS, {}) if has_some else {}
+            self._platforms[domain] = {name: _compile(domain, schema, PLATFORMS) for name, schema in given.items()}
+        return self._platforms[domain].get(section)
+
     def refresh(self, catalog: Mapping[str, CatalogEntry]) -> None:
         """Use another catalog, and reload every schema and kind on its next use."""
         self._catalog = catalog
@@ -72,6 +102,7 @@ class IntegrationSchemas:
         self._cross_checks.clear()
         self._kinds.clear()
         self._modules.clear()
+        self._platforms.clear()
         for found in catalog.values():
             clear_bytecode(found)
 
@@ -148,11 +179,11 @@ def read_module(domain: str, path: Path) -> ModuleType:
     return module
 
 
-def _compile(domain: str, schema: Any) -> Schema:
+def _compile(domain: str, schema: Any, name: str = CONFIG_SCHEMA) -> Schema:
     try:
         return Schema(schema).checked()
     except Exception as error:  # the library raises several kinds for what is not a schema
-        raise SchemaProblem(f"{domain}/{SCHEMA_FILE}: {CONFIG_SCHEMA} is not a schema: {error}") from error
+        raise SchemaProblem(f"{domain}/{SCHEMA_FILE}: {name} is not a schema: {error}") from error
 
 
 def _line_of(error: BaseException, path: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from hub.config.check import Checked, Config, check
 from hub.config.hub_section import SECTIONS as HUB
-from hub.config.sections import CheckReport, CrossCheck, SchemaProblem, Section, Sections
+from hub.config.sections import CheckReport, NoIntegrations, SchemaProblem, Section, Sections
 from hub.core.schema import (
     All,
     AnyOf,
@@ -80,10 +80,8 @@ def agents_exist(config: Config, report: CheckReport) -> None:
             report.error(("bindings", index, "agent"), f"there is no agent {binding['agent']}")
 
 
-class Integrations:
+class Integrations(NoIntegrations):
     """Three integrations, one with a schema that cannot be used."""
-
-    cross_checks: Mapping[str, CrossCheck] = {}
 
     def domains(self) -> Iterable[str]:
         return ("lamp", "routine", "damaged")

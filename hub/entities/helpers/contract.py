@@ -38,6 +38,7 @@ class Held(Struct, frozen=True, omit_defaults=True):
         due: When it is looked at again; seconds since the epoch.
         events: What happened to it just now.
         calls: What it does because of that.
+        memory: What it needs to go on, which nobody sees.
     """
 
     state: str | None = None
@@ -45,6 +46,7 @@ class Held(Struct, frozen=True, omit_defaults=True):
     due: float | None = None
     events: tuple[HeldEvent, ...] = ()
     calls: tuple[HeldCall, ...] = ()
+    memory: Mapping[str, Any] = {}
 
 
 class HelperHome(Struct, frozen=True):
@@ -55,6 +57,7 @@ class HelperHome(Struct, frozen=True):
         state: Returns the state of an entity.
         states: Returns those of a domain.
         starting: Whether the hub starts, or the helper is new; otherwise its settings have changed.
+        changed: The entity whose change wakes it, if one does.
     """
 
     now: float
@@ -62,6 +65,7 @@ class HelperHome(Struct, frozen=True):
     state: Callable[[str], EntityState | None]
     states: Callable[[str], list[EntityState]]
     starting: bool = False
+    changed: str | None = None
 
     @property
     def local(self) -> datetime:
@@ -73,11 +77,22 @@ Serve: TypeAlias = Callable[[Settings, Held, Mapping[str, Any], HelperHome], Hel
 """What a service makes of what is held; raises `InvalidRequest` for what cannot be."""
 
 
+def unchanged(settings: Settings, held: Held, data: Mapping[str, Any], home: HelperHome) -> Held:
+    """Serve a service that only returns data."""
+    return held
+
+
 class HelperService(Struct, frozen=True):
-    """A service of a kind, and the fields of its data."""
+    """A service of a kind.
+
+    Attributes:
+        fields: Those of its data.
+        answer: Returns the data that it returns; only for one that `ANSWERING` of `hub/entities/domains.py` names.
+    """
 
     serve: Serve
     fields: Mapping[Any, Any] = {}
+    answer: Callable[[Settings, HelperHome], Mapping[str, Any]] | None = None
 
 
 def _plain_name(key: str) -> str:
@@ -88,7 +103,7 @@ class HelperKind(Struct, frozen=True):
     """A kind of helper.
 
     Attributes:
-        domain: The domain of their entities, and the section that names them.
+        domain: The domain of their entities, and the section that names them if there is no other.
         description: What they are, for the reference.
         fields: The keys of one, beside `name` and `icon`.
         begin: Returns what one holds at a start or with other settings, after what it held, if that is known.
@@ -104,6 +119,9 @@ class HelperKind(Struct, frozen=True):
         is_listed: Whether its section is a list of named ones, rather than a mapping by key.
         is_kept: Whether what one holds is kept over a restart; the state of others is known again by itself.
         has_editable: Whether it says that it cannot be edited where Home Assistant would.
+        platform: What the items of that section name as their platform; without it, all of the section is theirs.
+        named_in: The section that names them, where that is not their domain.
+        each_of: Returns the settings of the entities, by key, that a named one stands for.
     """
 
     domain: str
@@ -122,3 +140,20 @@ class HelperKind(Struct, frozen=True):
     is_listed: bool = False
     is_kept: bool = True
     has_editable: bool = True
+    platform: str = ""
+    named_in: str = ""
+    each_of: Callable[[str, Settings], Mapping[str, Settings]] = lambda key, settings: {key: settings}
+
+    @property
+    def section(self) -> str:
+        """The section that names them."""
+        return self.named_in or self.domain
+
+    @property
+    def source(self) -> str:
+        """What a unique id of theirs is unique within: as Home Assistant calls what makes them."""
+        return self.platform or self.section
+
+    def unique_id(self, key: str) -> str:
+        """Return the unique id of one."""
+        return key if self.source == self.domain else f"{self.domain}.{key}"

@@ -23,8 +23,8 @@ from hub.core.tasks import TaskOwner
 from hub.entities.description import EntityDescription
 from hub.entities.entities import Command, EntityHandle, FirstState, HomeEntities
 from hub.entities.helpers.contract import Held, HelperHome, HelperKind, HelperService, Settings
-from hub.entities.helpers.schema import entries
-from hub.entities.helpers.table import HELPERS
+from hub.entities.helpers.schema import entries, object_id
+from hub.entities.helpers.table import HELPERS, kinds_in, section_of
 from hub.storage.delayed_file import DelayedFile
 from hub.storage.versioned_file import VersionedFile
 
@@ -60,16 +60,17 @@ class Helper:
     @property
     def id(self) -> str:
         """What it is called in the file."""
-        return f"{self.kind.domain}.{self.key}"
+        return helper_id(self.kind, self.key)
 
     @property
     def description(self) -> EntityDescription:
         """Its description as an entity."""
         return EntityDescription(
             self.kind.domain,
-            self.key,
+            self.kind.unique_id(self.key),
             self.settings.get("name") or self.kind.name_of(self.key),
-            object_id=self.key,
+            object_id=object_id(self.kind, self.key, self.settings),
+            device_class=self.settings.get("device_class"),
             unit=self.settings.get("unit_of_measurement"),
             icon=self.settings.get("icon"),
             attributes={
@@ -83,6 +84,11 @@ class Helper:
         if self.waiting is not None:
             self.waiting.cancel()
             self.waiting = None
+
+
+def helper_id(kind: HelperKind, key: str) -> str:
+    """Return what a helper is called in the file."""
+    return f"{kind.source}.{kind.unique_id(key)}"
 
 
 class HomeHelpers:
@@ -135,19 +141,19 @@ class HomeHelpers:
 
     def apply(self, config: Config) -> None:
         """Put the sections into force; only what changed is touched, and a section that is broken keeps what it had."""
-        for kind in HELPERS.values():
-            if kind.is_section and kind.domain not in config:
+        for kind in list({id(each): each for each in (*kinds_in(config), *self._kinds())}.values()):
+            if kind.is_section and kind.section not in config:
                 continue
             wanted = entries(kind, config)
             for helper in [each for each in self._helpers.values() if each.kind is kind]:
                 if (
                     helper.key not in wanted
                     and "made" not in helper.settings
-                    and not self._is_broken(kind, helper.key, config)
+                    and not self._may_be_broken(kind.section, helper.key, config)
                 ):
                     self._remove(helper)
             for key, settings in wanted.items():
-                known = self._helpers.get(f"{kind.domain}.{key}")
+                known = self._helpers.get(helper_id(kind, key))
                 if known is None:
                     self._add(kind, key, settings)
                 elif known.settings != settings:
@@ -192,26 +198,29 @@ class HomeHelpers:
 
     # --- inside ---
 
-    def _home(self, *, starting: bool = False) -> HelperHome:
+    def _kinds(self) -> list[HelperKind]:
+        return [each.kind for each in self._helpers.values()]
+
+    def _home(self, *, starting: bool = False, changed: str | None = None) -> HelperHome:
         states = self._entities.states
-        return HelperHome(self._clock.time(), self._zone(), states.get, states.all, starting)
+        return HelperHome(self._clock.time(), self._zone(), states.get, states.all, starting, changed)
 
     @staticmethod
-    def _is_broken(kind: HelperKind, key: str, config: Config) -> bool:
+    def _may_be_broken(section: str, key: str, config: Config) -> bool:
         """Whether one may be what is broken in its section; in a list it is not known which."""
-        broken = config.broken_items.get(kind.domain, {})
-        return bool(broken) if kind.is_listed else key in broken
+        broken = config.broken_items.get(section, {})
+        return key in broken if section in HELPERS and not HELPERS[section].is_listed else bool(broken)
 
     def _add(self, kind: HelperKind, key: str, settings: Settings) -> None:
-        kept = self._kept.get(f"{kind.domain}.{key}")
+        kept = self._kept.get(helper_id(kind, key))
         held = kind.begin(settings, kept.held if kept is not None else None, self._home(starting=True))
-        helper = self._helpers[f"{kind.domain}.{key}"] = Helper(kind, key, settings, Kept(held))
+        helper = self._helpers[helper_id(kind, key)] = Helper(kind, key, settings, Kept(held))
         is_tainted = kept is not None and kept.tainted and kept.held.state == held.state
         context = Context(SYSTEM.narrow(tainted=is_tainted))
         helper.handle = self._entities.add(
             helper.description,
             {name: self._command(helper, service) for name, service in kind.services.items()},
-            source=kind.domain,
+            source=kind.source,
             first=FirstState(held.state, held.attributes, context),
         )
         self._follow(helper)
@@ -238,23 +247,26 @@ class HomeHelpers:
 
     def _forget_gone(self, config: Config) -> None:
         """Forget helpers that went while the hub was not running."""
+        here = set(self._helpers)
         for entry in list(self._entities.registry.entities.values()):
-            kind = HELPERS.get(entry.domain)
-            if kind is None or entry.source != entry.domain or (kind.is_section and entry.domain not in config):
+            id, section = f"{entry.source}.{entry.unique_id}", section_of(entry.source, entry.domain)
+            if section is None or id in here or self._may_be_broken(section, entry.unique_id, config):
                 continue
-            id = f"{entry.domain}.{entry.unique_id}"
-            if id not in self._helpers and not self._is_broken(kind, entry.unique_id, config):
+            if section in config or not HELPERS[section].is_section:
                 self._entities.registry.remove("entity", entry.entity_id)
                 self._kept.pop(id, None)
 
     def _command(self, helper: Helper, service: HelperService) -> Command:
-        async def command(data: Mapping[str, Any]) -> None:
+        async def command(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+            if service.answer is not None:
+                return service.answer(helper.settings, self._home())
             held = service.serve(helper.settings, helper.kept.held, data, self._home())
             cause = helper.handle.cause if helper.handle is not None else None
             cause = cause or Context(SYSTEM)
             self._hold(helper, held, cause)
             for each in held.calls:
                 await self._services.call(each.domain, each.service, each.data, context=cause)
+            return None
 
         return command
 
@@ -280,9 +292,10 @@ class HomeHelpers:
         helper.waiting = None
         self._wake(helper, Context(SYSTEM.narrow(tainted=helper.kept.tainted)))
 
-    def _wake(self, helper: Helper, context: Context) -> None:
+    def _wake(self, helper: Helper, context: Context, changed: str | None = None) -> None:
         if helper.kind.wake is not None:
-            self._hold(helper, helper.kind.wake(helper.settings, helper.kept.held, self._home()), context)
+            home = self._home(changed=changed)
+            self._hold(helper, helper.kind.wake(helper.settings, helper.kept.held, home), context)
 
     def _follow(self, helper: Helper, *, end: bool = False) -> None:
         for name in helper.kind.follows(helper.settings):
@@ -313,4 +326,4 @@ class HomeHelpers:
         entity_id: str = event.data["entity_id"]
         for name in (entity_id, f"{entity_id.partition('.')[0]}."):
             for helper in list(self._followers.get(name, {}).values()):
-                self._wake(helper, Context(SYSTEM, event.context.id, event.context.parent_id))
+                self._wake(helper, Context(SYSTEM, event.context.id, event.context.parent_id), entity_id)

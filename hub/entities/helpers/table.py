@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
 
 from hub.entities.helpers.contract import HelperKind
 from hub.entities.helpers.groups import GROUP
@@ -17,5 +19,43 @@ HELPERS: Mapping[str, HelperKind] = {
     for kind in (*(BOOLEAN, BUTTON, COUNTER, DATETIME, GROUP, NUMBER, SCENE, SCHEDULE, SELECT, SUN, TEXT, TIMER, ZONE),)
 }
 """By the domain of their entities, which is the section that names them."""
-RELOADED = tuple(domain for domain, kind in HELPERS.items() if kind.is_section)
+LATER: Mapping[tuple[str, str], str] = {
+    ("sensor", "min_max"): "min_max",
+}
+"""By section and platform: the module here that has them in its `KINDS`, which is imported once one is named."""
+RELOADED = tuple(
+    dict.fromkeys(
+        (
+            *(domain for domain, kind in HELPERS.items() if kind.is_section),
+            *(platform or section for section, platform in LATER),
+        )
+    )
+)
 """Domains that have a service `reload`."""
+
+
+def platform_kind(section: str, platform: str) -> HelperKind | None:
+    """Return the kind that items of a section name as their platform, or None."""
+    return next(_kinds(section, platform), None)
+
+
+def kinds_in(config: Mapping[str, Any]) -> Iterator[HelperKind]:
+    """Yield the kinds that a checked configuration may name helpers of, among those that need an import."""
+    yield from HELPERS.values()
+    for section, platform in LATER:
+        named = config.get(section)
+        if named and (not platform or any(each["platform"] == platform for each in named)):
+            yield from _kinds(section, platform)
+
+
+def section_of(source: str, domain: str) -> str | None:
+    """Return the section that names helpers of a source and a domain; None if that source makes none."""
+    if (domain, source) in LATER:
+        return domain
+    return source if (source, "") in LATER or source == domain in HELPERS else None
+
+
+def _kinds(section: str, platform: str) -> Iterator[HelperKind]:
+    if (module := LATER.get((section, platform))) is not None:
+        kinds: tuple[HelperKind, ...] = import_module(f"hub.entities.helpers.{module}").KINDS
+        yield from (kind for kind in kinds if (kind.section, kind.platform) == (section, platform))

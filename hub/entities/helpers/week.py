@@ -12,7 +12,7 @@ from typing import Any
 
 from hub.core.phrases import phrase
 from hub.core.schema import All, Described, Invalid, Length, Optional, Required, show, string
-from hub.entities.helpers.contract import Held, HelperHome, HelperKind, Settings
+from hub.entities.helpers.contract import Held, HelperHome, HelperKind, HelperService, Settings, unchanged
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 BLOCKS_LIMIT = 100
@@ -67,6 +67,27 @@ def _now(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
     )
 
 
+def _week(settings: Settings, home: HelperHome) -> dict[str, Any]:
+    """Return the hours of each day, as they were written."""
+    return {
+        day: [
+            {
+                "from": _clock(block["from"]),
+                "to": _clock(block["to"]),
+                **({"data": block["data"]} if block["data"] else {}),
+            }
+            for block in settings[day]
+        ]
+        for day in DAYS
+    }
+
+
+def _clock(seconds: int) -> str:
+    if seconds == _DAY_S:
+        return "23:59:59.999999"  # as Home Assistant says midnight at the end
+    return f"{seconds // 3600:02}:{seconds % 3600 // 60:02}:{seconds % 60:02}"
+
+
 def _rule(settings: dict[str, Any]) -> dict[str, Any]:
     for day in DAYS:
         settings[day] = sorted(settings[day], key=lambda block: block["from"])
@@ -95,7 +116,7 @@ SCHEDULE = HelperKind(
         for day in DAYS
     },
     _now,
-    {},
+    {"get_schedule": HelperService(unchanged, answer=_week)},
     _rule,
     wake=_now,
     is_kept=False,

@@ -1,0 +1,135 @@
+"""Items of `sensor:` and the like become helpers, or go to the integration that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.config.check import check
+from hub.core.clock import ManualClock
+from hub.core.context import SYSTEM, Context
+from hub.core.services import TAINTED
+from hub.integration.catalog import find
+from hub.integration.schemas import IntegrationSchemas
+from hub.sections import all_sections, domains_in_use
+from tests.entities.helpers.questions.steps import PLACE, START
+from tests.hub_fixture import HubFixture
+
+ONLY = ("storage", "registries", "helpers")
+MANIFEST = '{"domain": "rain", "name": "Rain", "version": "1.0.0", "kind": "device"}'
+SCHEMA = """
+from hub.core.schema import Required, Schema, string
+CONFIG_SCHEMA = Schema({})
+PLATFORMS = {"sensor": Schema({Required("street"): string})}
+"""
+SETUP = """
+from hub.entities.description import EntityDescription
+async def setup(host, config):
+    for each in host.platform_items("sensor"):
+        host.entities.add(EntityDescription("sensor", each["street"], each["street"])).set("wet")
+"""
+
+
+def home(folder: Path, sections: dict[str, Any], **more: Any) -> HubFixture:
+    given = {"hub": PLACE, **sections}
+    clock = ManualClock(START)
+    return HubFixture(folder, "http://127.0.0.1:1", sections=given, clock=clock, **{"only": ONLY, **more})
+
+
+def with_rain(folder: Path) -> Path:
+    place = folder / "custom_integrations/rain"
+    place.mkdir(parents=True)
+    for name, text in {"manifest.json": MANIFEST, "schema.py": SCHEMA, "__init__.py": SETUP}.items():
+        (place / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("sensor: [{platform: min_max}]", "sensor[0].entity_ids: "),
+        ("sensor: {platform: min_max, entity_ids: sensor.a, type: most}", "sensor[0].type: "),
+        ("sensor: [{platform: min_max, entity_ids: sensor.a}, {name: x}]", "sensor[1].platform: platform is missing"),
+        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: min_max"),
+        ("sensor: [{platform: min_mix}]", "did you mean min_max?"),
+        ("light: [{platform: hue}]", "comes along by the section home_assistant"),
+        ("sensor: [{platform: rain}]", "sensor[0].street: street is missing"),
+        ("light: [{platform: rain}]", "nothing here makes entities of light with the platform rain"),
+        ("sensor kitchen: [7]", "expected keys with values, among them platform, got 7"),
+    ],
+)
+def test_errors_of_items_name_the_key_and_what_is_known(text: str, error: str, tmp_path: Path) -> None:
+    (with_rain(tmp_path) / "configuration.yaml").write_text(text)
+
+    found = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))))
+
+    assert error in "\n".join(map(str, found.errors))
+
+
+def test_a_broken_item_is_left_out_alone_and_the_integrations_that_others_name_are_in_use(tmp_path: Path) -> None:
+    (with_rain(tmp_path) / "configuration.yaml").write_text(
+        "sensor:\n- {platform: nothing}\n- {platform: min_max, entity_ids: sensor.a}\n"
+        "sensor outside:\n  platform: rain\n  street: Elm\n"
+    )
+    catalog = find(tmp_path)
+
+    config = check(tmp_path, all_sections(IntegrationSchemas(catalog))).config
+
+    assert [each["platform"] for each in config["sensor"]] == ["min_max", "rain"]
+    assert "rain" in domains_in_use(config, catalog)
+
+
+async def test_an_integration_gets_its_items_and_is_set_up_again_when_they_change(tmp_path: Path) -> None:
+    more = {"only": None, "integrations": ("rain",)}
+    async with home(with_rain(tmp_path), {"sensor": {"platform": "rain", "street": "Elm"}}, **more) as hub:
+        before = [each.entity_id for each in hub.states.all("sensor")]
+        (tmp_path / "configuration.yaml").write_text("sensor: [{platform: rain, street: Oak}]")
+
+        await hub._reload()
+
+        assert (before, [each.entity_id for each in hub.states.all("sensor")]) == (["sensor.elm"], ["sensor.oak"])
+
+
+async def test_an_item_with_a_unique_id_keeps_what_people_decided_when_its_name_changes(tmp_path: Path) -> None:
+    item = {"platform": "min_max", "entity_ids": "sensor.a", "unique_id": "x1", "name": "Warmest room"}
+    async with home(tmp_path, {"sensor": [item, {**item, "unique_id": "x2"}]}) as hub:
+        assert {"sensor.warmest_room", "sensor.warmest_room_2"} < set(hub.entities.registry.entities)
+        hub.entities.registry.update("entity", "sensor.warmest_room", entity_id="sensor.warm")
+    async with home(tmp_path, {"sensor": [{**item, "name": "Warmest"}]}) as hub:
+        state = hub.states.get("sensor.warm")
+
+        assert [each.entity_id for each in hub.states.all("sensor")] == ["sensor.warm"]
+        assert state is not None
+        assert state.attributes["friendly_name"] == "Warmest"
+
+
+async def test_items_of_one_name_without_unique_ids_are_two_entities(tmp_path: Path) -> None:
+    item = {"platform": "min_max", "entity_ids": "sensor.a"}
+    async with home(tmp_path, {"sensor": [item, item]}) as hub:
+        found = [each.entity_id for each in hub.states.all("sensor")]
+        (tmp_path / "configuration.yaml").write_text("")
+        await hub._reload()
+
+        assert found == ["sensor.max_sensor", "sensor.max_sensor_2"]
+        assert hub.states.all("sensor") == []
+
+
+async def test_a_service_that_returns_data_returns_that_of_each_entity(tmp_path: Path) -> None:
+    days = {"monday": [{"from": "08:00", "to": "24:00"}]}
+    async with home(tmp_path, {"schedule": {"office": days, "shop": {}}}) as hub:
+        notes: dict[str, Any] = {}
+        found = await hub.services.call(
+            "schedule",
+            "get_schedule",
+            {"entity_id": "all"},
+            context=Context(SYSTEM),
+            wants_response=True,
+            notes=notes,
+        )
+
+    assert found is not None
+    assert found["schedule.office"]["monday"] == [{"from": "08:00:00", "to": "23:59:59.999999"}]
+    assert found["schedule.shop"]["monday"] == []
+    assert TAINTED not in notes
